@@ -42,7 +42,9 @@ export function errorReply(wire: WireServer, error: ServerError): WireReply {
   return { status, headers, body: JSON.stringify(body) }
 }
 
-/** Converts an error for the client: a `UPPError` with its details, any other error without them. */
+/**
+ * Converts an error for the client: a `UPPError` with its details, any other error to a general message.
+ */
 export function asServerError(error: unknown): ServerError {
   if (!isUPPError(error)) return { code: 'PROVIDER_ERROR', message: 'The request failed.' }
   const { code, message, statusCode, retryAfterMs } = error

@@ -75,7 +75,7 @@ interface Account {
   open: number
 }
 
-/** Enforces the limits per client. Counts only in the memory of this process. */
+/** Enforces the limits per client. The counts are kept only in the memory of this process. */
 export class ClientLimits {
   readonly #defaults: GatewayLimits
   readonly #clock: Clock

@@ -24,7 +24,7 @@ import { type GatewayAnswer, servedModel } from './served-model.ts'
 export interface GatewayOptions {
   /** Models by the name that clients use. For a model with its own settings use `servedModel({ … })`. */
   readonly models: Readonly<Record<string, ModelReference | GatewayAnswer>>
-  /** The clients and their keys. Without it, everyone who can reach the gateway may use it. */
+  /** The clients and their keys. Without `keys`, everyone who can reach the gateway may use it. */
   readonly keys?: readonly GatewayKey[] | KeyLookup
   /** Limits of each client; the limits of its `GatewayKey` override them. */
   readonly limits?: GatewayLimits

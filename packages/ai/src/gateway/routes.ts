@@ -31,7 +31,7 @@ const servers: Readonly<Record<string, WireServer>> = {
 export function findRoute(request: Request): Route {
   const { pathname: path, search } = new URL(request.url)
   const { method } = request
-  // `/v1/models` exists at both vendors; Anthropic clients always send this header.
+  // Both OpenAI and Anthropic have `/v1/models`; Anthropic clients always send this header.
   const wire = request.headers.has('anthropic-version') ? anthropicMessagesServer : openaiChatServer
   const [, rest = ''] = /\/v1(\/.*?)\/?$/.exec(path) ?? []
   const server = Object.hasOwn(servers, rest) ? servers[rest] : undefined

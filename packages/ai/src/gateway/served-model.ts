@@ -29,7 +29,10 @@ export interface GatewayReply {
   readonly id?: string
   /** Further fields of the response, for formats that can contain them (Responses). */
   readonly fields?: JsonObject
-  /** Converts a failure of the events for the client; if it returns undefined, the gateway does it. */
+  /**
+   * Converts an error thrown by `events` to the error sent to the client. If it returns undefined, the
+   * gateway converts the error.
+   */
   readonly toServerError?: (error: unknown) => ServerError | undefined
 }
 

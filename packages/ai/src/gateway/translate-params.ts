@@ -41,8 +41,8 @@ export function translateParams(
 ): TranslatedParams {
   if (to === undefined || to === from) return { params, dropped: [] }
   const given = params as JsonObject // the params are from a parsed JSON body
-  // Rejects parameters that continue a conversation stored at a vendor, because without it the answer
-  // would be wrong.
+  // Rejects parameters that continue a conversation stored at a vendor, because the model would answer
+  // without knowing that conversation.
   for (const name of ['previous_response_id', 'conversation', 'prompt']) {
     if (from !== 'openai-responses' || given[name] === undefined) continue
     throw requestError(
@@ -75,7 +75,7 @@ const unspoken: Readonly<Record<WireName, ReadonlySet<string>>> = {
 /** Reads a parameter into the settings; returns false if no setting corresponds to it. */
 type Reader = (name: string, value: JsonValue, settings: Settings) => boolean
 
-/** Only the wires that the gateway serves have a reader. */
+/** The parameter reader of each wire. Only the wires that the gateway serves have one. */
 const readers: Partial<Record<WireName, Reader>> = {
   'openai-chat': readOpenAI,
   'openai-responses': readOpenAI,
@@ -152,7 +152,7 @@ function textsOf(value: JsonValue): readonly string[] | undefined {
   return texts.length > 0 ? texts : undefined
 }
 
-/** Accepts only the three effort levels that every vendor supports. */
+/** Returns the value if it is one of the three effort levels that every vendor supports. */
 function effortOf(value: JsonValue | undefined): string | undefined {
   return value === 'low' || value === 'medium' || value === 'high' ? value : undefined
 }

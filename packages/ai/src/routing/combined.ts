@@ -100,7 +100,7 @@ class CombinedLLM implements BoundLLMModel {
   }
 }
 
-/** Adds the answering model to `message_start` and warnings about failed members to `message_stop`. */
+/** Adds the answering model to `message_start`, and the warnings about other members to `message_stop`. */
 function reported(
   events: readonly StreamEvent[],
   { member, warnings }: MemberAnswer<Bound<BoundLLMModel>, unknown>,
@@ -195,7 +195,7 @@ function emptyAnswer(origin: ErrorOrigin): UPPError {
 }
 
 /**
- * Makes the handler that embeds with the member chosen by the policy. Its batch limits are the
+ * Makes the handler that embeds with the member chosen by the policy. The handler's batch limits are the
  * smallest of all members.
  */
 function embeddingHandler({ name, members, policy }: Combination): EmbeddingHandler {
@@ -220,8 +220,8 @@ function combinedEmbedding(
 ): BoundEmbeddingModel {
   const { modelId, provider, policy } = combination
   /**
-   * The member that answers a call, by the call's signal: all batches of a call must use the same
-   * model, because vectors of two models cannot be compared.
+   * The member chosen for each call, by the call's signal: all batches of a call must use the same model,
+   * because vectors of two models cannot be compared.
    */
   const claims = new WeakMap<AbortSignal, Promise<readonly Bound<BoundEmbeddingModel>[]>>()
 

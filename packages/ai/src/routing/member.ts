@@ -9,9 +9,12 @@ import type { Warning } from '../contract/turn.ts'
 /** One model of a fallback or route, with its own params and config. */
 export interface MemberOptions {
   readonly model: ModelReference
-  /** Params added to those of the call; these override params of the same name. */
+  /** Params added to those of the call. They override the call's params of the same name. */
   readonly params?: Params
-  /** Config added to that of the call, which it overrides: key, address and headers of this vendor. */
+  /**
+   * Config added to that of the call, e.g. key, address and headers of this vendor. It overrides the
+   * call's config.
+   */
   readonly config?: ProviderConfig
 }
 
@@ -20,10 +23,10 @@ export type MemberInput = ModelReference | MemberOptions
 
 /** One model of a fallback or a route. */
 export interface Member {
-  /** Its position in the list. The same model may be listed twice, with different keys. */
+  /** The member's position in the list. The same model may be listed twice, with different keys. */
   readonly index: number
   readonly reference: ModelReference
-  /** The name in messages, e.g. `openai/gpt-5`. */
+  /** The model's name in warnings, e.g. `openai/gpt-5`. */
   readonly label: string
   /** Returns the request with this member's params and config. */
   toRequest<R extends AnyRequest>(request: R): R
@@ -80,7 +83,7 @@ export interface MemberTask<M, T> {
 export interface MemberAnswer<M, T> {
   readonly member: M
   readonly value: T
-  /** Warnings about the members that failed. */
+  /** Warnings about members that failed or are in cooldown. */
   readonly warnings: readonly Warning[]
 }
 

@@ -163,7 +163,7 @@ function tokensOf({ usage }: { readonly usage?: ImageUsage }): number {
   return usage?.totalTokens ?? 0
 }
 
-/** Runs a request and settles its tokens. A failed request counts as zero tokens. */
+/** Runs a request and settles its tokens. A failed request is settled with 0 tokens. */
 async function settled<T>(
   admission: RateAdmission,
   run: () => Promise<T>,

@@ -5,13 +5,19 @@ import { cancelledError, type ErrorOrigin } from '../contract/error.ts'
 
 /** The limits of a `RateLimiter`. */
 export interface RateLimiterOptions {
-  /** The most requests within any `intervalMs`. Default: no limit. */
+  /** The maximum number of requests within any `intervalMs` milliseconds. Default: no limit. */
   readonly requests?: number
-  /** The most tokens, input and output, within any `intervalMs`. Default: no limit. */
+  /**
+   * The maximum number of input and output tokens within any `intervalMs` milliseconds. Default: no
+   * limit.
+   */
   readonly tokens?: number
-  /** The length of the interval. Default one minute. */
+  /** The length of the interval in milliseconds. Default one minute. */
   readonly intervalMs?: number
-  /** The most waiting requests per key; further ones fail with RATE_LIMITED. Default 1000. */
+  /**
+   * The maximum number of waiting requests per key; further requests fail with RATE_LIMITED. Default
+   * 1000.
+   */
   readonly maxQueue?: number
   readonly clock?: Clock
   /** Waits, or rejects when the signal aborts. Replaceable for tests. */
@@ -254,7 +260,7 @@ class SlidingWindow {
       this.#sum -= entry.amount
       entry = this.#entries[++this.#head]
     }
-    if (this.#head === this.#entries.length) this.#sum = 0 // also clears rounding errors
+    if (this.#head === this.#entries.length) this.#sum = 0 // removes rounding errors
     if (this.#head > 64 && this.#head * 2 > this.#entries.length) {
       this.#entries = this.#entries.slice(this.#head)
       this.#head = 0

@@ -30,9 +30,10 @@ export interface RouteOptions {
 }
 
 /**
- * Sends each call to one of several models: the first whose `when` holds, by weight, or in turn.
- * A model without a capability that a request needs (tools, images, …) is skipped, so the route can do
- * what any of its models can. All inferences of one call go to the same model as long as it is suitable.
+ * Sends each call to one of the models whose `when` returns true: the first, one at random by weight, or
+ * each in turn. A model without a capability that a request needs (tools, images, …) is skipped, so the
+ * route can do what any of its models can. All inferences of one call go to the same model as long as it
+ * is suitable.
  *
  *     route([
  *       { model: openai('gpt-5'), when: (request) => 'tools' in request && request.tools.length > 0 },
@@ -58,8 +59,8 @@ class RoutePolicy implements MemberPolicy {
   readonly #strategy: NonNullable<RouteOptions['strategy']>
   readonly #random: Random
   /**
-   * The index of the member that answered a call so far, by the call's signal, which all inferences
-   * and batches of one call share.
+   * The index of the member chosen for each call. The key is the call's signal, which all inferences and
+   * batches of one call share.
    */
   readonly #calls = new WeakMap<AbortSignal, number>()
   #turn = 0

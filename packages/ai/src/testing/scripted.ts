@@ -258,10 +258,7 @@ interface Performance {
   readonly chunks: number | 'word'
 }
 
-/**
- * Yields the events of one answer, one batch per piece of text, as if each came in its own network
- * read.
- */
+/** Yields the events of one answer, each piece of text in a separate batch. */
 async function* play(performance: Performance): AsyncGenerator<readonly StreamEvent[]> {
   const { parts, request, index, name, modelId, chunks } = performance
   const { signal, messages } = request

@@ -38,7 +38,7 @@ export interface VendorAnswer {
   readonly status: number
   readonly headers: ResponseHeaders
   readonly limits: CallLimits
-  /** Returns the bytes of the next network read; undefined at the end. */
+  /** Returns the next bytes that have arrived, at least one; undefined at the end. */
   read(): Promise<Uint8Array | undefined>
   /** Returns what the next `read` will return, without consuming it. */
   peek(): Promise<Uint8Array | undefined>
@@ -167,7 +167,8 @@ export class Attempt implements VendorAnswer {
     const key = resolveKey(endpoint, config, this.#context)
     this.key = typeof key === 'object' ? await untilAborted(signal, key) : key
     this.secrets = secretsOf(this.key, config.headers ?? {})
-    // No content type is set for a form: it contains the boundary, which the form's encoder chooses.
+    // No content type is set for a form, because it must contain the boundary, which the form's encoder
+    // chooses.
     const type: Record<string, string> =
       typeof body === 'string' ? { 'content-type': 'application/json' } : {}
     const headers = requestHeaders(

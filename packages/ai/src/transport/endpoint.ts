@@ -8,8 +8,8 @@ export interface VendorEndpoint {
   /** The address with its version prefix; `config.baseUrl` replaces it. */
   readonly baseUrl: string
   /**
-   * Environment variables that may hold the key. If empty, no key is needed, but a configured one is
-   * sent.
+   * Environment variables that may hold the key. If the list is empty, no key is needed, but a configured
+   * key is sent.
    */
   readonly keyVariables: readonly string[]
   readonly authHeaders: (key: string) => Readonly<Record<string, string>>
@@ -98,7 +98,7 @@ function addHeader(
   context: ErrorContext,
 ): void {
   if (value === undefined || value === null) return
-  // Trimmed as `fetch` does, because a key read from a file often ends in a line break.
+  // The value is trimmed, as `fetch` does, because a key read from a file often ends in a line break.
   const text = String(value).trim()
   if (!headerName.test(name) || badValue.test(text)) {
     throw new UPPError(

@@ -19,7 +19,9 @@ export interface HttpErrorOptions {
   readonly now: number
 }
 
-/** Makes the error of a response without a success status. Secrets are not yet removed from it. */
+/**
+ * Makes the error of a response without a success status. The caller must remove secrets from the error.
+ */
 export function httpError(response: FailedResponse, options: HttpErrorOptions): UPPError {
   const { status, headers, text } = response
   const { context } = options
@@ -60,8 +62,8 @@ const retryWords: ReadonlyMap<string, boolean> = new Map([
 ])
 
 /**
- * Makes the error of an HTTP 200 response whose body is a vendor's error object; undefined if it is
- * none. The vendor's message explains more than "malformed response" would.
+ * Makes the error of an HTTP 200 response whose body is a vendor's error object; undefined if the body is
+ * not an error object. The vendor's message explains more than "malformed response" would.
  */
 export function errorInBody(
   json: JsonValue,
@@ -83,7 +85,7 @@ export function errorInBody(
   })
 }
 
-/** Reads the vendor's request id from the headers, which its support asks for. */
+/** Reads the vendor's request id from the headers. The vendor's support asks for this id. */
 export function requestIdOf(headers: Pick<ResponseHeaders, 'get'>): string | undefined {
   for (const name of ['x-request-id', 'request-id', 'apim-request-id', 'x-goog-request-id']) {
     const id = headers.get(name)
@@ -153,8 +155,7 @@ function hintFor(code: ErrorCode, keyVariables: readonly string[]): string | und
 }
 
 /**
- * Reads how long the vendor asks to wait from the first header that contains it; undefined if none
- * does.
+ * Returns how long the vendor asks to wait, from the first header that states it; undefined if none does.
  */
 function retryAfterMs(
   headers: Pick<ResponseHeaders, 'get'>,

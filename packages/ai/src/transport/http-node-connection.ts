@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import { ResponseParser } from './http-node-parser.ts'
 import type { ByteSource, ResponseHeaders, TransportResponse } from './transport.ts'
 
-/** The pool that owns connections: notified when one becomes free or is closed. */
+/** The pool that owns connections: notified when a connection becomes free or is closed. */
 export interface ConnectionOwner {
   /**
    * Called when an exchange is complete. `idleMs` is how long the server keeps an idle connection, if
@@ -18,9 +18,9 @@ export class Connection {
   readonly #owner: ConnectionOwner
   #isReady: boolean
   #exchange: Exchange | undefined
-  /** True if it has carried a request before; the server may have closed it in the meantime. */
+  /** True if the connection has carried a request before; the server may have closed it in the meantime. */
   isReused: boolean = false
-  /** The time on the `performance.now()` clock after which it is not reused. */
+  /** The time on the `performance.now()` clock after which the connection is not reused. */
   expiresAt: number = Infinity
 
   /** With TLS, nothing is written before the handshake has verified the server. */
@@ -222,7 +222,7 @@ class Exchange implements ByteSource {
     this.#isOver = true
     this.#failure = failure
     this.#signal.removeEventListener('abort', this.#onAbort)
-    // Has no effect if the head was already delivered.
+    // `#reject` has no effect if the head of the response has already arrived.
     if (failure) this.#reject(failure.error)
     this.#wakeReader()
   }

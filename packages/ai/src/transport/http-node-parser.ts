@@ -1,4 +1,7 @@
-/** Headers of real responses are a few kilobytes; more than this is rejected. */
+/**
+ * The longest head of a response (status line and headers) that is accepted; real heads have a few
+ * kilobytes.
+ */
 const MAX_HEAD_BYTES = 64 * 1024
 const MAX_LINE_BYTES = 16 * 1024
 
@@ -28,7 +31,10 @@ export class ResponseParser {
   #sizeDigits = 0
   #lineBytes = 0
 
-  /** Returns the body bytes of one network read. For chunked bodies it overwrites the given buffer. */
+  /**
+   * Parses the bytes of one network read and returns the body bytes in them. The body bytes of a chunked
+   * body are moved together within `input`, which is overwritten.
+   */
   push(input: Buffer): Buffer {
     if (this.isDone) return this.#tooMuch(input)
     if (this.hasHead) return this.#body(input)

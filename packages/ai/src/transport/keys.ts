@@ -71,7 +71,7 @@ export class DynamicKey implements KeyStrategy {
   }
 }
 
-/** Rejects an empty or non-text key. The error names its index and type, never its value. */
+/** Throws if a key is empty or not a text. The error names the key's index and type, never its value. */
 function checkKey(owner: string, key: unknown, index: number): void {
   if (typeof key === 'string' && key.trim() !== '') return
   const what = typeof key === 'string' ? 'an empty key' : `a ${typeof key} for a key`

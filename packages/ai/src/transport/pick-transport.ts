@@ -33,7 +33,7 @@ const callPlatformFetch: Fetch = (input, init) => globalThis.fetch(input, init)
 
 /**
  * The symbols under which undici stores the dispatcher set with `setGlobalDispatcher`, for Node's own
- * copy and the one from npm.
+ * copy of undici and for the package from npm.
  */
 const dispatchers = [1, 2].map((version) => Symbol.for(`undici.globalDispatcher.${version}`))
 
@@ -43,9 +43,9 @@ interface DispatcherLike {
 }
 
 /**
- * Checks whether the application has set its own global dispatcher. The one that Node creates for its
- * first `fetch` is an `Agent` without options; any other class (a proxy, a mock), or options, a
- * connector, a factory or interceptors, mean that it was set on purpose.
+ * Checks whether the application has set its own global dispatcher. The dispatcher that Node creates for
+ * its first `fetch` is an `Agent` without options. A dispatcher of any other class (a proxy, a mock), or
+ * with options, a connector, a factory or interceptors, was set on purpose.
  */
 function isCustomDispatcher(symbol: symbol): boolean {
   const dispatcher = (globalThis as Record<symbol, unknown>)[symbol] as DispatcherLike | undefined
@@ -89,7 +89,7 @@ function variable(name: string): string | undefined {
 
 /**
  * Makes a transport from any `fetch`. A `fetch` that ignores its abort signal, or resolves after the
- * abort, does not delay the call: it rejects at once and a late response is cancelled.
+ * abort, does not delay an abort: `send` rejects at once and a late response is cancelled.
  */
 function fetchTransport(fetch: Fetch): Transport {
   return {
@@ -135,7 +135,10 @@ function ignore(): void {}
 
 class StreamSource implements ByteSource {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array | string>
-  /** Adds one abort listener for the whole body; adding one per read would cost more than the read. */
+  /**
+   * Has one abort listener for the whole body, because adding a listener for each read would cost more
+   * than the read.
+   */
   readonly #race: AbortRace
   #ended = false
 

@@ -16,8 +16,8 @@ interface Readers<T> {
 
 /**
  * Chooses the reader that fits the actual body. Some servers stream although they were not asked to,
- * or do not stream although they were, and some label both as JSON; in doubtful cases the first bytes
- * decide.
+ * others do not stream although they were asked to, and some label streams as JSON too. In doubtful cases
+ * the first bytes decide.
  */
 export function chooseReader<T>(
   answer: VendorAnswer,
@@ -83,7 +83,10 @@ interface FrameReaderOptions<T> {
   readonly isLast: (event: T) => boolean
 }
 
-/** Reads a streamed body; all events of one network read are returned as one batch. */
+/**
+ * Reads a streamed body. A batch contains the events decoded from one `read` of the body; the first batch
+ * also contains the events held back before.
+ */
 export class FrameReader<T> implements AnswerReader<readonly T[]> {
   readonly #answer: VendorAnswer
   readonly #options: FrameReaderOptions<T>
@@ -98,7 +101,7 @@ export class FrameReader<T> implements AnswerReader<readonly T[]> {
     this.#options = options
     const maxBytes = answer.limits.maxResponseBytes
     if (options.framing === 'sse') {
-      // Some vendors leave out the blank line after their last event.
+      // `flushIncomplete` is needed because some vendors leave out the blank line after their last event.
       this.#frames = new SseDecoder({ maxEventBytes: maxBytes, flushIncomplete: true })
     } else {
       const lines = new NdjsonDecoder({ maxLineBytes: maxBytes })
@@ -160,9 +163,9 @@ export class FrameReader<T> implements AnswerReader<readonly T[]> {
   }
 
   /**
-   * Reads the rest of the body after the last event, only so that the connection can be reused. A
-   * server that keeps it open for longer than `DRAIN_MS`, or breaks it now, has no effect on the
-   * answer.
+   * Reads the rest of the body after the last event, only so that the connection can be reused. If the
+   * server keeps the connection open for longer than `DRAIN_MS`, or breaks it, the answer is not
+   * affected.
    */
   async #drain(): Promise<undefined> {
     this.#ended = true
@@ -173,7 +176,7 @@ export class FrameReader<T> implements AnswerReader<readonly T[]> {
     try {
       while (await Promise.race([this.#answer.read(), grace]));
     } catch {
-      // the answer is already complete
+      // An error is ignored here, because the answer is already complete.
     } finally {
       clearTimeout(timer)
     }

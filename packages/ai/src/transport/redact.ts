@@ -1,7 +1,10 @@
 import { redactSecrets } from '@skein/base'
 import { UPPError, type UPPErrorOptions } from '../contract/error.ts'
 
-/** True for the name of a header whose value is a credential. The one rule for requests, configs and recordings. */
+/**
+ * Checks by a header's name whether its value is a credential. This rule is used for requests,
+ * configurations and recordings.
+ */
 export function isSecretHeader(name: string): boolean {
   return /auth|key|token|secret|cookie|passw|credential|signature/i.test(name)
 }
@@ -23,7 +26,7 @@ export function secretsOf(
 export type ErrorFacts = Pick<UPPErrorOptions, 'requestId' | 'rateLimit' | 'retryAfterMs'>
 
 /**
- * Returns a copy of the error without the secrets and with missing facts added; the error itself if
+ * Returns a copy of the error without the secrets and with missing `facts` added; the error itself if
  * nothing changes.
  */
 export function redactUPPError(

@@ -2,16 +2,16 @@ import type { Random } from '@skein/base'
 import type { RetryStrategy } from '../contract/provider.ts'
 import { ErrorCode, UPPError } from '../contract/error.ts'
 
-/** The longest wait asked for by a vendor that is waited within a call. */
+/** If the vendor asks for a wait of up to this time, the call itself waits. */
 const MAX_WAIT_MS = 60_000
-/** The longest wait asked for by a vendor for which work is parked, by callers that can park it. */
+/** If the vendor asks for a longer wait, up to this time, callers that can park their work do so. */
 const MAX_PARK_MS = 15 * 60_000
-/** The most requests for one inference of one model, counted over all layers. */
+/** The default of `RetryLimits.maxRequests`. */
 const MAX_REQUESTS = 4
 
 /** Limits for `judgeRetry`. Times are in milliseconds. */
 export interface RetryLimits {
-  /** The most requests, including the first. Default 4. */
+  /** The maximum number of requests for one inference, including the first request. Default 4. */
   readonly maxRequests?: number
   /** Delay before the second request; it doubles with each further request. Default 500. */
   readonly baseDelayMs?: number
@@ -22,11 +22,11 @@ export interface RetryLimits {
    * true.
    */
   readonly jitter?: boolean
-  /** Longest `Retry-After` that is waited within the call. Default 60 seconds. */
+  /** The longest `Retry-After` for which the call itself waits. Default 60 seconds. */
   readonly maxWaitMs?: number
-  /** Longest `Retry-After` for which the work may be parked. Default 15 minutes. */
+  /** The longest `Retry-After` for which the work may be parked. Default 15 minutes. */
   readonly maxParkMs?: number
-  /** Waits at most this long even if `Retry-After` is longer, instead of giving up. Default: no cap. */
+  /** Shortens a longer `Retry-After` to this time, instead of parking or giving up. Default: no cap. */
   readonly capMs?: number
   /** Also retries an attempt that exceeded the caller's own time limit. Default true. */
   readonly retryTimeouts?: boolean
@@ -46,10 +46,11 @@ export type RetryVerdict =
   | { readonly type: 'fail' }
 
 /**
- * Decides whether and when a failed request is sent again; used by the library and the runtime. A
- * `Retry-After` of up to 60 seconds is waited within the call (`wait`). Up to 15 minutes the verdict
- * is `park`, which callers that cannot park their work treat as a failure. The delay is never shorter
- * than the vendor asked, unless `capMs` is set, because an earlier request would be refused again.
+ * Decides whether and when a failed request is sent again; used by the library and the runtime. With a
+ * `Retry-After` of up to 60 seconds the verdict is `wait`: the call itself waits. Up to 15 minutes the
+ * verdict is `park`, which callers that cannot park their work treat as a failure. The delay is never
+ * shorter than the vendor asked, unless `capMs` is set, because an earlier request would be refused
+ * again.
  *
  *     const verdict = judgeRetry(error, requestsMade)
  *     if (verdict.type === 'fail') throw error // error.retryAfterMs is the wait the vendor asked for
@@ -92,7 +93,7 @@ export interface ExponentialBackoffOptions {
    */
   readonly jitter?: boolean
   /**
-   * Longest wait when the vendor asks for more with `Retry-After`. Without this setting, a
+   * The longest wait if the vendor asks for a longer one with `Retry-After`. Without this setting, a
    * `Retry-After` above 60 seconds fails at once, with `retryAfterMs` on the error.
    */
   readonly maxRetryAfter?: number
@@ -131,7 +132,7 @@ export interface LinearBackoffOptions {
   readonly maxRetries?: number
   /** Wait before each retry. Default 1000. */
   readonly delay?: number
-  /** As in `ExponentialBackoffOptions`. */
+  /** The longest wait for a `Retry-After`, as in `ExponentialBackoffOptions`. */
   readonly maxRetryAfter?: number
 }
 
@@ -179,9 +180,9 @@ export class NoRetry implements RetryStrategy {
 export const defaultRetry: RetryStrategy = new ExponentialBackoff({ retryTimeouts: false })
 
 /**
- * Checks whether a failure may be retried at all, before the strategy is asked. A cancelled call never
- * is, nor a request that the vendor would refuse again (UPP §4.3), unless the vendor asks for the
- * retry.
+ * Checks whether a failure may be retried at all, before the strategy is asked. False for a cancelled
+ * call and a used-up quota. Otherwise `error.shouldRetry`, sent by the vendor, decides or, without it,
+ * the error code (UPP §4.3).
  */
 export function isRetryable(error: UPPError): boolean {
   if (error.code === ErrorCode.Cancelled || error.code === ErrorCode.QuotaExceeded) return false
@@ -195,7 +196,10 @@ const transient = new Set<string>([
   ErrorCode.Timeout,
 ])
 
-/** Only a caller's own strategy may also retry after a response that could not be read. */
+/**
+ * The error codes after which a retry is possible. `InvalidResponse` is included for strategies written
+ * by callers; `judgeRetry` retries it only with `retryInvalidResponse`.
+ */
 const repeatable = new Set<string>([...transient, ErrorCode.InvalidResponse])
 
 function count(owner: string, name: string, value: unknown): number {

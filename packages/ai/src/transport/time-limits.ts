@@ -12,12 +12,17 @@ export interface CallLimits {
   readonly maxResponseBytes: number
 }
 
-/** Long enough for slow reasoning without streaming, short enough that no call hangs for ever. */
+/**
+ * The default limits: long enough for slow reasoning without streaming, short enough that no call hangs
+ * for ever.
+ */
 const DEFAULT_HEADERS_MS = 600_000
 const DEFAULT_IDLE_MS = 300_000
 const DEFAULT_MAX_BYTES = 64 * 1024 * 1024
 
-/** A timer set for longer fires at once, because platforms store the delay in 32 bits. */
+/**
+ * The longest delay of a timer. A longer delay would fire at once, because platforms store it in 32 bits.
+ */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
 /** Checks the limits of a configuration and fills in the defaults. */
@@ -52,8 +57,8 @@ function positive(name: string, value: unknown, context: ErrorContext): number {
 export type TimeoutPhase = 'total' | 'headers' | 'firstByte' | 'idle'
 
 /**
- * Enforces the time limits of one attempt. Since a stream arms and disarms it many times a second,
- * arming only stores a deadline; the one running timer checks the deadline when it fires.
+ * Enforces the time limits of one attempt. Since a stream arms and disarms the watchdog many times a
+ * second, arming only stores a deadline; the one running timer checks the deadline when it fires.
  */
 export class Watchdog {
   readonly #onTimeout: (phase: TimeoutPhase, ms: number) => void
@@ -61,7 +66,10 @@ export class Watchdog {
   #timer: ReturnType<typeof setTimeout> | undefined
   #phase: TimeoutPhase = 'headers'
   #limit = 0
-  /** Infinity while disarmed. */
+  /**
+   * The time on the `performance.now()` clock at which the current limit expires; Infinity while
+   * disarmed.
+   */
   #deadline = Infinity
 
   constructor(onTimeout: (phase: TimeoutPhase, ms: number) => void) {
@@ -76,7 +84,7 @@ export class Watchdog {
   arm(phase: TimeoutPhase, ms: number | undefined): void {
     if (ms === undefined) return
     const deadline = performance.now() + ms
-    // The running timer would fire too late for a shorter limit.
+    // The running timer was set for a longer limit and would fire too late.
     if (this.#timer !== undefined && ms < this.#limit) {
       clearTimeout(this.#timer)
       this.#timer = undefined
@@ -102,13 +110,13 @@ export class Watchdog {
     this.#timer = undefined
     if (this.#deadline === Infinity) return
     const rest = this.#deadline - performance.now()
-    // A timer may fire a fraction of a millisecond early.
+    // A rest of up to 1 ms is treated as expired, because a timer may fire slightly early.
     if (rest > 1) this.#timer = setTimeout(this.#look, rest)
     else this.#onTimeout(this.#phase, this.#limit)
   }
 }
 
-/** Waits; rejects with the signal's reason as soon as the signal aborts. */
+/** Waits `ms` milliseconds; rejects with the signal's reason as soon as the signal aborts. */
 export function sleep(ms: number, signal: AbortSignal): Promise<void> {
   let timer: ReturnType<typeof setTimeout>
   const waited = new Promise<void>((resolve) => {

@@ -1,10 +1,13 @@
 /**
- * Sends HTTP requests. There are two implementations: any `fetch`, and on Node a keep-alive client
- * over sockets that costs a fraction of it. Retries, timeouts, keys and errors are handled above this
+ * Sends HTTP requests. There are two implementations: any `fetch`, and on Node a keep-alive client over
+ * sockets that is much faster than `fetch`. Retries, timeouts, keys and errors are handled above this
  * interface.
  */
 export interface Transport {
-  /** Rejects at once with the signal's reason when it aborts. */
+  /**
+   * Resolves once the response headers have arrived; rejects as soon as `request.signal` aborts, with its
+   * reason.
+   */
   send(request: TransportRequest): Promise<TransportResponse>
 }
 
@@ -15,7 +18,7 @@ export interface TransportRequest {
   /** Header names are in lower case. */
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string | Uint8Array<ArrayBuffer> | FormData
-  /** Aborting closes the socket at once, before or after the headers. */
+  /** Aborting closes the connection at once, before or after the response headers. */
   readonly signal: AbortSignal
 }
 
@@ -36,8 +39,8 @@ export interface ResponseHeaders {
 /** A response body, read in the pieces in which it arrives. */
 export interface ByteSource {
   /**
-   * Returns the bytes that have arrived, at least one; undefined at the end. Rejects at once with the
-   * signal's reason when it aborts.
+   * Returns the bytes that have arrived, at least one; undefined at the end. Rejects as soon as the
+   * signal of the request aborts, with its reason.
    */
   read(): Promise<Uint8Array | undefined>
   /** Stops reading and closes the connection. Idempotent, never throws. */

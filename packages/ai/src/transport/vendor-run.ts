@@ -145,7 +145,7 @@ export class VendorRun<T> implements AsyncIterableIterator<T, undefined> {
   }
 }
 
-/** Failures that may not occur with another key. */
+/** Failures that another key may avoid. */
 const keyErrors = new Set<string>([
   ErrorCode.RateLimited,
   ErrorCode.QuotaExceeded,
@@ -166,6 +166,6 @@ function strategyError(error: unknown, call: VendorCall): UPPError {
 export async function runForOne<T>(call: VendorCall, openReader: OpenReader<T>): Promise<T> {
   const run = new VendorRun(call, openReader)
   const first = await run.next()
-  if (!first.done) await run.next() // ends the run as in a stream
+  if (!first.done) await run.next() // reads to the end of the body, which closes the attempt
   return first.value as T // the readers passed to this function return one value or throw
 }

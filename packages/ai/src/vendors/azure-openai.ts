@@ -9,7 +9,7 @@ const name = 'azure-openai'
 
 /**
  * Azure OpenAI of one resource, through its v1 API; the model id is the name of a deployment.
- * Pass `{ api: 'chat' }` after it to use Chat Completions instead of Responses.
+ * Pass `{ api: 'chat' }` after the model id to use Chat Completions instead of Responses.
  *
  *     const azure = azureOpenaiResource('my-resource')
  *     llm({ model: azure('my-deployment') })
@@ -35,7 +35,7 @@ function at(baseUrl: string): Provider {
 /**
  * Azure OpenAI with the resource in `config.baseUrl`, e.g.
  * `https://my-resource.openai.azure.com/openai/v1`. The default host ends in `.invalid`, which never
- * resolves, so that the error names the missing setting.
+ * resolves, so that the network error names the missing setting.
  */
 export const azureOpenai: Provider = at('https://config-base-url-is-not-set.invalid/openai/v1')
 

@@ -20,12 +20,14 @@ import { chooseReader, FrameReader, JsonReader } from '../transport/read-answer.
 import { type AnswerReader, runForOne, VendorRun } from '../transport/vendor-run.ts'
 
 /**
- * The definition of a vendor: address, key variables, wires and quirks. `defineVendor` makes a
- * provider of it.
+ * The definition of a vendor: its address, keys and headers, and how each modality is handled.
+ * `defineVendor` makes a provider from it.
  */
 export interface VendorDefinition {
   readonly name: string
-  /** The https address with its version prefix. `config.baseUrl` replaces it. */
+  /**
+   * The address with its version prefix, e.g. `https://api.openai.com/v1`. `config.baseUrl` replaces it.
+   */
   readonly baseUrl: string
   /** Environment variables that may hold the key; the first one set is used. Empty: no key is needed. */
   readonly keyVariables: readonly string[]
@@ -70,7 +72,7 @@ function llmHandler(
   const choose = typeof llm === 'function' ? llm : () => llm
   return {
     get capabilities(): LLMCapabilities {
-      // The capabilities of the API that is used when a model reference names none.
+      // The capabilities of the API that is used when a model reference names no API.
       return choose({ modelId: '', provider: createProvider({ name: endpoint.name }) }).capabilities
     },
     bind: (reference: ModelReference) =>

@@ -37,7 +37,7 @@ export const vendors: readonly VendorEntry[] = [
   row('openai-compatible', undefined),
 ]
 
-/** Makes one row; the entry has the vendor's name. */
+/** Makes one row, with the vendor's name as its entry. */
 function row(name: string, baseUrl: string | undefined, ...keyVariables: string[]): VendorEntry {
   return { name, entry: name, keyVariables, baseUrl }
 }

@@ -6,7 +6,10 @@ import { responsesDialect, type OpenAIResponsesDialect } from '../wires/openai-r
 import { openaiResponses } from '../wires/openai-responses/wire.ts'
 import type { VendorLLM } from './define-vendor.ts'
 
-/** Returns the Chat Completions wire with a vendor's deviations; `media` decides the input capabilities. */
+/**
+ * Returns the Chat Completions wire with a vendor's deviations; its `media` decides the input
+ * capabilities.
+ */
 export function chatCompletions(
   deviations: Partial<OpenAIChatDialect> = {},
   capabilities: Partial<LLMCapabilities> = {},
@@ -46,8 +49,8 @@ export interface Apis {
 }
 
 /**
- * Returns a function that chooses the API named in a model reference: `openai('gpt-4o', { api: 'chat'
- * })`.
+ * Returns a function that chooses the API named in a model reference:
+ * `openai('gpt-4o', { api: 'chat' })`.
  */
 export function chooseApi(
   provider: string,

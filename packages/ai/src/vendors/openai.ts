@@ -12,8 +12,8 @@ const chat = chatCompletions({ toolCallId: { pattern: /^[^]+$/, maxLength: 40 } 
  *
  * - No parameter is set for you. For stateless use set `params: { store: false, include:
  *   ['reasoning.encrypted_content'] }`; reasoning is then kept in the messages.
- * - `strict` is set for structured output when the schema meets its conditions as it stands, and
- *   for a tool when its metadata asks for it: `metadata: { openai: { strict: true } }`.
+ * - `strict` is set for structured output when the unchanged schema meets the conditions of strict mode,
+ *   and for a tool when its metadata asks for it: `metadata: { openai: { strict: true } }`.
  * - A tool with `metadata: { openai: { type: 'custom' } }` receives free text, as `{ input }`.
  */
 export const openai: Provider = defineVendor({

@@ -106,8 +106,8 @@ export function answerContext<Dialect>(provider: string, dialect: Dialect): Deco
 }
 
 /**
- * Decodes an assistant message of a client with the client half's decoder. Throws INVALID_REQUEST if
- * it is malformed.
+ * Decodes an assistant message of a client with the client half's decoder. Throws INVALID_REQUEST if the
+ * message is malformed.
  */
 export function readAnswer(
   provider: string,

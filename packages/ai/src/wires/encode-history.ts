@@ -12,20 +12,20 @@ interface Sent {
 }
 
 /**
- * The sent texts by the last message of the conversation. When it grows, the entry moves to the new
- * last message.
+ * The sent texts by the last message of the conversation. When a conversation grows, its entry moves to
+ * the new last message.
  */
 const sent = new WeakMap<Message, Map<string, Sent>>()
 
-/** How many messages from the end are searched for the last message of the previous request. */
+/** The number of messages, counted from the end, among which the end of an earlier request is searched. */
 const LOOK_BACK = 32
 
 /** Writes messages of a repaired transcript as JSON texts; adds a warning for everything left out. */
 type EncodeMessages = (messages: readonly Message[], warnings: Warning[]) => string[]
 
 /**
- * Writes the messages of a conversation as JSON texts joined by commas, after repair. If the
- * conversation has only grown since it was last sent, the earlier text is reused and only the new
+ * Repairs a conversation with `repairTranscript` and writes its messages as JSON texts joined by commas.
+ * If the conversation has only grown since it was last sent, the earlier text is reused and only the new
  * messages are written. `key` is as for `encodeOnce`. Only texts of deep-frozen messages are reused.
  */
 export function encodeHistory(
@@ -109,8 +109,8 @@ const dialectIds = new WeakMap<object, number>()
 let lastDialectId = 0
 
 /**
- * Returns an id of a dialect for use in a key. It depends on object identity, because two vendors may
- * share a name but not a dialect.
+ * Returns an id of a dialect for use in a key. The id belongs to the object and not to the vendor's name,
+ * because two vendors may have the same name and different dialects.
  */
 export function dialectKey(dialect: object): string {
   let id = dialectIds.get(dialect)
@@ -137,7 +137,10 @@ export function bodyText(
 /** Keys for `encodeOnce`, made once per request, because hashing a new string for each message is slow. */
 interface ResultKeys {
   readonly plain: string
-  /** The key for results whose calls are all marked: a marked call changes how its result is written. */
+  /**
+   * The key for results whose calls all satisfy `isMarked` of `resultKey`, since such results are written
+   * differently.
+   */
   readonly marked: string
 }
 
@@ -147,8 +150,9 @@ export function resultKeys(base: string): ResultKeys {
 }
 
 /**
- * Returns the cache key of results for wires that write a result with the name and id of its call.
- * Usually the results contain these themselves; otherwise the key names the preceding message.
+ * Returns the cache key of tool results, for wires that write a result with the name and id of its call.
+ * If all results contain the id and name of their calls, and all or none of the calls are marked, the key
+ * is `marked` or `plain`. Otherwise the key names the preceding message.
  */
 export function resultKey(
   { results }: ToolResultMessage,

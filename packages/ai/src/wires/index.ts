@@ -1,6 +1,6 @@
 /**
- * The vendor formats: the client halves with which vendors are defined, and the server halves that
- * serve their clients.
+ * The vendor formats: the client halves with which vendors are defined, and the server halves that answer
+ * the clients of those vendors.
  */
 export { anthropicMessagesServer } from './anthropic-messages/server.ts'
 

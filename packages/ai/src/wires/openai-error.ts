@@ -62,7 +62,10 @@ const codes: Readonly<Record<string, ErrorCode>> = {
   invalid_request_error: ErrorCode.InvalidRequest,
 }
 
-/** Some vendors send no error code for these cases; they are recognised by the wording of the message. */
+/**
+ * Some vendors send no error code for a too long prompt, a wrong key or filtered content; these are
+ * recognised by the wording of the message.
+ */
 const contextWords =
   /maximum context length|context (length|window)|exceeds? the (available )?context|prompt is too long|maximum (prompt|allowed) (length|tokens)|too many tokens/i
 const keyWords = /(incorrect|invalid) api key/i
@@ -79,8 +82,8 @@ export function readOpenAIError({ status, headers, json, text }: ErrorResponse):
 }
 
 /**
- * Reads an error object in any known shape: `{ error: { … } }`, `{ error: 'text' }`, flat `{ code,
- * message }`, `{ detail: [ … ] }`. Returns undefined if there is no error in it.
+ * Reads an error object in any known shape: `{ error: { … } }`, `{ error: 'text' }`, flat
+ * `{ code, message }`, `{ detail: [ … ] }`. Returns undefined if there is no error in it.
  */
 export function readErrorBody(
   json: JsonValue | undefined,

@@ -1,8 +1,8 @@
 /**
  * Speeds up decoding of streams in which consecutive frames differ only in one text. It remembers the
- * characters before and after that text and recognises further such frames by them, at a fraction of
- * the cost of parsing JSON. This is exact: equal characters around a plain string are equal JSON
- * around it.
+ * characters before and after that text and recognises further such frames by them, at a fraction of the
+ * cost of parsing JSON. The result is the same as with parsing, because equal characters around a string
+ * are equal JSON around it.
  */
 export class RepeatedFrame {
   /** The key before the text, e.g. `"content":"`. */
@@ -31,8 +31,8 @@ export class RepeatedFrame {
   }
 
   /**
-   * False once many frames could not be recognised (padded or numbered frames), so that remembering
-   * stops.
+   * False after `MAX_MISSES` calls of `remember` without a recognised frame in between (e.g. with padded
+   * or numbered frames). Callers then stop calling `remember`.
    */
   get isLearning(): boolean {
     return this.#misses < MAX_MISSES
@@ -43,7 +43,7 @@ export class RepeatedFrame {
     this.#misses += 1
     const key = this.#key
     const at = data.indexOf(key)
-    // Quotes inside a string are escaped, so a match is a real key; it must occur exactly once.
+    // Quotes inside a string are escaped, so a match is a real key. The key must occur exactly once.
     if (at < 0 || data.includes(key, at + 1)) return false
     const start = at + key.length
     const end = start + text.length

@@ -45,8 +45,8 @@ export function toDialect(schema: JsonSchema, dialect: SchemaDialect): DialectSc
 }
 
 /**
- * Checks whether the root is an object. A root without type and union is treated as one, as all
- * vendors do.
+ * Checks whether the root is an object. A root without `type` is treated as an object, as all vendors do,
+ * unless it has a keyword such as `anyOf`, `enum` or `$ref`.
  */
 function hasObjectRoot(schema: JsonSchema): boolean {
   if (schema['type'] !== undefined) return schema['type'] === 'object'
@@ -84,8 +84,8 @@ function moveRefs(node: unknown): unknown {
 }
 
 /**
- * Keywords whose value maps names to schemas; below, keywords whose value is a schema or a list of
- * schemas.
+ * Keywords whose value maps names to schemas. The value of each of the `schemaKeywords` is a schema or a
+ * list of schemas.
  */
 const mapKeywords = new Set([
   'properties',
@@ -170,7 +170,10 @@ const MAX_OPENING = 1000
  */
 export class ValueUnwrapper {
   #state: 'opening' | 'inside' | 'plain' = 'opening'
-  /** Before the value: all text so far. Inside: a brace that may close the wrapper, and spaces after it. */
+  /**
+   * Text not yet returned: while `opening` all text so far, while `inside` a brace that may close the
+   * wrapper, and spaces after it.
+   */
   #held = ''
 
   push(text: string): string {
@@ -222,8 +225,8 @@ export const openaiSchemas: SchemaDialect = { objectRoot: true, strict: isStrict
 
 /**
  * Returns the schema with the name that the API requires. `strict` is set only if the schema already
- * meets its conditions; the schema is never rewritten for it. Without `strict` the vendor follows the
- * schema as well as it can.
+ * meets the conditions of strict mode; the schema is never rewritten to meet them. Without `strict` the
+ * vendor follows the schema as well as it can.
  */
 export function namedSchema(schema: JsonSchema, isStrict: boolean): JsonObject {
   const title = typeof schema['title'] === 'string' ? schema['title'] : ''

@@ -5,7 +5,8 @@ import type { Tool, ToolCall } from '../contract/tool.ts'
 
 /**
  * Merges function tools and the vendor's own tools from `params.tools` into one list (UPP §11.4).
- * Function tools come first, so that a prompt cache keeps them. Undefined if there are none.
+ * Function tools come first, so that the start of the list stays the same for the vendor's prompt cache.
+ * Returns undefined if there are no tools.
  */
 export function mergeTools({
   provider,
@@ -72,7 +73,10 @@ export function argumentsText(call: ToolCall, verbatim: JsonValue | undefined): 
   return rewritten(verbatim) === written ? verbatim : written
 }
 
-/** Returns the text to keep for replay; undefined if writing the parsed arguments gives the same text. */
+/**
+ * Returns the text to keep for replay; undefined if the text is not JSON, or if writing the parsed
+ * arguments gives the same text.
+ */
 export function verbatimArguments(text: string): string | undefined {
   const again = rewritten(text)
   return again === undefined || again === text ? undefined : text

@@ -6,9 +6,9 @@ import type { ToolCall, ToolResult } from '../contract/tool.ts'
 import type { Warning } from '../contract/turn.ts'
 
 /**
- * Repairs a conversation so that every vendor accepts it: each tool call is answered exactly once,
- * before the next message. Missing results become error results, results without an open call are
- * dropped; both add a warning. Messages that need no repair are returned as the same objects.
+ * Repairs a conversation so that every vendor accepts it: each tool call is answered exactly once, before
+ * the next message. A missing result is replaced by an error result, and a result without an open call is
+ * dropped; each adds a warning. Messages that need no repair are returned as the same objects.
  */
 export function repairTranscript(
   messages: readonly Message[],
@@ -37,8 +37,8 @@ export function repairTranscript(
 }
 
 /**
- * Checks whether nothing needs repair. This is the common case and checked before every request, so it
- * allocates nothing.
+ * Checks whether a conversation needs no repair. The check runs before every request, so it allocates
+ * nothing.
  */
 export function isWhole(messages: readonly Message[]): boolean {
   for (let index = 0; index < messages.length; index++) {
@@ -129,7 +129,7 @@ export type OrderedBlock =
   | { readonly call: ToolCall; readonly block?: never }
 
 /**
- * Returns content and calls of an assistant message in their original order, if its vendor stored it
+ * Returns content and calls of an assistant message in their original order, if that order is stored
  * under `metadata[provider].order`; otherwise all calls come after the content.
  */
 export function orderedBlocks(
@@ -185,7 +185,7 @@ export function toolNameOf(
 
 /** The tool-call ids that a vendor accepts. */
 export interface ToolCallIdRule {
-  /** Must not be global or sticky, because it is tested many times. */
+  /** Must not be global or sticky, because such patterns keep a position from one `test` to the next. */
   readonly pattern: RegExp
   readonly maxLength: number
 }
@@ -202,9 +202,9 @@ export function safeToolCallId(id: string, { pattern, maxLength }: ToolCallIdRul
 }
 
 /**
- * 160 bits in hexadecimal: five rounds over the code units in the manner of FNV-1a, each with a start and a
- * factor of its own, and a final mix. It only has to keep the ids of one conversation apart, so it is not cryptographic; SHA-256 would be
- * a kilobyte more in every bundle.
+ * Returns a hash of 160 bits in hexadecimal: five rounds similar to FNV-1a, each with a different start
+ * and factor. The hash only has to differ between the ids of one conversation, so it is not
+ * cryptographic. SHA-256 would add a kilobyte to every application.
  */
 function idHash(id: string): string {
   let hex = ''

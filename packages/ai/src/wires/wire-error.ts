@@ -12,9 +12,9 @@ export function requestError(provider: string, message: string, hint?: string): 
 }
 
 /**
- * For each block type of a user message, the part of a format that contains it; undefined if the
- * format has none. All types must be listed, so that a new block type is a compile error until every
- * server half handles it.
+ * For each block type of a user message, the type of the part that contains it in a format; undefined if
+ * the format has no such part. All types must be listed, so that a new block type is a compile error
+ * until every server half handles it.
  */
 export type PartTypes = Readonly<Record<UserContent['type'], string | undefined>>
 
@@ -74,7 +74,9 @@ export function asDecodeError(provider: string, error: unknown): UPPError {
   return invalidResponse(provider, error instanceof Error ? error.message : String(error), error)
 }
 
-/** Reads a client's request; any other error thrown for a malformed request becomes INVALID_REQUEST. */
+/**
+ * Calls `read`, which reads a client's request. An error that is not a UPPError becomes INVALID_REQUEST.
+ */
 export function readRequest<T>(provider: string, read: () => T): T {
   try {
     return read()

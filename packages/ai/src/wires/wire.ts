@@ -99,7 +99,7 @@ export interface ServerRequest {
   readonly includeUsage: boolean
 }
 
-/** The request and the ids of the answer that is written. */
+/** The request that is answered, and the id, time and further fields of the answer. */
 export interface EncodeContext {
   readonly request: ServerRequest
   /** The response id, in the vendor's style, is derived from this id. */
@@ -125,6 +125,9 @@ export interface ServerError {
   readonly message: string
   readonly statusCode?: number
   readonly retryAfterMs?: number
-  /** Further fields of the error body, for client programs; a `code` here replaces the vendor's. */
+  /**
+   * Further fields of the error body, for client programs; a `code` here replaces the code of the
+   * vendor's format.
+   */
   readonly fields?: JsonObject
 }

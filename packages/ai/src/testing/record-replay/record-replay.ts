@@ -32,8 +32,8 @@ export interface RecordingFetch extends Fetch {
 
 /**
  * Makes a `fetch` that sends requests as usual and saves every exchange in the store, without keys.
- * Bodies are kept exactly, also the sizes of the network reads. An exchange is saved when its body was
- * read to the end, failed, or was cancelled.
+ * Bodies are kept in the chunks in which they arrived, with secrets overwritten. An exchange is saved
+ * when its body was read to the end, failed, or was cancelled.
  *
  *     const fetch = recordFetch(fileStore('test/hello.json'))
  *     await llm({ model, config: { fetch } }).generate('Hello')
@@ -79,7 +79,7 @@ export function recordFetch(store: RecordingStore, options: RecordOptions = {}):
       finish([])
       return response
     }
-    // An abort appears as a failed read; it is recorded as a reader that left.
+    // An abort makes the read fail, but is recorded as `left`, because the reader ended it.
     const body = tee(response.body, (chunks, end) =>
       finish(chunks, end === 'failed' && init.signal?.aborted ? 'left' : end),
     )
@@ -88,7 +88,9 @@ export function recordFetch(store: RecordingStore, options: RecordOptions = {}):
   return Object.assign(record, { saved: () => saving })
 }
 
-/** Passes a body on and records each read. A reader that cancels the body is recorded as having left. */
+/**
+ * Passes a body on and records its chunks. If the reader cancels the body, its end is recorded as `left`.
+ */
 function tee(
   body: ReadableStream<Uint8Array>,
   finish: (chunks: readonly Uint8Array[], end: RecordedResponse['end']) => void,
@@ -129,9 +131,9 @@ export interface ReplayOptions {
 
 /**
  * Makes a `fetch` that answers from a recording and never uses the network. Requests are matched by
- * method, address and body; each exchange is used once, in order. Bodies arrive in the same network
- * reads as recorded. A request that was not recorded throws a `RecordingError` that names the nearest
- * one.
+ * method, address and body; each exchange is used once, in order. Bodies arrive in the same chunks as
+ * recorded. A request that was not recorded throws a `RecordingError` that names the most similar
+ * recorded request.
  */
 export function replayFetch(
   source: Recording | RecordingStore,

@@ -39,9 +39,12 @@ export type RecordedPart =
 export interface RecordedResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  /** The body as it arrived, one entry per network read. */
+  /** The body, in the chunks in which it arrived. */
   readonly chunks: readonly RecordedChunk[]
-  /** How the body ended if it is incomplete: the connection broke, or the reader left. */
+  /**
+   * Set if the body is incomplete: `failed` if the connection broke, `left` if the reader cancelled the
+   * body.
+   */
   readonly end?: 'failed' | 'left'
 }
 
@@ -72,10 +75,7 @@ export class RecordingError extends SkeinError {
   }
 }
 
-/**
- * Converts the bytes of one network read. A read that ends inside a character becomes base64, so
- * nothing is lost.
- */
+/** Converts one chunk of a body. A chunk that splits a character becomes base64, so nothing is lost. */
 export function toRecordedChunk(bytes: Uint8Array): RecordedChunk {
   try {
     const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
@@ -85,7 +85,7 @@ export function toRecordedChunk(bytes: Uint8Array): RecordedChunk {
   }
 }
 
-/** Returns the bytes of one recorded network read. */
+/** Returns the bytes of a recorded chunk. */
 export function fromRecordedChunk(chunk: RecordedChunk): Uint8Array {
   return 'text' in chunk ? new TextEncoder().encode(chunk.text) : decodeBase64(chunk.base64)
 }
@@ -103,7 +103,7 @@ export async function recordRequest(
   more: readonly string[],
 ): Promise<ReadRequest> {
   const headers = new Headers(init.headers)
-  // The secrets found in the headers and the address, and those that the caller lists.
+  // The secrets found in the headers and the address; those that the caller lists are added below.
   const own: string[] = []
   headers.forEach((value, name) => {
     if (isSecretHeader(name)) own.push(value, value.replace(/^\w+ /, ''))

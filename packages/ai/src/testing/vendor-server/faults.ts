@@ -4,8 +4,8 @@ import type { WireReply } from '../../gateway/answer-wire.ts'
 import type { WireServer } from '../../wires/wire.ts'
 
 /**
- * A failure to simulate for one request. It uses up a step of the script only if the model answers
- * first.
+ * A failure to simulate for one request. A fault within an answer (`malformed`, `error_event`, or with
+ * `afterBytes`) uses up a step of the script; a fault in place of an answer does not.
  */
 export type Fault =
   /** An HTTP error in the vendor's format, e.g. 429 with `retry-after`, 529, 500. */
@@ -21,11 +21,11 @@ export type Fault =
   /** A web page, as a proxy between the client and the vendor sends it. */
   | { readonly kind: 'html'; readonly status?: number }
   /**
-   * Sends nothing before the headers, or nothing after so many bytes of the body, until the client
-   * disconnects.
+   * Sends nothing at all or, with `afterBytes`, nothing after that many bytes of the body, until the
+   * client disconnects.
    */
   | { readonly kind: 'stall'; readonly afterBytes?: number }
-  /** Breaks the connection before the headers, or after so many bytes of the body. */
+  /** Breaks the connection before the headers or, with `afterBytes`, after that many bytes of the body. */
   | { readonly kind: 'cut'; readonly afterBytes?: number }
   /** Sends malformed JSON after `afterEvents` events of a stream. */
   | { readonly kind: 'malformed'; readonly afterEvents?: number }
@@ -38,7 +38,7 @@ export type Fault =
       readonly afterEvents?: number
     }
 
-/** Thrown where a connection is to be broken. */
+/** Thrown to simulate a broken connection. */
 export class ConnectionCut extends Error {}
 
 /** Applies the faults `stall` and `cut` to the bytes of a body. */

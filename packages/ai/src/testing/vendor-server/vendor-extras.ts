@@ -48,8 +48,7 @@ interface OpenBlock {
 }
 
 /**
- * Adds the metadata to a scripted answer that the real vendor would add: signatures, encrypted
- * reasoning.
+ * Adds to a scripted answer the metadata that the real vendor would add: signatures, encrypted reasoning.
  */
 export async function* signed(
   batches: AsyncIterable<readonly StreamEvent[]>,
@@ -145,8 +144,8 @@ export function embeddingsAnswer(wire: WireName, path: string, body: JsonObject)
 }
 
 /**
- * Computes a vector from a hash of the input. Its numbers are exact as 32-bit floats, so that the JSON
- * and base64 encodings are equal.
+ * Computes a vector from a hash of the input. Its numbers are exact as 32-bit floats, so that JSON and
+ * base64 contain the same numbers.
  */
 function vectorOf(input: JsonValue, size: number): number[] {
   const text = inputText(input)

@@ -31,7 +31,7 @@ import {
 
 /** The settings of a vendor server. */
 export interface VendorServerOptions extends ChunkOptions {
-  /** Failures to simulate: a list by the number of the request, or a function of the request. */
+  /** Failures to simulate: a list with one entry per request, in order, or a function of the request. */
   readonly faults?:
     readonly (Fault | undefined)[] | ((request: VendorRequest, index: number) => Fault | undefined)
   /** If set, requests with another key are answered with 401. Default: every key is accepted. */
@@ -63,15 +63,15 @@ export interface VendorServer {
 export interface Outgoing {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  /** A complete body is sent with its length. */
+  /** A complete body, which is sent with its length, or the chunks of a stream. */
   readonly body: Uint8Array | AsyncGenerator<Uint8Array, void>
 }
 
 /**
  * Simulates OpenAI (Chat Completions and Responses), Anthropic, Google and Ollama from one script, with
- * embeddings and images. The path decides which vendor is simulated: `/v1/chat/completions`, `/v1/responses`,
- * `/v1/messages`, `/v1beta/models/{model}:generateContent`, `/api/chat`. What it sends is generated
- * from the vendors' documentation, not recorded.
+ * embeddings and images. The path decides which vendor is simulated: `/v1/chat/completions`,
+ * `/v1/responses`, `/v1/messages`, `/v1beta/models/{model}:generateContent`, `/api/chat`. The responses
+ * are written from the vendors' documentation, not recorded.
  *
  *     const vendor = vendorServer([says('Hello!')], { chunkBytes: 1 })
  *     llm({ model: anthropic('claude-x'), config: { fetch: vendor.fetch, apiKey: 'any' } })

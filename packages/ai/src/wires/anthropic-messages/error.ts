@@ -48,7 +48,7 @@ export function readError(body: unknown, requestId?: string): VendorError | unde
 
 /**
  * Chooses the UPP code. The API reports several failures with different UPP codes as
- * `invalid_request_error`.
+ * `invalid_request_error`, so the message is needed to tell them apart.
  */
 function codeOf(
   type: string | undefined,
@@ -81,7 +81,10 @@ const words: Readonly<Record<ErrorCode, readonly [status: number, type: string]>
   [ErrorCode.Cancelled]: [499, 'api_error'],
 }
 
-/** Phrases by which clients recognise these two errors, whose type is shared with other errors. */
+/**
+ * Phrases by which clients recognise these two errors, because their error type is also used for other
+ * errors.
+ */
 const phrases: Partial<Record<ErrorCode, string>> = {
   [ErrorCode.ContextLengthExceeded]: 'prompt is too long',
   [ErrorCode.ContentFiltered]: 'blocked by content filtering policy',

@@ -42,9 +42,9 @@ export const schemaDialect: SchemaDialect = {
 }
 
 /**
- * Writes a request of `POST /messages`. Parameters are copied to the body and override our fields,
- * with three exceptions that are added to ours: `system` blocks follow the system prompt, `tools`
- * follow the function tools, `output_config` is completed with the format of `structure`.
+ * Writes a request of `POST /messages`. Parameters are copied to the body and override our fields, with
+ * three exceptions that are added to our fields instead: `system` blocks follow the system prompt,
+ * `tools` follow the function tools, `output_config` is completed with the format of `structure`.
  */
 export function encodeRequest(
   request: LLMRequest,
@@ -135,7 +135,8 @@ function encodeContent(
     }
     case 'assistant': {
       const blocks = encodeAssistant(message, provider, warnings).filter(isNotEmpty)
-      // The API rejects thinking blocks at the end, which answers have that were cut off early.
+      // The API rejects a message that ends with thinking blocks, as an answer does that was cut off
+      // early.
       return blocks.slice(0, lastSpoken(blocks) + 1)
     }
     case 'tool_result':

@@ -86,9 +86,8 @@ function stopFields({ stopReason, metadata }: MessageStopEvent['delta']): {
 
 /**
  * Writes the events of one message as server-sent events. A block whose type is known only at its end
- * (redacted thinking, a native block) is started there, so blocks are numbered in the order of
- * writing. Vendor fields of a call are dropped, because they are known only after its start was
- * written.
+ * (redacted thinking, a native block) is started at its end, so blocks are numbered in the order of
+ * writing. Vendor fields of a call are dropped, because they are known only after its start was written.
  */
 class AnthropicEncoder implements WireEncoder {
   readonly #context: EncodeContext

@@ -14,7 +14,7 @@ import { mergeUsage, toUsage } from './usage.ts'
 import type { ProviderMetadata } from '../../contract/content.ts'
 import { withNative } from '../metadata.ts'
 
-/** Fields of a message and its deltas that are not stored in its metadata. */
+/** Fields of a message and its deltas that are not stored in the metadata of the message. */
 const apart = new Set(['type', 'role', 'content', 'usage', 'stop_reason', 'delta'])
 
 /** A block that has started and not yet stopped. */
@@ -30,7 +30,7 @@ interface OpenBlock extends VendorBlock {
   hasDelta: boolean
 }
 
-/** Converts the events of a stream into ours. Complete answers are decoded by it as well. */
+/** Converts the events of a stream into ours. Complete answers are decoded by this class as well. */
 export class AnthropicDecoder implements WireDecoder {
   readonly #context: DecodeContext<AnthropicDialect>
   readonly #provider: string
@@ -44,7 +44,7 @@ export class AnthropicDecoder implements WireDecoder {
   #usage: JsonObject = {}
   #stopReason: string | undefined
   readonly #repeated = new RepeatedFrame('text')
-  /** The block index of the remembered frame. */
+  /** The vendor's block index in the frame that `RepeatedFrame` remembers. */
   #repeatedIndex: JsonValue = null
 
   constructor(context: DecodeContext<AnthropicDialect>) {
@@ -144,7 +144,7 @@ export class AnthropicDecoder implements WireDecoder {
       kind,
       toolCallId: kind === 'tool_call' ? (textOf(native['id']) ?? this.#context.request.ids()) : '',
       toolName: kind === 'tool_call' ? (textOf(native['name']) ?? '') : '',
-      // Without the fields that the UPP block or call contains itself.
+      // Leaves out the fields that the UPP block or call contains itself.
       native: kind === 'native' ? native : without(native, heldFields),
       input: kind === 'tool_call' ? native['input'] : undefined,
       inputPieces: [],
@@ -275,7 +275,7 @@ function callDelta({ index, toolCallId, toolName }: OpenBlock, argumentsJson: st
 /** A vendor block with everything received so far. */
 interface VendorBlock {
   readonly kind: BlockKind
-  /** Without the fields that the UPP block or call contains itself. */
+  /** The vendor's fields, without those that the UPP block or call contains itself. */
   readonly native: JsonObject
   /** Pieces of the JSON text of a server tool's input. */
   readonly inputPieces: readonly string[]
@@ -328,8 +328,8 @@ function blockMetadata(
 }
 
 /**
- * Parses the input of a server tool. If it was cut off, the input of the start event is used, because
- * half of it cannot be replayed.
+ * Parses the input of a server tool. If the input was cut off, the input of the start event is used,
+ * because incomplete JSON cannot be replayed.
  */
 function parseInput(pieces: readonly string[], fallback: JsonValue | undefined): JsonValue {
   const text = pieces.join('')

@@ -14,8 +14,8 @@ import type { EncodedRequest, RequestMode, Target } from '../wire.ts'
 import { API, type GoogleDialect, type GooglePart } from './types.ts'
 
 /**
- * Writes a request of `POST /models/{id}:generateContent` or `:streamGenerateContent`. The key is
- * never in the address.
+ * Writes a request of `POST /models/{id}:generateContent` or `:streamGenerateContent`. The API key is
+ * never part of the address.
  */
 export function encodeRequest(
   request: LLMRequest,
@@ -113,8 +113,8 @@ export function generationConfigOf(params: Params): object | undefined {
 }
 
 /**
- * Prepares the continuation of an answer that ended with CONTINUATION: the request is repeated with
- * its token and without the text produced so far.
+ * Prepares the continuation of an answer that ended with CONTINUATION: the request is repeated with the
+ * answer's token and without the messages produced so far.
  */
 function takeContinuation(
   messages: readonly Message[],
@@ -291,8 +291,8 @@ function hasGeneratedId({ metadata }: ToolCall, provider: string): boolean {
 }
 
 /**
- * Writes a result. It names its call by function name, and by id if the vendor sent one. Media are
- * sent in `parts` of the function response; text and everything else are its `response`.
+ * Writes a result. The result names its call by function name, and by id if the vendor sent an id. Media
+ * are sent in `parts` of the function response; text and everything else are sent in its `response`.
  */
 function encodeResult(result: ToolResult, { provider, calls }: EncodeOptions): GooglePart {
   const call = calls.find(({ toolCallId }) => toolCallId === result.toolCallId)

@@ -258,7 +258,10 @@ export class GoogleDecoder implements WireDecoder {
   }
 }
 
-/** Fields of a candidate and of a frame that are not stored in the metadata of the message. */
+/**
+ * The fields of a candidate (`candidateKeys`) and of a frame (`frameKeys`) that are not stored in the
+ * metadata of the message.
+ */
 const candidateKeys: ReadonlySet<string> = new Set(['content', 'finishReason', 'index'])
 const frameKeys: ReadonlySet<string> = new Set([
   'candidates',

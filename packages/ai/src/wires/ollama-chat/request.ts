@@ -213,7 +213,7 @@ function encodeAssistant(
   ]
 }
 
-/** Writes a result. The server matches it to its call by tool name, and by id if the server sent one. */
+/** Writes a result. The server matches it to its call by tool name, and by id if the server sent an id. */
 function encodeResult(result: ToolResult, options: EncodeOptions): OllamaMessage {
   const { provider, calls } = options
   const call = calls.find(({ toolCallId }) => toolCallId === result.toolCallId)

@@ -73,7 +73,7 @@ export class OllamaDecoder implements WireDecoder {
     this.#close(events)
     const called = objectOf(call['function']) ?? {}
     const { arguments: given } = called
-    // Most servers send no id. The generated one is unique, so that calls of different rounds are not
+    // Most servers send no id. The generated id is unique, so that calls of different rounds are not
     // confused.
     const toolCallId = textOf(call['id']) ?? this.#context.request.ids()
     const toolName = textOf(called['name']) ?? ''

@@ -305,8 +305,9 @@ function encodeCall(call: ToolCall, { provider, dialect }: ChatTarget): JsonObje
 }
 
 /**
- * Writes one `tool` message per result. These contain only text, so media that a tool returned follow
- * in a user message after all results; media that the vendor does not accept are replaced by a note.
+ * Writes one `tool` message per result. A `tool` message contains only text, so media that a tool
+ * returned follow in a user message after all results; media that the vendor does not accept are replaced
+ * by a note.
  */
 function encodeToolResults(
   message: ToolResultMessage,

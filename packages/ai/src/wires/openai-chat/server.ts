@@ -90,8 +90,8 @@ function headOf({ id, createdAt, request }: EncodeContext, object: string): Json
 }
 
 /**
- * Converts events to deltas of Chat Completions. Reasoning is written to `reasoning_content` and
- * images to `images`, as in the vendors that support them; native blocks are dropped.
+ * Converts events to deltas of Chat Completions. Reasoning is written to `reasoning_content` and images
+ * to `images`, as vendors that support them do; native blocks are dropped.
  */
 class DeltaWriter {
   /** The position of each tool call among the calls, by block index. */

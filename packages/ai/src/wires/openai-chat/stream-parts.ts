@@ -11,7 +11,7 @@ interface OpenCall {
   id: string
   name: string
   readonly isCustom: boolean
-  /** The index of its block; -1 before its start event. */
+  /** The index of the call's block; -1 before the start event. */
   block: number
   /** The arguments so far, of which the first `sent` characters were sent as deltas. */
   text: string
@@ -48,8 +48,8 @@ export class ToolCalls {
     call.id ||= textOf(piece.id) ?? ''
     call.name ||= textOf(fn?.name) ?? textOf(custom?.name) ?? ''
     if (call.isCustom) {
-      // Free text is written as the inside of a JSON string. Split surrogate pairs are joined again by
-      // parsing.
+      // Free text is written as the inside of a JSON string. A surrogate pair that is split between two
+      // pieces is joined again when the JSON is parsed.
       if (typeof custom?.input === 'string') call.text += JSON.stringify(custom.input).slice(1, -1)
     } else {
       const args = fn?.arguments
@@ -81,8 +81,9 @@ export class ToolCalls {
 
   /**
    * Finds the call of a piece: by index if it has one, otherwise by id, otherwise the latest call. A
-   * piece that names a function and has a new id, or has no index, begins another call, because
-   * several servers number all parallel calls 0 or not at all.
+   * piece that names a function under a new id begins another call, and so does a piece without an index
+   * that has a new id or names a function, because several servers number all parallel calls 0 or not at
+   * all.
    */
   #find(piece: ChatToolCall): OpenCall | undefined {
     const { index } = piece

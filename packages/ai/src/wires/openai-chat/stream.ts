@@ -218,8 +218,8 @@ export class ChatDecoder implements WireDecoder {
   }
 
   /**
-   * Reads reasoning. OpenRouter sends it both as text and as details; the details are kept only for
-   * replay.
+   * Reads reasoning. OpenRouter sends reasoning both as text and as details. The details are kept for
+   * replay; their text is used only if there is no other text.
    */
   #readReasoning(told: unknown, delta: ChatDelta, events: StreamEvent[]): void {
     const fromDetails = this.#details.push(listOf(delta.reasoning_details))
@@ -299,7 +299,9 @@ export class ChatDecoder implements WireDecoder {
       : undefined
   }
 
-  /** Reads usage and fields that UPP does not have from the last chunks. */
+  /**
+   * Reads a chunk's usage and the fields that UPP does not have; throws if the vendor reports a failure.
+   */
   #readRest(chunk: ChatChunk, choice: ChatChoice | undefined): void {
     const usage = chunk.x_groq?.usage ?? choice?.usage
     if (usage && !chunk.usage) this.#usage = usage

@@ -12,11 +12,14 @@ export interface OpenAIChatDialect {
   /** The role of the system prompt. */
   readonly systemRole: 'system' | 'developer'
   /**
-   * Whether the vendor supports `stream_options.include_usage`; others report usage without it or
-   * never.
+   * Whether the vendor supports `stream_options.include_usage`. Vendors without it report usage unasked
+   * or never.
    */
   readonly streamUsage: boolean
-  /** With `json_object` no schema can be sent, so it is put in the system prompt. */
+  /**
+   * How structured output is requested. With `json_object` no schema field exists, so the schema is put
+   * in the system prompt.
+   */
   readonly structuredOutput: 'json_schema' | 'json_object'
   /**
    * Kinds of input that the vendor accepts besides text. Other kinds are rejected before a request is

@@ -143,8 +143,8 @@ function encodeMessage(
 }
 
 /**
- * Writes one block as an input part. The block's metadata for this vendor is added, e.g. `{ detail:
- * 'low' }`.
+ * Writes one block as an input part. The block's metadata for this vendor is added,
+ * e.g. `{ detail: 'low' }`.
  */
 function encodePart(block: UserContent, target: ResponsesTarget): JsonObject {
   const options = optionsOf(block.metadata, target.provider)
@@ -194,8 +194,8 @@ function refused(named: string, { provider }: ResponsesTarget): Error {
 }
 
 /**
- * Writes an assistant message as the items in which it came, in their order. Items of this vendor are
- * sent back unchanged; content of another vendor is converted to messages and calls.
+ * Writes an assistant message as items, in the order in which the vendor sent them. Items of this vendor
+ * are sent back unchanged; content of another vendor is converted to messages and calls.
  */
 function encodeAssistant(
   message: AssistantMessage,
@@ -233,8 +233,9 @@ function encodeAssistant(
 
 /**
  * Checks whether the items can be sent back unchanged. The API recognises a reasoning item by its
- * encrypted content or, if the response was stored, by its id. Without either it must be left out, and
- * the items after it must lose their ids, because an id requires the reasoning that belongs to it.
+ * encrypted content or, if the response was stored, by its id. A reasoning item without either must be
+ * left out, and the items after it must lose their ids, because an id requires the reasoning that belongs
+ * to it.
  */
 function canReplayItems(
   message: AssistantMessage,
@@ -292,7 +293,7 @@ function addText(
 interface TextPlace {
   readonly provider: string
   readonly canReplay: boolean
-  /** The content block before this one; undefined at the start and after a call. */
+  /** The content block before the text block; undefined at the start and after a call. */
   readonly previous: AssistantContent | undefined
 }
 

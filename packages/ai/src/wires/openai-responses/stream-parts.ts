@@ -16,8 +16,8 @@ export interface MessageParts {
 }
 
 /**
- * An output item while it is streamed. `close` receives the complete item and sends what is still
- * missing.
+ * An output item while it is streamed. `close` receives the complete item and emits the events that are
+ * still missing.
  */
 export interface OpenItem {
   readonly id: string | undefined
@@ -26,7 +26,7 @@ export interface OpenItem {
   close(item: JsonObject, events: StreamEvent[]): void
 }
 
-/** The part of an item that a piece belongs to. */
+/** The part of an item that a piece of text or an image preview belongs to. */
 export interface ItemPart {
   readonly type: 'text' | 'refusal' | 'summary' | 'arguments' | 'input' | 'preview'
   readonly index: number
@@ -200,7 +200,7 @@ class OpenCall implements OpenItem {
   delta(text: string, _part: ItemPart, events: StreamEvent[]): void {
     if (text === '') return
     this.#seen += text.length
-    // Surrogate pairs that are split between two pieces are joined again by parsing.
+    // A surrogate pair that is split between two pieces is joined again when the JSON is parsed.
     this.#send(this.#isCustom ? JSON.stringify(text).slice(1, -1) : text, events)
   }
 

@@ -272,8 +272,8 @@ export class ResponsesDecoder implements WireDecoder {
   }
 
   /**
-   * Converts an `error` event: flat `{ code, message }` by the API's types, but often nested `{ error:
-   * … }` in practice.
+   * Converts an `error` event: flat `{ code, message }` by the API's types, but often nested
+   * `{ error: … }` in practice.
    */
   #failure(event: ResponsesEvent): Error {
     const { type: _, ...flat } = event as JsonObject
