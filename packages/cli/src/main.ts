@@ -12,7 +12,7 @@ const FOREVER_MS = 2 ** 30
 /** Runs the command named by the words after `skein`, and ends the process with its exit code. */
 export async function main(args: readonly string[]): Promise<void> {
   const output = createOutput({ noColor: args.includes('--no-color') })
-  // Keeps the process alive, because a command may wait for a timer of the runtime, which does not.
+  // This interval keeps the process alive while a command waits, because timers of the runtime do not.
   setInterval(() => undefined, FOREVER_MS)
   const code = await dispatch(args, output).catch((error: unknown) => fail(error, output))
   await output.flush()
@@ -83,7 +83,7 @@ function parse(
   const known = { ...options, ...COMMON }
   try {
     const parsed = parseArgs({ args: [...words], options: known, allowPositionals: true })
-    const values = parsed.values as Input['values'] // parsed with the command's options
+    const values = parsed.values as Input['values'] // `parseArgs` checked them against `options`
     const given = parsed.positionals
     const missing = operands.filter(({ isOptional }) => !isOptional)[given.length]
     const extra = given[operands.length]

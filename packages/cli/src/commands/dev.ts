@@ -17,7 +17,7 @@ import { errorText, problemLine, type Output } from '../terminal/output.ts'
 /** The port that `dev` tries first. */
 export const DEFAULT_PORT = 4111
 const PORT_TRIES = 50
-/** How long running threads may finish when the server stops. */
+/** How long running threads may continue after the server was told to stop. */
 const GRACE_MS = 2000
 
 /** `skein dev` */
@@ -59,7 +59,7 @@ export const dev: Command = defineCommand({
   },
 })
 
-/** Serves on the port or, if it is taken, on the next free one. */
+/** Serves on the port or, if the port is taken, on the next free port. */
 async function listen(runtime: EmbeddedRuntime, options: ServeOptions): Promise<Serving> {
   const { serve } = await import('@skein/runtime/http')
   for (let port = options.port; ; port++) {
@@ -72,7 +72,7 @@ async function listen(runtime: EmbeddedRuntime, options: ServeOptions): Promise<
   }
 }
 
-/** Resolves at the first signal, after which running threads may finish. A second signal ends the process. */
+/** Resolves at the first SIGINT or SIGTERM, so that the server can stop. A second signal ends the process. */
 function untilStopped(output: Output): Promise<void> {
   return new Promise((resolve) => {
     let isStopping = false
@@ -117,7 +117,9 @@ async function reload(
   }
 }
 
-/** Editors write a file in several steps, so changes are reported after this long without another change. */
+/**
+ * Editors write a file in several steps, so changes are reported only after this time without another change.
+ */
 const QUIET_MS = 60
 /** Hidden, installed and built files are not watched. */
 const IGNORED = /^(?:\.|node_modules$|dist$)/
@@ -144,7 +146,8 @@ function watchFolder(
   }
   const open = (path: string, recursive: boolean, onName: (name: string) => void): FSWatcher => {
     const watcher = watch(path, { recursive }, (_, name) => onName(name ?? ''))
-    watcher.on('error', () => watcher.close()) // the folder was removed; its parent reports that
+    // The folder was removed, which the watcher of its parent reports.
+    watcher.on('error', () => watcher.close())
     return watcher
   }
   /** Creates one recursive watcher per top-level folder, so that node_modules is never read. */

@@ -3,7 +3,7 @@ import { errorText, type Output } from '../terminal/output.ts'
 import { clientOf, loadDefinitions, modelsOf, openRuntime } from './embed.ts'
 import { isAnswering, readServerFile } from './server-file.ts'
 
-/** A client of a runtime, which is in a server or in this process. */
+/** A client of a runtime that runs in a server or in this process. */
 export interface ServerConnection {
   readonly client: Client
   /** The address of the server; absent when the runtime is in this process and ends with it. */
@@ -34,8 +34,8 @@ export async function withConnection<T>(
 }
 
 /**
- * Connects to the named server, or to the one that runs in this folder. If there is none, this process opens
- * the store itself; `works` says whether it also runs threads, which commands that only read must not do.
+ * Connects to the named server, or to the server that runs in this folder. Without a server, this process
+ * opens the store itself. It then also runs threads if `works` is true; commands that only read pass false.
  */
 async function connect(
   target: ConnectTarget,

@@ -7,8 +7,8 @@ import { CommandError } from '../terminal/command.ts'
 import { definitionsFolder, readServerFile, stateFolder } from './server-file.ts'
 
 /**
- * Loads the definitions of a folder. Throws if the folder does not exist, or with all problems of the
- * definitions.
+ * Loads the definitions of a folder. Throws if the folder does not exist, or if definitions have problems;
+ * the error then lists all of them.
  */
 export async function loadDefinitions(named: string | undefined): Promise<DiscoveredRegistry> {
   const folder = definitionsFolder(named)
@@ -59,7 +59,8 @@ export async function openRuntime(
 }
 
 /**
- * Creates a client of a runtime in this process. It also uses HTTP, so every command is written only once.
+ * Creates a client of a runtime in this process. The client sends HTTP requests here, too, so that no command
+ * needs a second version.
  */
 export async function clientOf(runtime: EmbeddedRuntime): Promise<Client> {
   const [{ createHttp }, { createClient }] = await Promise.all([
@@ -105,7 +106,7 @@ export function localPerson(): Principal {
   try {
     name = userInfo().username
   } catch {
-    // In some containers the user id of the process has no name.
+    // `userInfo` throws in containers where the user id of the process has no name.
   }
   return { tenant: 'default', name, scopes: ['admin', 'metrics:read'] }
 }

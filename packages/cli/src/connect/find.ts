@@ -4,7 +4,7 @@ import { CommandError } from '../terminal/command.ts'
 
 const UUID_LENGTH = 36
 
-/** Finds the thread with this id, or the only one whose id begins or ends with the text. */
+/** Finds the thread with this id, or the only thread whose id begins or ends with the text. */
 export async function findThreadByPrefix({ threads }: Client, text: string): Promise<ThreadHead> {
   if (text.length >= UUID_LENGTH) return threads.get(text)
   const all = await threads.list({ limit: 1000 })

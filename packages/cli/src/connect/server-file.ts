@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { join, resolve } from 'node:path'
 import { isPlainObject } from '@skein/base'
 
-/** Returns the folder of the store, its keys and the address of the running server. */
+/** Returns the folder that contains the store, its keys and the address of the running server. */
 export function stateFolder(): string {
   return resolve('.skein')
 }
@@ -18,7 +18,7 @@ export function storeFile(): string {
 export function definitionsFolder(named: string | undefined): string {
   if (named !== undefined) return resolve(named)
   if (existsSync(resolve('agents'))) return resolve('.')
-  // The examples are published beside this code; in a clone they are in the root's `examples/`.
+  // The examples are published beside this code; in a clone of the repository they are in its `examples/`.
   const published = join(import.meta.dirname, '..', 'example-agents')
   return existsSync(published)
     ? published
@@ -39,12 +39,12 @@ export function writeServerFile(server: ServerFile): void {
   writeFileSync(file(), `${JSON.stringify(server)}\n`, { mode: 0o600 })
 }
 
-/** Removes the file, if this process wrote it. */
+/** Removes the server file, if this process wrote it. */
 export function removeServerFile(): void {
   if (readServerFile()?.pid === process.pid) rmSync(file(), { force: true })
 }
 
-/** The server of this folder, if its process is alive; see `isAnswering` for whether it responds. */
+/** Returns the server of this folder if its process is alive; `isAnswering` checks whether it responds. */
 export function readServerFile(): ServerFile | undefined {
   try {
     const read: unknown = JSON.parse(readFileSync(file(), 'utf8'))
@@ -60,9 +60,10 @@ export function readServerFile(): ServerFile | undefined {
 
 function isAlive(pid: number): boolean {
   try {
-    return process.kill(pid, 0) // signal 0 only checks
+    return process.kill(pid, 0) // signal 0 only checks whether the process exists
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM' // alive, but of another user
+    // EPERM: the process exists, but belongs to another user.
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
 }
 

@@ -20,7 +20,7 @@ export interface FollowOptions {
   readonly threadId: string
   readonly view: RunView
   readonly output: Output
-  /** Position to begin after. Default: the first event. */
+  /** The position in the stream after which reading begins. Default: the beginning of the stream. */
   readonly after?: string
   /** Events of subagents up to this time belong to an earlier run and are not shown. */
   readonly sinceMs?: number
@@ -112,8 +112,8 @@ async function readUntilSettled(
 }
 
 /**
- * Stops a thread and its subagents; the parent first, because otherwise the result of a child would wake it
- * again.
+ * Stops a thread, then its subagents. The thread is stopped first, because the result of a subagent would
+ * otherwise wake it again.
  */
 async function parkTree(client: Client, threadId: string): Promise<void> {
   await client.threads.stop(threadId)

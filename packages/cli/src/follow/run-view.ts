@@ -17,7 +17,10 @@ export interface RunViewOptions {
   readonly json?: boolean
   readonly jsonl?: boolean
   readonly verbose?: boolean
-  /** Whether both sides are models, so that their messages are progress and only the result is the answer. */
+  /**
+   * Whether both sides are models, so that their messages are shown as progress and only the result as the
+   * answer.
+   */
   readonly isDialogue?: boolean
 }
 
@@ -120,7 +123,7 @@ function progressText(event: TreeEvent['event'], isVerbose: boolean): string | u
       return text === '' ? undefined : `${event.agentId ?? 'agent'} says: ${text}`
     }
     case 'subagent_created':
-      // A subagent that a tool call created already has the line of that call.
+      // If a tool call created the subagent, the line of that call is already shown.
       return event.toolCallId === undefined ? `subagent ${event.name}` : undefined
     case 'agent_handoff':
       return `handed over to ${event.toAgentId}`

@@ -16,7 +16,7 @@ export interface Output {
   json(value: unknown): void
   /** Writes a line to standard error. */
   say(text: string): void
-  /** Replaces the status line at the bottom; only a terminal has one. */
+  /** Replaces the status line at the bottom of a terminal. Does nothing if standard error is no terminal. */
   status(text: string): void
   /** Colours a message, if standard error supports colours. */
   paint(style: Style, text: string): string
@@ -42,7 +42,7 @@ class ProcessOutput implements Output {
   readonly #closed = new AbortController()
   readonly #noColor: boolean
   readonly #hasStatus: boolean = process.stderr.isTTY === true
-  /** Whether the result ended in the middle of a line, on the terminal that also shows the messages. */
+  /** Whether the last result text has no newline yet, on a terminal that also shows the messages. */
   #isMidLine = false
   #status = ''
   #statusAt = 0
@@ -125,7 +125,7 @@ class ProcessOutput implements Output {
     this.#status = ''
   }
 
-  /** Handles a write error. A closed reader is not an error: there is just nothing more to write. */
+  /** Handles a write error. If the reader has closed the pipe, that is no failure, and `closed` aborts. */
   #broken(error: NodeJS.ErrnoException): void {
     if (error.code !== 'EPIPE' && error.code !== 'ERR_STREAM_DESTROYED') throw error
     this.#closed.abort()

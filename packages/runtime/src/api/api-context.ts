@@ -84,12 +84,12 @@ interface EditTarget {
   readonly allowsOver?: boolean
 }
 
-/** How often an edit is decided again because another writer committed first. */
+/** The maximum number of times that an edit is decided while other writers keep committing first. */
 const MAX_TRIES = 1000
 
 /**
- * Changes a thread according to its log. `decide` is called again when another writer commits in
- * between, so a decision is always based on the log it is appended to.
+ * Loads a thread, lets `decide` choose the change, and commits it. If another writer commits in between,
+ * `decide` is called again with the new log, so that no decision is based on an outdated log.
  */
 export async function editThread<T>(
   context: ApiContext,
@@ -178,9 +178,7 @@ const MAX_LABEL = 256
 const MAX_TAGS = 64
 const MAX_METADATA_BYTES = 64 * 1024
 
-/**
- * Throws unless the value is a non-empty text that is short enough to be shown, searched or used as a key.
- */
+/** Throws unless the value is a text of 1 to `MAX_LABEL` characters. `what` names the value in the error. */
 export function checkLabel(text: string, what: string): void {
   if (typeof text === 'string' && text !== '' && text.length <= MAX_LABEL) return
   throw new RuntimeError(`${what} must be a text of 1 to ${MAX_LABEL} characters.`, {
@@ -188,7 +186,7 @@ export function checkLabel(text: string, what: string): void {
   })
 }
 
-/** Throws unless the tags are a short list of short texts. */
+/** Throws unless `tags` is a list of at most `MAX_TAGS` labels (see `checkLabel`). */
 export function checkTags(tags: readonly string[]): void {
   if (!Array.isArray(tags) || tags.length > MAX_TAGS)
     throw new RuntimeError(`The tags of a thread must be a list of at most ${MAX_TAGS}.`, {
@@ -197,7 +195,7 @@ export function checkTags(tags: readonly string[]): void {
   for (const tag of tags) checkLabel(tag, 'A tag of the thread')
 }
 
-/** Returns a copy of the metadata; throws when it cannot be stored as JSON. */
+/** Returns a copy of the metadata; throws when it is not JSON or is larger than `MAX_METADATA_BYTES`. */
 export function checkedMetadata(metadata: JsonObject, what: string): JsonObject {
   return jsonCopy(metadata, {
     subject: `The metadata of ${what}`,
@@ -206,7 +204,7 @@ export function checkedMetadata(metadata: JsonObject, what: string): JsonObject 
   }) as JsonObject // the copy of an object is an object
 }
 
-/** The parts that a commit passes through. */
+/** The parts of the runtime that `createCommit` uses. */
 interface CommitParts {
   readonly store: Store
   readonly live: LiveBus
@@ -282,11 +280,11 @@ export interface FoldCache {
   readonly size: number
 }
 
-/** How much a cache keeps. */
+/** The settings of a fold cache. */
 interface FoldCacheOptions {
-  /** Threads kept. Default 64. */
+  /** The maximum number of threads in the cache. Default 64. */
   readonly max?: number
-  /** Events read at once. Default 1000. */
+  /** The number of events that are read from the store at once. Default 1000. */
   readonly pageSize?: number
 }
 
@@ -336,8 +334,8 @@ export function createFoldCache(
 }
 
 /**
- * Keeps the folds of drains. A running drain takes its fold out, because no one else may advance it
- * meanwhile.
+ * Keeps the folds of drains. A running drain takes its fold out of the memory, because nobody else may add
+ * events to that fold meanwhile.
  */
 export function createFoldMemory({ max = 256 }: { readonly max?: number } = {}): FoldMemory {
   const folds = new Map<string, KernelFold>()

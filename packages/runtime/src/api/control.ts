@@ -94,7 +94,10 @@ export async function terminateThread(
   await settledTree(context, threadId, detach)
 }
 
-/** Records the end in the parent's list of children, and answers calls of the parent that wait for this thread. */
+/**
+ * Returns the change of the parent: it records the end of this child, and answers the parent's calls that
+ * wait for it.
+ */
 async function toldParent(
   context: ApiContext,
   { head, state }: LoadedThread,

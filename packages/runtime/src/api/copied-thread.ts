@@ -45,7 +45,7 @@ export async function storeCopy(context: ApiContext, copy: Copy): Promise<Thread
   return headOf(context, id)
 }
 
-/** Returns the first event of a copy: that of a thread without a parent. */
+/** Returns the first event of a copy, which makes the copy a thread without a parent. */
 export function rootCreated(
   event: RuntimeThreadCreated,
   { id, title }: { readonly id: string; readonly title: string | null },
@@ -72,7 +72,7 @@ const WHY = 'This is a copy; the call belongs to the thread it was copied from.'
  */
 function* settleCopied(state: KernelState, at: string): Generator<RuntimeEvent> {
   const { entries, session, queue, children, effects, variables } = state
-  // Calls without a result get one, because no vendor accepts a history in which a call has no result.
+  // Calls without a result get a result, because vendors reject a history in which a call has none.
   for (const { calls, turnId } of entries)
     for (const { call, outcome } of calls) {
       if (outcome) continue

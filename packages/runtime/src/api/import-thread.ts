@@ -25,7 +25,7 @@ export async function importThread(
   const id = context.ids()
   const title = typeof header['title'] === 'string' ? header['title'] : null
   if (title !== null) checkLabel(title, 'The title of the thread')
-  const tags = (header['tags'] ?? []) as string[] // checkTags verifies the type
+  const tags = (header['tags'] ?? []) as string[] // `checkTags` checks the type on the next line
   checkTags(tags)
   const [first, ...rest] = events
   if (first?.type !== 'thread_created') throw invalid(2, 'it is not the event thread_created')
@@ -226,7 +226,7 @@ function withoutSecrets(event: RuntimeEvent): RuntimeEvent {
       const texts = Object.entries(event.values).filter(([, { valueType }]) => valueType === 'text')
       return { ...event, values: Object.fromEntries(texts) }
     }
-    case 'custom_event': // approvals of a quorum hold sealed tokens
+    case 'custom_event': // transient events record approvals with sealed tokens
       return event.isTransient ? { ...event, data: null } : event
     case 'interrupt_answered': {
       if (event.answer.type !== 'approve') return event
@@ -238,7 +238,7 @@ function withoutSecrets(event: RuntimeEvent): RuntimeEvent {
   }
 }
 
-/** Returns false for the end of a thread and for transient records, which a copy does not take over. */
+/** Returns false for events that a copy does not contain: the end of the thread, and transient events. */
 export function isCopied(event: RuntimeEvent): boolean {
   const { type } = event
   if (type === 'custom_event') return event.isTransient !== true

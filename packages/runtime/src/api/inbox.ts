@@ -77,7 +77,8 @@ async function approve(
 }
 
 /**
- * Signs for the person. The interrupt is looked up first, so that no token is created for an answered one.
+ * Signs an approval for the person. The interrupt is looked up first, so that no token is created if it is
+ * already answered.
  */
 async function signed(
   context: ApiContext,
@@ -112,7 +113,7 @@ async function answer(
     subject: `The answer to ${interruptId}`,
     code: 'ANSWER_INVALID',
     maxBytes: context.limits.maxMessageBytes,
-  }) as InterruptAnswer // a copy of an answer
+  }) as InterruptAnswer // `jsonCopy` keeps the type
   await editThread(context, { threadId, point: 'answer_interrupt' }, ({ state }) => {
     findOpen(context, state, interruptId, kind)
     const append = [answerEvent(context, { interruptId, by }, kept)]
@@ -175,7 +176,7 @@ interface PartialApproval {
   readonly tokens: readonly string[]
 }
 
-/** Reads from the log the approvals that were given so far. */
+/** Reads from the log the approvals that an interrupt has received so far. */
 async function partialApprovals(
   { store, vault }: ApiContext,
   threadId: string,
@@ -191,7 +192,8 @@ async function partialApprovals(
       continue
     const { interruptId: of, by, sealed } = event.data
     if (of !== interruptId || typeof by !== 'string' || typeof sealed !== 'string') continue
-    const tokens = JSON.parse(vault.open(sealed, contextOf(threadId, interruptId))) as string[] // see approve
+    // `approve` sealed these tokens as a JSON list.
+    const tokens = JSON.parse(vault.open(sealed, contextOf(threadId, interruptId))) as string[]
     given.push({ by, tokens })
   }
   return given
@@ -273,11 +275,14 @@ function toItem({ registry }: ApiContext, { head, state, open, path }: Found): W
   }
 }
 
-/** Finds the approval request to be signed: the request of an interrupt itself, or its `approval` member. */
+/**
+ * Finds the approval request to be signed: the request of an interrupt itself, or the one in its `approval`
+ * or `request` field.
+ */
 function approvalOf(request: unknown): ApprovalRequest | undefined {
   if (!isPlainObject(request)) return undefined
   if (typeof request['digest'] === 'string' && isPlainObject(request['action']))
-    return request as unknown as ApprovalRequest // written by the governor
+    return request as unknown as ApprovalRequest // the governor wrote this request
   return approvalOf(request['approval'] ?? request['request'])
 }
 

@@ -39,7 +39,7 @@ export function messagesApi(
       const { state } = await load(context, threadId)
       const scratch = facadeOf(bufferOf(context, state))
       scratch.updateMessage(messageId, content)
-      let { message } = scratch.getMessage(messageId)! // it was found above
+      let { message } = scratch.getMessage(messageId)! // the message was found above
       // Hooks run once, before the edit. The edit may be tried several times, and hooks may write to the
       // thread.
       for (const hook of await hooksOf(context, threadId, 'before_update_message')) {
@@ -89,7 +89,7 @@ interface HookRun {
 /** Runs a hook. A hook that throws or takes too long is recorded in the log and skipped. */
 async function runHook(context: ApiContext, { threadId, hook, args }: HookRun): Promise<unknown> {
   const timeoutMs = hook.timeoutMs ?? context.limits.hookTimeoutMs
-  const execute = hook.execute as (...all: unknown[]) => unknown // hooksOf selected it by name
+  const execute = hook.execute as (...all: unknown[]) => unknown // `hooksOf` selected the hook by name
   try {
     return await withState(context, threadId, (state) =>
       within(timeoutMs, async () => execute(state, ...args)),

@@ -11,7 +11,7 @@ interface Wait {
   readonly signal: AbortSignal | undefined
   /** The message whose session is awaited; without it, the call waits until the thread is at rest. */
   readonly queueId?: string
-  /** Sessions that ended before this event are ignored. */
+  /** Sessions that ended before the event with this number are ignored. */
   readonly after?: number
 }
 

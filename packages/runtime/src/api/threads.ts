@@ -120,7 +120,7 @@ async function costOf(context: ApiContext, threadId: string): Promise<CostReport
       costUsd: number,
       ...sums: { tokens: number; costUsd: number }[]
     ): void => {
-      // Reasoning and cached tokens are already included in these two numbers.
+      // Reasoning and cached tokens are already included in `input_tokens` and `output_tokens`.
       const tokens = Number(usage?.['input_tokens'] ?? 0) + Number(usage?.['output_tokens'] ?? 0)
       for (const sum of [total, own, ...sums]) {
         sum.tokens += tokens

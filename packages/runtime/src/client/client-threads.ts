@@ -149,7 +149,9 @@ export function threadsOf(requester: Requester): ClientThreads {
 type Query = Readonly<Record<string, string | number | boolean | undefined>>
 
 function filesOf({ call, pick, send }: Requester): Omit<ThreadFiles, 'move'> {
-  /** Removes the leading slash: paths begin with a slash in the thread, but not in an address. */
+  /**
+   * Returns the path parameters of a file. Its path begins with a slash in the thread, but not in an address.
+   */
   const at = (threadId: string, name: string) => ({ threadId, path: name.replace(/^\//, '') })
   const list: ThreadFiles['list'] = (threadId, prefix) =>
     pick('listFiles', { threadId }, 'files', { query: { prefix } })

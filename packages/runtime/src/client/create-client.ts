@@ -6,7 +6,7 @@ import { threadsOf, type ClientThreads } from './client-threads.ts'
 import { readEvents, type EventSourceOptions, type StreamOptions } from './event-source.ts'
 import { createRequester, type RequesterOptions } from './requester.ts'
 
-/** The address of the server, the key, and how streams are read. */
+/** The address of the server, the key, and how streams reconnect. */
 export interface ClientOptions extends RequesterOptions {
   /** How streams reconnect after a break. */
   readonly streams?: EventSourceOptions
@@ -76,11 +76,12 @@ export function createClient(options: ClientOptions): Client {
     async *stream(threadId, stream = {}) {
       const until = stream.untilParked === true ? 'parked' : undefined
       for await (const { id, data } of read(threadId, { until }, stream))
-        yield { id, event: JSON.parse(data) as NumberedEvent['event'] } // sent by the server
+        yield { id, event: JSON.parse(data) as NumberedEvent['event'] } // the server sends JSON of this type
     },
     async *streamTree(threadId, stream = {}) {
       for await (const { id, data } of read(threadId, { tree: true }, stream))
-        yield { ...(JSON.parse(data) as Omit<TreeEvent, 'position'>), position: id } // sent by the server
+        // The server sends JSON of this type.
+        yield { ...(JSON.parse(data) as Omit<TreeEvent, 'position'>), position: id }
     },
   }
 }

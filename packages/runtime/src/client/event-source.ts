@@ -16,7 +16,7 @@ export interface StreamOptions {
 export interface EventSourceOptions {
   readonly wait?: (ms: number, signal: AbortSignal | undefined) => Promise<void>
   readonly random?: () => number
-  /** A stream that sends nothing for this long, not even a heartbeat, is treated as broken. Default 60 s. */
+  /** The time without any data, even a heartbeat, after which a stream is treated as broken. Default 60 s. */
   readonly quietMs?: number
 }
 

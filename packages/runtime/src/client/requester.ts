@@ -11,7 +11,7 @@ export interface RequesterOptions {
 
 interface RequestInput {
   readonly query?: Readonly<Record<string, string | number | boolean | null | undefined>>
-  /** Sent as JSON. */
+  /** The body, which is sent as JSON. */
   readonly json?: unknown
   readonly body?: string | Uint8Array
   readonly headers?: Readonly<Record<string, string>>
@@ -58,7 +58,8 @@ export function createRequester({
     const response = await fetch(`${base}${filled(path, params)}${search}`, {
       method,
       headers: { ...own, ...type, ...input.headers },
-      body: json === undefined ? (body as BodyInit | undefined) : JSON.stringify(json), // bytes are allowed
+      // The cast is safe, because `fetch` also accepts bytes.
+      body: json === undefined ? (body as BodyInit | undefined) : JSON.stringify(json),
       signal,
     }).catch((error: unknown) => {
       throw signal?.aborted ? error : notReached(error)
@@ -84,8 +85,8 @@ function filled(path: string, params: Readonly<Record<string, string>>): string 
   return path.replace(/\{(\w+)(\*?)\}/g, (_, name: string, rest: string) => {
     const value = params[name]!
     const segments = value.split('/')
-    // An address cannot contain empty segments, `.` or `..`; a path with such segments is encoded with its
-    // slashes.
+    // An address cannot contain empty segments, `.` or `..`. In a path with such segments, the slashes are
+    // encoded, too.
     const isPlain = segments.every((part) => part !== '' && part !== '.' && part !== '..')
     return rest && isPlain ? segments.map(encodeURIComponent).join('/') : encodeURIComponent(value)
   })
@@ -128,7 +129,8 @@ async function toClientError(response: Response): Promise<ClientError> {
   const { status, headers } = response
   const wait = Number(headers.get('retry-after') ?? Number.NaN)
   const retryAfterMs = Number.isFinite(wait) ? wait * 1000 : undefined
-  const body: unknown = await response.json().catch(() => undefined) // a proxy may answer anything
+  // The response of a proxy may not be JSON.
+  const body: unknown = await response.json().catch(() => undefined)
   const error = isPlainObject(body) && isPlainObject(body['error']) ? body['error'] : {}
   const { code = 'UNKNOWN', message = `The server answered ${status}.`, hint, problems } = error
   return new ClientError(String(message), {
@@ -136,7 +138,8 @@ async function toClientError(response: Response): Promise<ClientError> {
     status,
     retryAfterMs,
     hint: typeof hint === 'string' ? hint : undefined,
-    problems: Array.isArray(problems) ? (problems as ClientError['problems']) : undefined, // of our server
+    // Our server sends problems in this form.
+    problems: Array.isArray(problems) ? (problems as ClientError['problems']) : undefined,
   })
 }
 
@@ -151,7 +154,8 @@ export function notReached(cause: unknown): ClientError {
 }
 
 /**
- * Returns false instead of throwing the error with this code, which means that there was nothing to remove.
+ * Resolves to true when the removal succeeds, and to false when it fails with `code`, which means that there
+ * was nothing to remove.
  */
 export async function isThere(done: Promise<void>, code: string): Promise<boolean> {
   try {

@@ -26,7 +26,7 @@ export interface ToolOptions<Args, Result> extends Omit<
   readonly evidence?: (result: NoInfer<Result>, args: NoInfer<Args>) => EvidenceClaim
   /** Variables of the thread that the tool reads. */
   readonly variables?: readonly VariableDefinition[]
-  /** The only tools that this one may invoke. */
+  /** The only tools that this tool may invoke. */
   readonly uses?: readonly Ref<AnyTool>[]
   /** Runs the tool. Omit it for a tool that runs at the client: its calls then wait for a result. */
   readonly execute?: (
@@ -41,11 +41,11 @@ export type NoArguments = Readonly<Record<string, never>>
 
 /**
  * A tool that runs in this process. It is also a UPP tool, so `llm()`, `agent()` and `governed()` accept it.
- * A tool that uses the state of its thread fails there with `TOOL_NOT_ALLOWED`.
+ * Outside a thread, a tool that uses the thread's state fails with `TOOL_NOT_ALLOWED`.
  */
 export interface RunnableTool<Args = never, Result = unknown> extends ToolDefinition {
   readonly run: (params: unknown, context: ToolContext) => Promise<Result>
-  /** Never set; only carries the types for wrappers such as `governed()`. */
+  /** Never set; wrappers such as `governed()` read the types from it. */
   readonly '~types'?: { readonly args: Args; readonly result: Result }
 }
 
@@ -147,11 +147,11 @@ function threadContext(toolName: string, context: ToolContext): RuntimeToolConte
 export interface ToolFromOptions<Args, Result> extends ToolGovernance<Args, Result> {
   /** Variables of the thread that the tool reads. */
   readonly variables?: readonly VariableDefinition[]
-  /** The only tools that this one may invoke. */
+  /** The only tools that this tool may invoke. */
   readonly uses?: readonly Ref<AnyTool>[]
 }
 
-/** The type information that some tools carry without a value. */
+/** A field that some tools declare only for its types; it never has a value. */
 interface Typed<Args, Result> {
   readonly '~types'?: { readonly args: Args; readonly result: Result }
 }
@@ -231,7 +231,7 @@ export function asToolDefinition(value: unknown): ToolDefinition | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   if ('kind' in value)
     return isPlainObject(value) && value['kind'] === 'tool'
-      ? (value as unknown as ToolDefinition) // loading checks its fields
+      ? (value as unknown as ToolDefinition) // its fields are checked when it is loaded
       : undefined
   if (!('run' in value && 'parameters' in value && 'name' in value)) return undefined
   const known = converted.get(value)
@@ -239,7 +239,7 @@ export function asToolDefinition(value: unknown): ToolDefinition | undefined {
   const core = toolCore(value)
   const { risk = DEFAULT_RISK } = value as { readonly risk?: Risk }
   // A governed tool refuses calls outside a governed run. The runtime governs every call itself, so it uses
-  // the tool inside.
+  // the tool that was wrapped.
   const definition = core
     ? toolFrom(core.tool as unknown as Tool, core.governance)
     : toolFrom(value as Tool, { risk })

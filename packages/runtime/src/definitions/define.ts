@@ -34,13 +34,15 @@ export function defineAgent(agent: AgentDefinition): AgentDefinition {
   const { taskClass, ...rest } = agent
   const copy = Object.fromEntries(Object.entries(rest).map(([k, v]) => [k, frozenDefinition(v)]))
   const defined = taskClass === undefined ? copy : { ...copy, taskClass }
-  // The brand only lets `isAgentLike` recognise an agent. It is not a field of the agent, so it is not enumerable.
+  // `isAgentLike` recognises an agent by this symbol. The symbol is not enumerable, because it is not a field
+  // of the agent.
   Object.defineProperty(defined, brand, { value: true })
   return Object.freeze(defined) as unknown as AgentDefinition // a copy of the same fields
 }
 
 /**
- * Whether this is an agent of `defineAgent`, or any object with a side, even if its other fields are wrong.
+ * Whether the value was made by `defineAgent` or is any object with a side, even if its other fields are
+ * wrong.
  */
 export function isAgentLike(value: object): boolean {
   return brand in value || 'sideA' in value || 'sideB' in value
@@ -105,7 +107,7 @@ export interface EffectOptions<Args> extends Omit<EffectDefinition, 'kind' | 'ru
 export function defineEffect<Args = JsonValue>(options: EffectOptions<Args>): EffectDefinition {
   const { args, execute, ...rest } = options
   if (typeof execute !== 'function') {
-    return Object.freeze({ ...rest, kind: 'effect' as const, run: execute }) // loading reports the problem
+    return Object.freeze({ ...rest, kind: 'effect' as const, run: execute }) // loading rejects `execute`
   }
   const check = args && checkedArguments({ kind: 'effect', name: options.name }, args).check
   return Object.freeze({
@@ -175,7 +177,7 @@ export function checkedArguments<Args>(
   subject: { readonly kind: string; readonly name: string },
   schema: ToolSchema<Args> | undefined,
 ): CheckedArguments<Args> {
-  const none = Object.freeze({}) as Args // the only value without arguments
+  const none = Object.freeze({}) as Args // the only value of `NoArguments`
   if (schema === undefined) {
     return { parameters: NO_PARAMETERS, check: async () => none, checkNow: () => ({ value: none }) }
   }

@@ -76,7 +76,10 @@ export interface ResolvedModel {
   readonly definition: ModelDefinition | undefined
 }
 
-/** The effect of a call by this name: running a tool, handing the thread over, or messaging a subagent. */
+/**
+ * A resolved entry of a prompt's tools: a tool to run, an agent to hand the thread over to, or a subagent to
+ * create or message.
+ */
 export type ResolvedTool =
   | {
       readonly kind: 'tool'

@@ -12,7 +12,7 @@ import type { Governance, Risk, TaskClass } from '@skein/governance'
 import type { ThreadState } from '../contract/thread-state.ts'
 import type { HookName, HookSignatures } from './hooks.ts'
 
-/** A definition, or the name of a registered one. */
+/** A definition, or the name of a registered definition. */
 export type Ref<Definition> = string | Definition
 
 /** An agent (Standard Agents §1): its sides, and the conditions under which a session ends. */
@@ -125,7 +125,7 @@ export interface PromptDefinition {
 
 /** How much the model reasons, and whether its reasoning is kept. */
 export interface ReasoningOptions {
-  /** Translated to the vendor's setting, if it has one. */
+  /** Translated to the vendor's setting, if the vendor has such a setting. */
   readonly effort?: 'low' | 'medium' | 'high'
   /** Whether reasoning is dropped instead of stored and sent back to the model. */
   readonly exclude?: boolean
@@ -246,7 +246,7 @@ export interface ToolDefinition {
   readonly risk?: Risk
   readonly governance: ToolGovernance
   readonly variables?: readonly VariableDefinition[]
-  /** The only tools that this one may queue or invoke. */
+  /** The only tools that this tool may queue or invoke. */
   readonly uses?: readonly Ref<AnyTool>[]
   readonly timeoutMs?: number
 }

@@ -35,7 +35,7 @@ export interface Timers extends Clock {
 /** A longer delay overflows `setTimeout` and would fire immediately. */
 const LONGEST_MS = 2 ** 31 - 1
 
-/** Creates timers that do not keep the process alive. A timer beyond 24 days fires early. */
+/** Creates timers that do not keep the process alive. A timer for more than 24 days fires early. */
 export function systemTimers(clock: Clock = systemClock): Timers {
   return {
     now: () => clock.now(),

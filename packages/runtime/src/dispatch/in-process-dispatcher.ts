@@ -22,8 +22,8 @@ export interface InProcessDispatcherOptions {
 }
 
 /**
- * Creates a dispatcher for one process. The wake-up times of threads are in the store, so none is lost with
- * the process; the dispatcher keeps a single timer for the earliest one.
+ * Creates a dispatcher for one process. The wake-up times of threads are in the store, so no wake-up is lost
+ * when the process ends. The dispatcher itself keeps a single timer, for the earliest wake-up.
  */
 export function inProcessDispatcher(options: InProcessDispatcherOptions): Dispatcher {
   return new InProcessDispatcher(options)
@@ -31,7 +31,7 @@ export function inProcessDispatcher(options: InProcessDispatcherOptions): Dispat
 
 /** How many due threads are read from the store at a time, besides those that are already known. */
 const BATCH = 100
-/** How long `stop` waits by default, and how long it then waits for the aborted drains to end. */
+/** How long `stop` lets drains continue by default, and how long it then waits for aborted drains to end. */
 const GRACE_MS = 5000
 
 interface Running {
@@ -163,8 +163,8 @@ class InProcessDispatcher implements Dispatcher {
   }
 
   /**
-   * Whether a thread that the store reported as due is to be queued. Returns false if its drain ended after
-   * the query, because that drain has seen newer data.
+   * Whether a thread that the store reported as due is to be queued. Returns false if a drain of the thread
+   * is running or will be retried, and if one ended after the query, because that drain has seen newer data.
    */
   #isNews(id: string): boolean {
     return !this.#running.has(id) && !this.#retries.has(id) && !this.#endedMeanwhile.has(id)
@@ -277,7 +277,7 @@ class InProcessDispatcher implements Dispatcher {
     }
   }
 
-  /** Resolves when no drain runs any more, or after this time. */
+  /** Resolves when no drain runs any more, or after `ms` milliseconds. */
   async #ended(ms: number): Promise<void> {
     if (this.#running.size === 0 || ms <= 0) return
     await new Promise<void>((resolve) => {

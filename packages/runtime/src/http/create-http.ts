@@ -164,7 +164,8 @@ class HttpSurface implements Http {
           this.#answer(route, context.req.raw, context.req.param(), context.env.connection),
         )
     }
-    // Registered after all routes, so that the fallback of one path does not hide another route.
+    // Registered after all routes, so that the `METHOD_NOT_ALLOWED` answer of one path does not hide another
+    // route.
     for (const [path, routes] of byPath) {
       const allow = [...new Set(routes.map(({ method }) => method))].join(', ')
       const message = `This address does not accept this method. It accepts ${allow}.`
@@ -193,7 +194,7 @@ class HttpSurface implements Http {
     let response: Response
     try {
       const call = await this.#admit(route, request, params, connection)
-      // `admit` has already found the thread of a route that addresses one.
+      // If the route is about a thread, `admit` has already found that thread.
       response = await route.handle(call as ThreadCall)
     } catch (error) {
       response = this.#refuse(error)

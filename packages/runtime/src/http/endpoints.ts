@@ -89,7 +89,7 @@ export function findEndpoint(
 
 /**
  * Matches segments with a pattern. `rank` has one letter per segment, so that comparing ranks as text prefers
- * fixed segments over dynamic ones over catch-alls, from left to right.
+ * fixed segments over `[name]`, and `[name]` over `[*]`, from left to right.
  */
 function matched(
   pattern: readonly string[],

@@ -37,7 +37,7 @@ export function errorCodeOf(error: unknown): ApiErrorCode {
 function toKnown(error: unknown): (SkeinError & { code: ApiErrorCode }) | undefined {
   if (!SkeinError.is(error) || !(error.code in STATUS)) return undefined
   if (error.code === 'THREAD_NOT_FOUND') return threadNotFound()
-  const known = error as SkeinError & { code: ApiErrorCode } // its code was found in STATUS
+  const known = error as SkeinError & { code: ApiErrorCode } // the code was found in STATUS above
   return STATUS[known.code] === 500 ? undefined : known
 }
 

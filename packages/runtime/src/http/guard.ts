@@ -162,8 +162,8 @@ export class TokenBuckets {
   }
 
   /**
-   * Drops the least recently used account. It begins with a full bucket again, which is the price of bounded
-   * memory.
+   * Forgets the least recently used account when there are too many. Its next request then finds a full
+   * bucket.
    */
   #forgetOldest(): void {
     if (this.#buckets.size <= this.#maxAccounts) return

@@ -6,7 +6,7 @@ import type { OpenStreams } from './stream/event-stream.ts'
 
 const BUCKETS_SECONDS: readonly number[] = [0.005, 0.025, 0.1, 0.5, 2.5, 10]
 
-/** Threads are counted at most this often, and at most `MAX_COUNTED` of them per lifecycle. */
+/** The minimum time between two counts of threads. A count stops at `MAX_COUNTED` threads per lifecycle. */
 const COUNT_AGE_MS = 15_000
 const MAX_COUNTED = 20_000
 const PAGE = 1000

@@ -9,7 +9,7 @@ import { startWebhooks, type WebhooksOptions } from './webhooks/start-webhooks.t
 
 /** The address on which the server listens, and who may call it. */
 export interface ServeOptions extends HttpOptions {
-  /** The port; 0 chooses a free one. */
+  /** The port; 0 selects any free port. */
   readonly port: number
   /** Default `127.0.0.1`. */
   readonly host?: string
@@ -81,7 +81,7 @@ export async function serve(runtime: Runtime, options: ServeOptions): Promise<Se
   )
   await listen(server, port, host)
   const webhooks = options.webhooks && (await startWebhooks(runtime, options.webhooks))
-  const { port: bound } = server.address() as AddressInfo // it listens on a port, not on a pipe
+  const { port: bound } = server.address() as AddressInfo // the server listens on a port, not on a pipe
   return {
     http,
     port: bound,

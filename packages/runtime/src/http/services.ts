@@ -22,31 +22,34 @@ export interface Services {
 
 /** How much one request, client or address may use. */
 export interface HttpLimits {
-  /** Size of a JSON body. Default 1 MiB. */
+  /** The maximum size of a JSON body. Default 1 MiB. */
   readonly maxBodyBytes: number
-  /** Size of a file. Default 32 MiB. */
+  /** The maximum size of a file. Default 32 MiB. */
   readonly maxFileBytes: number
-  /** Size of an import. Default 64 MiB. */
+  /** The maximum size of an import. Default 64 MiB. */
   readonly maxImportBytes: number
-  /** Nesting of a JSON body. Default 64. */
+  /** The maximum depth of a JSON body. Default 64. */
   readonly maxJsonDepth: number
   /** Default 8192. */
   readonly maxUrlLength: number
-  /** Time for a whole body to arrive. Default 30 s. */
+  /** The maximum time for a whole body to arrive. Default 30 s. */
   readonly bodyTimeoutMs: number
-  /** Default 6000. */
+  /** The maximum number of requests of one client. Default 6000. */
   readonly requestsPerMinute: number
-  /** Requests from one address, including those without a key. Default 6000. */
+  /** The maximum number of requests from one address, including those without a key. Default 6000. */
   readonly requestsPerMinutePerAddress: number
-  /** Default 5000. */
+  /** The maximum number of open streams of all clients together. Default 5000. */
   readonly maxStreams: number
   /** Default 500. */
   readonly maxStreamsPerClient: number
-  /** Bytes buffered for a slow client; a client whose buffer stays full is disconnected. Default 256 KiB. */
+  /**
+   * The maximum bytes that are buffered for a slow client. If its buffer stays full, the client is
+   * disconnected. Default 256 KiB.
+   */
   readonly streamBufferBytes: number
   /** How often a comment is sent on a quiet stream. Default 15 s. */
   readonly heartbeatMs: number
-  /** How many threads one tree stream follows. Default 1000. */
+  /** The maximum number of threads that one tree stream follows. Default 1000. */
   readonly maxTreeThreads: number
 }
 

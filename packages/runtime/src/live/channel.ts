@@ -13,7 +13,7 @@ export function beginsToShow({ type }: RuntimeEvent): boolean {
 
 /**
  * Events that occur in the middle of a running session. A commit with only these events cannot end a session,
- * ask a person or park the thread, so callers that wait for one of these are not notified.
+ * ask a person or park the thread, so callers that wait for such a change are not notified.
  */
 const UNDER_WAY: ReadonlySet<RuntimeEvent['type']> = new Set([
   'step_start',
@@ -47,7 +47,9 @@ export class Channel {
   readonly draft: LiveDraft
   readonly #bells = new Set<() => void>()
   #recent: StoredEvent[] = []
-  /** What may still emit deltas or progress: the running step (as '') and running calls (by id). */
+  /**
+   * The sources that may still emit deltas or progress: the running step (as '') and running calls (by id).
+   */
   readonly #sources = new Set<string>()
 
   constructor(maxDraftSize: number) {

@@ -7,8 +7,8 @@ import type { ShownEvent } from './live-draft.ts'
 import { readThread } from './read-thread.ts'
 
 /**
- * Delivers events of threads to readers as they happen. It only saves time: all stored events can be read in
- * the log.
+ * Delivers events of threads to readers as they happen. The bus only saves time, because all stored events
+ * can also be read from the log.
  */
 export interface LiveBus {
   /** Publishes the events of a commit. The list is empty when the commit changed only the head. */
@@ -43,9 +43,9 @@ interface LiveBusOptions {
 }
 
 /**
- * Creates the bus. Readers pull: each remembers the number of its last event and fetches the following ones,
- * from memory or from the store. So a slow reader needs no queue, misses no stored event, and receives the
- * deltas that it has missed merged into one.
+ * Creates the bus. Readers pull: each remembers the number of its last event and fetches the events after it,
+ * from memory or from the store. So a slow reader needs no queue and misses no stored event. Deltas that it
+ * has missed arrive merged into one delta.
  */
 export function createLiveBus(options: LiveBusOptions): LiveBus {
   return new Bus(options)

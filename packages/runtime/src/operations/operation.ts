@@ -148,8 +148,8 @@ export interface Operation<
 }
 
 /**
- * An entry of the table of operations. The route that the server mounts, the OpenAPI document, the list in
- * `docs/http.md` and the tests of tenancy are made from it.
+ * Creates an entry of the table of operations. The route of the server, its part of the OpenAPI document, its
+ * line in `docs/http.md` and its tenancy tests are made from this entry.
  *
  *     operation('updateThread', {
  *       tag: 'threads',
@@ -202,7 +202,8 @@ export function done(description: string, status = 204): Answer<void> {
 
 /** Describes a response that `run` creates itself as a `Response`. */
 export function raw(description: string, mediaType: string, schema?: JsonSchema): Answer<never> {
-  return { status: 200, description, mediaType, schema: schema as Shape<never> } // has no value
+  // `never`, because `run` returns a `Response` and no value.
+  return { status: 200, description, mediaType, schema: schema as Shape<never> }
 }
 
 /** Describes a response with server-sent events. */

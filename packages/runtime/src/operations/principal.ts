@@ -82,7 +82,7 @@ export async function findChat(
   return findThread(runtime, principal, chatId)
 }
 
-/** Returns undefined instead of throwing that there is no such thread. */
+/** Resolves to the thread, or to undefined instead of rejecting when there is no such thread. */
 export async function ifFound<T>(thread: Promise<T>): Promise<T | undefined> {
   try {
     return await thread

@@ -81,7 +81,7 @@ interface NamedTypes {
   readonly Agent: AgentSummary
 }
 
-/** Creates a reference to one of `SCHEMAS`. */
+/** Creates a reference to the shape of `SCHEMAS` with this name. */
 export function ref<Name extends keyof NamedTypes>(name: Name): Shape<NamedTypes[Name]> {
   return { $ref: `#/components/schemas/${name}` }
 }

@@ -44,27 +44,27 @@ export function maxText(maxLength: number): Shape<string> {
   return { type: 'string', maxLength }
 }
 
-/** A text that is not empty and no longer than this. */
+/** A text of 1 to `maxLength` characters. */
 export function label(maxLength: number): Shape<string> {
   return { type: 'string', minLength: 1, maxLength }
 }
 
-/** A whole number between two others. */
+/** A whole number from `minimum` to `maximum`. */
 export function between(minimum: number, maximum: number): Shape<number> {
   return { type: 'integer', minimum, maximum }
 }
 
-/** One of a few texts. */
+/** One of the given texts. */
 export function choice<const T extends string>(...values: readonly T[]): Shape<T> {
   return { type: 'string', enum: values }
 }
 
-/** Exactly this text. */
+/** Exactly the text `value`. */
 export function exactly<const T extends string>(value: T): Shape<T> {
   return { const: value }
 }
 
-/** One of several shapes. */
+/** A value of one of the given shapes. */
 export function eitherOf<const S extends readonly Shape<unknown>[]>(
   ...choices: S
 ): Shape<Infer<S[number]>> {
@@ -76,7 +76,7 @@ export function nullable<T>(shape: Shape<T>): Shape<T | null> {
   return { ...shape, type: [shape['type'], 'null'] } as Shape<T | null> // `~type` is never set
 }
 
-/** A list of items of this shape. */
+/** A list of items of the shape, with at most `maxItems` items if given. */
 export function arrayOf<T>(items: Shape<T>, maxItems?: number): Shape<readonly T[]> {
   return { type: 'array', items, ...(maxItems !== undefined && { maxItems }) }
 }
@@ -179,7 +179,7 @@ function checkAnyOf(
   for (const choice of choices) {
     const problems = checkSchema(value, choice, { field, named: context.named })
     if (problems.length === 0) return
-    // The alternative that matched furthest before it failed is probably the intended one.
+    // The alternative that matched furthest before it failed is probably the one that the client meant.
     if (!best || depthOf(problems) > depthOf(best)) best = problems
   }
   context.problems.push(...(best ?? []))

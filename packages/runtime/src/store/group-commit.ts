@@ -23,8 +23,8 @@ export class GroupCommit {
   }
 
   /**
-   * Adds a write. A lazy one survives a crash of the process, but a power failure only once a later write is
-   * synced.
+   * Adds a write. A lazy write survives a crash of the process, but it survives a power failure only after a
+   * later write was synced to disk.
    */
   write<T>(work: () => T, { isLazy = false }: { readonly isLazy?: boolean } = {}): Promise<T> {
     return new Promise<T>((resolve, reject) => {

@@ -7,7 +7,7 @@ export interface StoreMigration {
   readonly sql: string
 }
 
-/** All steps of the schema, in order; a new file goes through all of them. */
+/** All steps of the schema, in order; a new database is created by applying all of them. */
 export const migrations: readonly StoreMigration[] = [
   {
     version: 1,

@@ -4,7 +4,7 @@ import { isStoreError, StoreError } from './store.ts'
 import { closeSync, mkdirSync, openSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 
-/** Opens or creates a database with SQLite's most durable settings, and migrates it to the newest version. */
+/** Opens or creates a database, sets it up for durable commits, and migrates it to the newest version. */
 export function openDatabase(path: string, busyTimeoutMs: number): DatabaseSync {
   const database = new DatabaseSync(path, { timeout: busyTimeoutMs })
   try {
@@ -34,8 +34,8 @@ const BUSY = 5
 
 /**
  * Makes this process the only owner of a store. The lock is a write transaction on a small database beside
- * the store, which is never ended, so the operating system releases it when the process dies. Other processes
- * can still read from that database who the owner is.
+ * the store. The transaction is never ended, so the operating system releases the lock when the process dies.
+ * Other processes can still read from that database who the owner is.
  */
 export function lockOwner(path: string, startedAt: number): OwnerLock {
   const lockPath = `${path}.lock`

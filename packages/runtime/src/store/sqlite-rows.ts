@@ -71,7 +71,7 @@ const orders = {
   oldest: 'created_at, id',
 }
 
-/** Builds the statement of a list. Values are always passed as parameters. */
+/** Builds the SQL statement that lists the threads of a query. Values are always passed as parameters. */
 export function listStatement(query: ThreadQuery): { sql: string; values: SQLInputValue[] } {
   const { tenant, owner, agent, lifecycle, parentId, rootId, isWaiting, search, tag } = query
   const parts: [condition: string, value?: SQLInputValue][] = []

@@ -69,7 +69,7 @@ export interface ThreadChange {
    */
   readonly create?: NewThread
   /**
-   * The epoch that the writer has claimed; if the thread has another one, the commit is refused (`FENCED`).
+   * The epoch that the writer has claimed; if the thread has another epoch, the commit is refused (`FENCED`).
    */
   readonly fence?: number
   /** The last event that the writer has seen; if the log is longer, the commit is refused (`LOG_MOVED`). */
@@ -81,9 +81,9 @@ export interface ThreadChange {
   /** Raises the epoch, so that the drain that has claimed the thread can no longer write. */
   readonly raisesEpoch?: boolean
   /**
-   * The next drain of the thread. `by` requests a drain by this time and keeps an earlier one. `exactly`
-   * replaces the time and is for a drain that parks. Use it with `expectSeq`: otherwise it would erase the
-   * wake-up of a message that arrived during the drain, and the message would never be processed.
+   * The next drain of the thread. `by` requests a drain by this time and keeps an earlier time. `exactly`
+   * replaces the time and is for a drain that parks. Use `exactly` with `expectSeq`: otherwise it would erase
+   * the wake-up of a message that arrived during the drain, and the message would never be processed.
    */
   readonly wake?: { readonly by: number } | { readonly exactly: number | null }
 }
@@ -93,7 +93,10 @@ export interface AuditLine {
   /** The root thread. */
   readonly tree: string
   readonly requestId: string
-  /** The position in the request; a second line with the same position is refused (`STATE_CONFLICT`). */
+  /**
+   * The position of the line in its request; a second line with the same position is refused
+   * (`STATE_CONFLICT`).
+   */
   readonly seq: number
   readonly line: string
 }

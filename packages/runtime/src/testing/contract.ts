@@ -20,7 +20,7 @@ export async function refused(promise: Promise<unknown>, code: StoreErrorCode): 
     throw new Error(`Expected a refusal with ${code}, but got ${String(error)}.`, { cause: error })
 }
 
-/** Returns the columns of a small root thread. */
+/** Returns the columns of a new root thread, for tests. */
 export function newThread(rootId: string, rest: Partial<NewThread> = {}): NewThread {
   return {
     tenant: 'acme',
@@ -36,7 +36,7 @@ export function newThread(rootId: string, rest: Partial<NewThread> = {}): NewThr
   }
 }
 
-/** Returns a small event; `time` is in ms. */
+/** Returns a `value_set` event; `time` is in ms. */
 export function valueSet(value: unknown, time = 2000): RuntimeEvent {
   // The value is not always JSON, because some tests expect it to be refused.
   return { type: 'value_set', at: new Date(time).toISOString(), key: 'k', value: value as string }

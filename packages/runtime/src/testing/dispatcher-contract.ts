@@ -73,7 +73,7 @@ class Rig {
     return this.runs.map(({ id }) => id).join('')
   }
 
-  /** Writes a wake-up time to the store, and notifies the dispatcher as the kernel does. */
+  /** Writes a wake-up time to the store, and notifies the dispatcher unless `isTold` is false. */
   async ask(id: string, by: number, isTold = true): Promise<void> {
     await this.store.commit({ point: 'ask', threads: [{ id, wake: { by } }] })
     if (isTold) this.dispatcher.wake(id, by)

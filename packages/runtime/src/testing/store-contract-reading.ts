@@ -64,7 +64,7 @@ export const readingCases: Readonly<Record<string, Case>> = {
   'a patch sets what it names and nothing else': async (store) => {
     await library(store)
     const before = await store.head('a')
-    // What an untyped program might pass: columns that writers may not set, and an undefined one.
+    // An untyped program might pass columns that writers may not set, or a column whose value is undefined.
     const wrong = { seq: 99, epoch: 99, id: 'x', wakeAt: 1, title: undefined } as object
     await store.commit({ point: 'test', threads: [{ id: 'a', head: { ...wrong, owner: null } }] })
     same(await store.head('a'), { ...before, owner: null } as ThreadHead, 'the head')

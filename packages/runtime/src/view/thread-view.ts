@@ -4,8 +4,8 @@ import type { ThreadLifecycle } from '../store/store.ts'
 
 /**
  * A thread as it is shown to people. It is a fold of the thread's events alone, so the command line, the API
- * and a page show the same, whether live or from a file. A fold of fewer events shows the thread at an
- * earlier time.
+ * and a page show the same view, live or from a file. A fold of fewer events shows the thread at an earlier
+ * time.
  */
 export interface ThreadView {
   readonly threadId: string
@@ -56,7 +56,7 @@ export interface ViewMessage {
   readonly subagentId?: string
   readonly text: string
   readonly reasoning?: string
-  /** Kinds of the other blocks: `image`, `document`, … */
+  /** Kinds of the blocks that are not text or reasoning: `image`, `document`, … */
   readonly media: readonly string[]
   /** Paths of attached files of the thread. */
   readonly attachments: readonly string[]

@@ -52,8 +52,8 @@ export class ViewFold {
   readonly #calls = new Map<string, Draft<ViewCall>>()
   readonly #queued = new Map<string, ViewMessage>()
   /**
-   * What the thread waits for, by interrupt id. A model retry has no interrupt and is stored under its step
-   * id.
+   * Everything that the thread waits for, by interrupt id. A model retry has no interrupt and is stored under
+   * its step id.
    */
   readonly #waiting = new Map<string, ViewWait>()
   readonly #children = new Map<string, Draft<ViewChild>>()
@@ -193,7 +193,7 @@ export class ViewFold {
     model_answered: ({ usage, costUsd, error }) => {
       if (usage || !error) this.#spend({ usage: usage ?? {}, costUsd })
     },
-    // Nothing to add: its request and answer have events of their own.
+    // This event adds nothing, because the request and the answer of an inference have events of their own.
     inference_recorded: () => {},
     usage_recorded: (event) =>
       this.#spend({
@@ -232,7 +232,7 @@ export class ViewFold {
       queueId,
       subagentId,
       attachments = [],
-    } = event as Partial<Pick<EventOf<'message_queued'>, 'queueId' | 'subagentId' | 'attachments'>> // streamed events of other sources have none of these
+    } = event as Partial<Pick<EventOf<'message_queued'>, 'queueId' | 'subagentId' | 'attachments'>> // events from other sources lack these fields
     if (queueId !== undefined) this.#queued.delete(queueId)
     if (message.type === 'tool_result') {
       for (const { toolCallId, result, isError } of message.results) {

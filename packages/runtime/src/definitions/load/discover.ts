@@ -7,7 +7,10 @@ import type { Found, Reads } from './gather.ts'
 import { registerHooks } from 'node:module'
 import { pathToFileURL } from 'node:url'
 
-/** A registry that is loaded from files. It contains the last version of the files without problems. */
+/**
+ * A registry that is loaded from files. It contains the definitions of the last time that the files had no
+ * problems.
+ */
 export interface DiscoveredRegistry extends Registry {
   readonly folder: string
   /**
@@ -211,7 +214,8 @@ function slashes(path: string): string {
 const PARAMETER = 'skein-reload'
 const folders = new Set<string>()
 /**
- * The number of reloads in this process; shared, because two registries of one folder must not share modules.
+ * The number of reloads of all registries in this process. The count is common, because two registries of one
+ * folder must not get the same modules.
  */
 let rounds = 0
 

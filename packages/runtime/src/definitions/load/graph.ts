@@ -12,7 +12,9 @@ export function checkGraph(agents: readonly LoadedAgent[], prompts: readonly Loa
   checkSecrets(agents, prompts)
 }
 
-/** Reports handoffs from a `dual_ai` agent to an `ai_human` agent, because its thread has no person. */
+/**
+ * Reports handoffs from a `dual_ai` agent to an `ai_human` agent, because a `dual_ai` thread has no person.
+ */
 function checkHandoffs({ entry, type, prompts }: LoadedAgent): void {
   if (type !== 'dual_ai') return
   const seen = new Set<LoadedPrompt>()

@@ -55,7 +55,7 @@ export interface ReadSide extends Partial<Omit<SideConfig, BindingField>> {
 /** A session tool binding, read from either of its two forms. */
 export interface ReadBinding {
   readonly name?: Ref<ToolDefinition>
-  /** Whether it was the object form, in which the name is a separate field. */
+  /** Whether the binding was written as an object, in which the name is a separate field. */
   readonly isObject: boolean
   readonly messageProperty?: string
   readonly attachmentsProperty?: string

@@ -106,7 +106,7 @@ const toolFields: Fields<ReadTool> = {
   kind: oneOf('tool'),
   name: word,
   description: text,
-  risk: (value) => value as Risk, // `governance` checks it
+  risk: (value) => value as Risk, // the risk is checked in `governance`
   parameters: plainObject as Reader<JsonSchema>,
   run: callback(),
   governance: readFields(governance, ['risk']),

@@ -73,7 +73,7 @@ const promptTool: Reader<ReadPromptTool> = (value, place) => {
   }
   const name = targetName(value['name'], at(place, 'name'))
   if (name !== undefined) return { form: 'config', name, config: value }
-  // Its name is invalid, so only its other fields are checked, as far as possible.
+  // The name of this entry is invalid, so only its other fields are checked, as far as possible.
   const isOfTool = 'env' in value || 'options' in value
   void (isOfTool ? readToolConfig(value, place) : readSubagentConfig(value, place))
   return undefined
@@ -85,7 +85,8 @@ function definition(
   const tool = asToolDefinition(value)
   if (tool) return { form: 'tool', tool }
   if (!isPlainObject(value) || !isAgentLike(value)) return undefined
-  return { form: 'agent', agent: value as unknown as AgentDefinition } // checked separately
+  // The fields of the agent are checked separately.
+  return { form: 'agent', agent: value as unknown as AgentDefinition }
 }
 
 function targetName(

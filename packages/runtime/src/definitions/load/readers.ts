@@ -71,7 +71,7 @@ export const amount: Reader<number> = (value, place) =>
     ? value
     : report(place, `must be a number that is not negative, not ${kindOf(value)}`)
 
-/** Reads one of these values. */
+/** Creates a reader that accepts only the given values. */
 export function oneOf<T extends string | boolean>(...values: readonly T[]): Reader<T> {
   const list = values.map((value) => JSON.stringify(value)).join(', ')
   // A wrong string is quoted, because that helps to find the right value in the list.

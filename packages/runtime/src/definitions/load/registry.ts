@@ -26,7 +26,10 @@ import type {
 /** The definitions to load. Definitions that an agent refers to by object need not be listed. */
 export interface RegistryOptions {
   readonly agents: readonly AgentDefinition[]
-  /** Tools, prompts, models and hooks that other definitions refer to by name. */
+  /**
+   * Tools that other definitions refer to by name; `prompts`, `models` and `hooks` are listed for the same
+   * reason.
+   */
   readonly tools?: readonly AnyTool[]
   readonly prompts?: readonly PromptDefinition[]
   readonly models?: readonly ModelDefinition[]
@@ -52,7 +55,7 @@ export function createRegistry(options: RegistryOptions): Registry {
 export function loadRegistry(
   found: readonly Found[],
   given: {
-    /** Problems found earlier; they are thrown together with the others. */
+    /** Problems that were found earlier; they are thrown together with the problems found here. */
     readonly problems: Problem[]
     readonly files?: ReadonlyMap<unknown, string>
     readonly isStrict?: boolean

@@ -37,7 +37,7 @@ export function resolveAgent(
   if (read.exposeAsTool === true && raw.toolDescription === undefined)
     report(at(place, 'toolDescription'), 'is required, because exposeAsTool is true')
   const hooks = findHooks(read.hooks, at(place, 'hooks'), catalog)
-  const definition = entry.definition as AgentDefinition // its fields were read
+  const definition = entry.definition as AgentDefinition // its fields were already checked
   const load = (side: Side, field: 'sideA' | 'sideB'): LoadedSide | undefined => {
     const [config, written] = [read[field], definition[field]]
     if (!config || !written) return undefined
@@ -190,6 +190,6 @@ export function findHooks(
       : typeof reference === 'string'
         ? shelf.byName.get(reference)
         : reference && shelf.byObject.get(reference)
-    return entry ? [entry.definition as HookDefinition] : [] // its fields were read
+    return entry ? [entry.definition as HookDefinition] : [] // its fields were already checked
   })
 }

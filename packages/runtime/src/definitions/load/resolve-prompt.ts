@@ -33,7 +33,7 @@ export function resolvePrompts(
       ({ read }) => read.variables ?? [],
     )
     const resolved: ResolvedPrompt = {
-      definition: entry.definition as PromptDefinition, // its fields were read
+      definition: entry.definition as PromptDefinition, // its fields were already checked
       name: entry.name ?? '',
       parts: unfolded.parts.map(({ part }) => part),
       models: resolveModels(entry, catalog),
@@ -46,8 +46,8 @@ export function resolvePrompts(
 }
 
 /**
- * Converts the settings of an `agent()` to a prompt, so that all code that uses the prompt of a side works
- * for it, too. A tool without a risk is treated as a low-risk write.
+ * Converts the settings of an `agent()` to a prompt, so that code that uses the prompt of a side also works
+ * for an `agent()`. A tool without a risk is treated as a low-risk write.
  */
 export function promptOfAgent(agent: Agent, name: string): ResolvedPrompt {
   const { model, system = '', config, params, structure, tools } = agent
@@ -95,7 +95,7 @@ function resolveModels(
     if (isModelReference(reference)) {
       models.set(key, { name: reference.modelId, model: reference, definition: undefined })
     } else if (entry?.read.model) {
-      const definition = entry.definition as ModelDefinition // its fields were read
+      const definition = entry.definition as ModelDefinition // its fields were already checked
       models.set(key, { name: entry.name ?? '', model: entry.read.model, definition })
       pending.push(...(entry.read.fallbacks ?? []))
     }

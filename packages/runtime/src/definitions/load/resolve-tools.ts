@@ -16,7 +16,8 @@ export interface LoadedTool {
   readonly resolved: ResolvedTool
   readonly place: Place
   /**
-   * Whether the prompt lists it with a configuration; an agent must not be listed both with and without one.
+   * Whether the prompt lists the entry with a configuration; an agent must not be listed both with and
+   * without a configuration.
    */
   readonly isConfigured: boolean
   /** The definition of the tool, from which its variables are read. */
@@ -61,7 +62,7 @@ function resolveTool(tool: ReadPromptTool, place: Place, catalog: Catalog): Load
     resolved: {
       kind: 'tool',
       name,
-      tool: definition as ToolDefinition, // its fields were read separately
+      tool: definition as ToolDefinition, // its fields were checked separately
       config: read && { ...read, name },
     },
     place,

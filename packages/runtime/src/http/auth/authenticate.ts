@@ -1,7 +1,7 @@
 import { ALL_SCOPES, type Principal } from '../../operations/principal.ts'
 import { sha256, sha256Hex, SkeinError } from '@skein/base'
 
-/** Returns who sent a request, or null when it does not recognise them. */
+/** Returns the client that sent a request, or null for an unknown client. */
 export type Verify = (request: Request) => Principal | null | Promise<Principal | null>
 
 /**
@@ -40,7 +40,7 @@ export function toVerify(auth: Auth, local: Principal = LOCAL_PRINCIPAL): Verify
  */
 export type ApiKey = Principal & ({ readonly key: string } | { readonly sha256: string })
 
-/** Finds the principal of `authorization: Bearer …` or `x-api-key`. */
+/** Creates a function that finds the principal of the key in `authorization: Bearer …` or `x-api-key`. */
 export function apiKeys(keys: readonly ApiKey[]): Verify {
   const known = keys.map((entry) => {
     if ('key' in entry && entry.key.length < 16) throw invalid('is shorter than 16 characters')
@@ -48,7 +48,7 @@ export function apiKeys(keys: readonly ApiKey[]): Verify {
       throw invalid('has a sha256 that is not 64 hex digits')
     const { tenant, user, scopes, expiresAt } = entry
     const digest = 'key' in entry ? sha256Hex(entry.key) : entry.sha256.toLowerCase()
-    // The default name tells the keys of one user apart; no key can be guessed from it.
+    // The default name distinguishes the keys of one tenant; a key cannot be guessed from its name.
     const name = entry.name ?? `key:${sha256Hex(digest).slice(0, 12)}`
     const hash = Uint8Array.from(digest.match(/../g)!, (pair) => Number.parseInt(pair, 16))
     return { hash, principal: { tenant, user, scopes, name, expiresAt } }
@@ -58,7 +58,8 @@ export function apiKeys(keys: readonly ApiKey[]): Verify {
     if (key === undefined) return null
     const hash = sha256(key)
     let found: Principal | null = null
-    // All keys are compared, each in full, so that the time it takes says nothing about them.
+    // All keys are compared, each in full, so that the duration of the comparison reveals nothing about the
+    // keys.
     for (const entry of known) {
       let difference = entry.hash.length ^ hash.length
       for (let i = 0; i < hash.length; i++) difference |= entry.hash[i]! ^ hash[i]!
@@ -68,7 +69,7 @@ export function apiKeys(keys: readonly ApiKey[]): Verify {
   }
 }
 
-/** The bearer token or key of a request. */
+/** Returns the bearer token or the API key of a request. */
 export function presentedKey(headers: Headers): string | undefined {
   const [, bearer] = /^bearer +(\S+)$/i.exec(headers.get('authorization') ?? '') ?? []
   return bearer ?? headers.get('x-api-key') ?? undefined

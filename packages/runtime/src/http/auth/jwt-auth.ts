@@ -21,7 +21,7 @@ export interface JwtAuthOptions {
 
 type Claims = Readonly<Record<string, unknown>>
 
-/** Accepts signed tokens (RS256, ES256, EdDSA) of one issuer for one audience. */
+/** Creates a function that accepts signed tokens (RS256, ES256, EdDSA) of one issuer for one audience. */
 export function jwtAuth(options: JwtAuthOptions): Verify {
   const { clock = systemClock } = options
   const findKey = keySource(options.jwks, { clock, fetch: options.fetch ?? fetch })
@@ -91,7 +91,7 @@ function decoded(part: string): Claims | undefined {
     const value: unknown = JSON.parse(new TextDecoder().decode(bytes))
     return isPlainObject(value) ? value : undefined
   } catch {
-    return undefined // not JSON: not a token
+    return undefined // text that is not JSON is not a token
   }
 }
 
@@ -99,7 +99,7 @@ function base64(text: string): Uint8Array<ArrayBuffer> | undefined {
   try {
     return new Uint8Array(decodeBase64Url(text))
   } catch {
-    return undefined // not base64url: not a token
+    return undefined // text that is not base64url is not a token
   }
 }
 
@@ -133,7 +133,7 @@ const ALGORITHMS: readonly JwtAlgorithm[] = [
   { names: ['EdDSA', 'Ed25519'], kty: 'OKP', crv: 'Ed25519', import: 'Ed25519', verify: 'Ed25519' },
 ]
 
-/** Keys are fetched again after this time, or when a token names an unknown key. */
+/** The age at which keys are fetched again. They are also fetched when a token names an unknown key. */
 const MAX_AGE_MS = 600_000
 /**
  * The minimum time between two fetches, so that tokens with made-up key ids cannot flood the issuer with
@@ -189,7 +189,8 @@ function keySource(
 }
 
 function importKey(key: Jwk, algorithm: JwtAlgorithm): Promise<CryptoKey> {
-  // Only the public members are imported, so that a private key published by mistake is not used as such.
+  // Only the public members are imported, so that a private key that was published by mistake is used as a
+  // public key.
   const { kty, n, e, x, y, crv } = key
   const jwk = Object.fromEntries(
     Object.entries({ kty, n, e, x, y, crv }).filter(([, value]) => value !== undefined),
@@ -213,7 +214,8 @@ async function fetchKeys(
     })
     const body: unknown = response.ok ? await response.json() : undefined
     const list = isPlainObject(body) ? body['keys'] : undefined
-    return Array.isArray(list) ? (list.filter(isPlainObject) as unknown as Jwk[]) : undefined // checked when they are imported
+    // `importKey` checks the keys.
+    return Array.isArray(list) ? (list.filter(isPlainObject) as unknown as Jwk[]) : undefined
   } catch {
     return undefined // without keys no token is accepted
   }

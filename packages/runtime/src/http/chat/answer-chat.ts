@@ -45,7 +45,7 @@ export async function answerChat(
   let queueId = ''
   for (const message of messages) ({ queueId } = await runtime.threads.send(thread.id, message))
 
-  // A page that names no message and sends no new one continues the message that holds its answers.
+  // A page that names no message and sends no new message continues the message that contains its answers.
   const messageId = body.continued ?? (body.messages.length === 0 ? body.answered : undefined)
   if (messageId !== undefined) {
     if (answerCount === 0) return nothingNew(call, messageId)
@@ -87,8 +87,8 @@ export function holds({ query, services }: Pick<ChatCall, 'query' | 'services'>)
 }
 
 /**
- * Returns an empty answer. `interrupted` stops pages that send automatically from repeating the request
- * forever.
+ * Returns an empty answer. The finish reason `interrupted` keeps pages that send automatically from repeating
+ * the request forever.
  */
 function nothingNew(call: ChatCall, messageId?: string): Response {
   return chatResponse(call, async function* (): AsyncGenerator<UIMessageChunk> {

@@ -98,8 +98,8 @@ class Answer {
   }
 
   /**
-   * Whether another answer begins with this event. Before the requested message is read, it restarts the
-   * output instead.
+   * Whether another answer begins with this event. If the thread has not read the requested message yet,
+   * restarts the output and returns false.
    */
   isNext(event: NumberedEvent['event']): boolean {
     if (event.type !== 'turn_start' || !this.#hasTurn || !this.#wasSpokenTo) return false
@@ -128,7 +128,7 @@ class Answer {
 
   /** Ends the answer when the thread is at rest or waits for somebody. */
   async settle(result: SessionResult | undefined): Promise<readonly UIMessageChunk[]> {
-    const kept = this.#release() // if the message is still in the queue, the turns before it are shown
+    const kept = this.#release() // shows the turns before a message that is still in the queue
     const rest = this.#emit(this.#shown.end().flatMap((event) => this.#encoder.push(event)))
     const isWaiting = result?.outcome === 'waiting'
     const below = isWaiting
@@ -140,7 +140,7 @@ class Answer {
     return [...kept, ...rest, ...told, ...finish]
   }
 
-  /** Asks the page again when an approval needs more decisions than the one that the page has sent. */
+  /** Asks the page again when an approval needs decisions of more people than the page has sent. */
   #askAgain(waiting: readonly WaitingItem[]): readonly UIMessageChunk[] {
     if (!this.#options.continues) return []
     return waiting.flatMap(({ kind, threadId, interruptId: approvalId, toolCallId }) =>
@@ -231,9 +231,7 @@ class Answer {
     return [...start, ...chunks, told]
   }
 
-  /**
-   * Starts an answer without content; `interrupted` stops the client from repeating the request by itself.
-   */
+  /** Returns the first chunk of an answer without content. */
   #emptyStart(): UIMessageChunk[] {
     const messageId = this.#options.continues?.messageId
     return [{ type: 'start', messageId }]

@@ -100,7 +100,10 @@ export function parseChatBody(body: PageBody, principal: Principal): ChatBody {
   }
 }
 
-/** Creates the error for rewriting history: another answer to a message belongs in a copy of the thread. */
+/**
+ * Creates the error for a request that would rewrite history. A message can be answered anew only in a copy
+ * of the thread.
+ */
 export function historyIsFixed(): HttpError {
   return new HttpError('A message of a thread cannot be answered again or replaced.', {
     code: 'HISTORY_FIXED',

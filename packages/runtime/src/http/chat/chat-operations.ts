@@ -93,8 +93,8 @@ export const chatOperations: readonly OperationRoute[] = [
 ]
 
 /**
- * Returns the messages that a page needs when it opens a chat: the same that its own streams would have
- * built.
+ * Returns the messages that a page needs when it opens a chat: the same messages that the page would have
+ * built from its own streams.
  */
 async function chatHistory(
   runtime: Runtime,
@@ -151,7 +151,8 @@ function withChunks(
     )
     if (asked?.type !== 'tool-approval-request') return part
     const approval = { id: asked.approvalId, requestReason: asked.reason }
-    return { ...part, state: 'approval-requested', approval } as UIMessage['parts'][number] // as the client does
+    // `useChat` sets the same fields when it receives the request.
+    return { ...part, state: 'approval-requested', approval } as UIMessage['parts'][number]
   })
   return [...messages.slice(0, -1), { ...last, parts }]
 }

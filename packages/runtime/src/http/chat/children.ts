@@ -5,7 +5,7 @@ import { MergeQueue } from '../stream/merge-queue.ts'
 import { agentNames, type ChatView, isShownUserMessage, ShownEvents } from './shown-events.ts'
 import type { ThreadHead } from '../../store/store.ts'
 
-/** How many chunks may wait to be sent; each followed thread may hold one more. */
+/** How many chunks may wait to be sent; each followed thread may hold one more chunk. */
 const CAPACITY = 64
 
 /** Follows all descendants of a thread and sends their output as `data-child-chunk`. */

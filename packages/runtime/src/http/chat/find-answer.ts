@@ -19,7 +19,8 @@ const PAGE = 1000
 
 /**
  * Finds where the current or last answer begins. Consecutive turns are one answer; a message of a person
- * begins the next. The log is read backwards in growing windows, so that a long thread is not read whole.
+ * begins the next answer. The log is read backwards in growing windows, so that a long thread is not read
+ * whole.
  */
 export async function findAnswer(
   runtime: Runtime,

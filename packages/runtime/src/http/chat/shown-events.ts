@@ -107,7 +107,7 @@ export class ChatView {
         return this.#child(shown)
       case 'turn_end':
         if (shown.outcome !== 'failed') return [shown]
-        this.#failedTurn = shown // sent at the end of the session, whose message says why
+        this.#failedTurn = shown // `#endSession` sends the turn with the reason of the failure
         return []
       case 'custom_event':
         return shown.name === APPROVAL_GIVEN ? [] : [shown]

@@ -66,7 +66,7 @@ const KNOWN: ReadonlySet<string> = new Set([
 const INTERVAL_MS = 60_000
 const PAGE = 100
 
-/** When each tenant's threads were last swept, per runtime. */
+/** The time of the last `sweepEphemeral` for each tenant, per runtime. */
 const sweptAt = new WeakMap<Runtime, Map<string, number>>()
 
 /**

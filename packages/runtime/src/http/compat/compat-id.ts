@@ -31,6 +31,6 @@ export function parseCompatId(
     const [threadId, part] = value as unknown[]
     return typeof threadId === 'string' && typeof part === 'string' ? { threadId, part } : undefined
   } catch {
-    return undefined // not created by this server
+    return undefined // this server did not create the id
   }
 }

@@ -130,7 +130,7 @@ async function goOn(
     if (call?.threadId !== id)
       throw compatRefusal(`No call of this conversation has the id ${toolCallId.slice(0, 200)}.`)
     const item = { threadId: id, interruptId: call.part, by: principal.user }
-    const value = result as JsonValue // decoded from JSON
+    const value = result as JsonValue // the result was decoded from JSON
     await runtime.inbox.answer(
       item,
       isError ? { type: 'error', message: spokenResult(value) } : { type: 'result', value },

@@ -7,7 +7,7 @@ import { publicEventJson } from '../../view/public-event.ts'
 /** An event of a thread or of one of its descendants, with its path in the tree. */
 export interface TreeEvent extends NumberedEvent {
   readonly threadId: string
-  /** Names of the agents from the streamed thread down to this one. */
+  /** Names of the agents from the streamed thread down to the thread of this event. */
   readonly path: readonly string[]
   /** The position in the whole stream; pass it as `after` to continue from here. */
   readonly position: string
@@ -26,7 +26,7 @@ interface TreeStreamOptions extends Pick<SubscribeOptions, 'includesDeltas'> {
   readonly maxThreads: number
 }
 
-/** How many events may wait to be sent; each followed thread may hold one more. */
+/** How many events may wait to be sent; each followed thread may hold one more event. */
 const CAPACITY = 64
 
 /** Yields the numbered events of a thread and all its descendants as server-sent events. */

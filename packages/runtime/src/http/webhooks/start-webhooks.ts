@@ -30,9 +30,11 @@ export interface Webhooks {
 
 /** The name of the setting that stores the delivery times. */
 const SETTING = 'webhooks'
-/** An event may become visible this long after its timestamp, so this much of the past is read again. */
+/**
+ * An event may become visible up to this long after its timestamp, so events of this period are read again.
+ */
 const MARGIN_MS = 60_000
-/** While this many messages are unsent, the log is not read further. */
+/** The number of undelivered messages at which reading the log pauses. */
 const MAX_PENDING = 10_000
 const MAX_REMEMBERED = 10_000
 const PAGE = 500
@@ -143,7 +145,8 @@ class Watcher implements Webhooks {
   }
 
   /**
-   * Scans run one after the other, because two concurrent scans would send the events of one thread twice.
+   * Scans a thread after all earlier scans have ended, because concurrent scans would send events of one
+   * thread twice.
    */
   #scan(head: ThreadHead): Promise<void> {
     const scanned = this.#scanning.then(() => this.#scanNow(head))
