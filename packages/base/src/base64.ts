@@ -6,8 +6,8 @@ export function encodeBase64(bytes: Uint8Array): string {
 }
 
 /**
- * Decodes base64. Strict: the text must be padded, without white space and without stray bits, so that each
- * sequence of bytes has exactly one accepted text.
+ * Decodes base64. Strict: the text must be padded, without white space and without stray bits (bits other
+ * than zero after the last byte), so that each sequence of bytes has exactly one accepted text.
  */
 export function decodeBase64(text: string): Uint8Array<ArrayBuffer> {
   return decode(text, 'base64')
@@ -25,7 +25,7 @@ export function decodeBase64Url(text: string): Uint8Array<ArrayBuffer> {
 
 type Alphabet = 'base64' | 'base64url'
 
-/** The base64 method of ES2026, which not every platform has. */
+/** The method `toBase64` of byte arrays in ES2026, which not every platform has. */
 interface NativeToBase64 {
   toBase64?(options: { alphabet: Alphabet; omitPadding: boolean }): string
 }
@@ -100,8 +100,8 @@ function encodePortable(bytes: Uint8Array, isUrl: boolean): string {
 }
 
 /**
- * Decodes the first `length` bytes of a text. Characters outside the alphabet are read as zero bits; the
- * caller detects them, because it encodes the bytes again and compares the texts.
+ * Decodes a base64 text to `length` bytes, without checking it. Characters outside the alphabet are read as
+ * zero bits; the caller detects such characters, because it encodes the bytes again and compares the texts.
  */
 function decodePortable(text: string, length: number, isUrl: boolean): Uint8Array<ArrayBuffer> {
   const values = new Uint8Array(128)

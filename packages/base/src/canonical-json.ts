@@ -1,13 +1,13 @@
 import { SkeinError } from './error.ts'
 
-/** Values nested deeper than this are rejected, before they overflow the stack here or in a reader. */
+/** The deepest nesting that is accepted. Deeper values could overflow the stack here or in a reader. */
 const MAX_DEPTH = 1000
 
 /**
  * Returns the canonical JSON text of a value (RFC 8785), so that equal values have equal bytes. `toJSON` and
- * `undefined` are treated as in `JSON.stringify` (members dropped, `null` in arrays). Values that
- * `JSON.stringify` would change silently throw: NaN, Infinity, bigint, functions, symbols, lone surrogates,
- * cycles, Map, Set, typed arrays.
+ * `undefined` are treated as in `JSON.stringify`: an undefined member is left out, an undefined array item
+ * becomes `null`. Values that JSON cannot represent exactly throw: NaN, Infinity, bigint, functions, symbols,
+ * lone surrogates, cycles, Map, Set, typed arrays.
  */
 export function canonicalJson(value: unknown): string {
   const text = write(value, '', [])
@@ -64,7 +64,10 @@ function needsNoEscape(text: string): boolean {
   return true
 }
 
-/** Calls `toJSON` once, as JSON.stringify does, and not again on the object that it returns. */
+/**
+ * Writes an object, or the value that its `toJSON` returns. As in JSON.stringify, a `toJSON` of the returned
+ * object is not called.
+ */
 function writeResolved(value: object, key: Key, path: object[]): string | undefined {
   const { toJSON } = value as { toJSON?: unknown }
   if (typeof toJSON !== 'function') return writeContainer(value, key, path)
@@ -135,8 +138,8 @@ function sortedKeys(value: object): string[] {
 }
 
 /**
- * Sorts in place; for the few keys of a usual object this takes a third of the time of `sort`. The keys
- * before index `from` must be sorted already.
+ * Sorts the keys in place. For the few keys of a usual object, this takes a third of the time of `sort`. The
+ * keys before index `from` must be sorted already.
  */
 function insertionSort(keys: string[], from: number): string[] {
   for (let i = from; i < keys.length; i++) {

@@ -6,7 +6,7 @@ export interface SkeinErrorOptions {
   readonly code: string
   /** How the reader can fix the problem. */
   readonly hint?: string | undefined
-  /** The error that caused this one; it is kept on the error but left out of its JSON. */
+  /** The value that caused this error. It is kept as `error.cause` but left out of the JSON of the error. */
   readonly cause?: unknown
 }
 
@@ -18,7 +18,8 @@ export class SkeinError extends Error {
   readonly code: string
   readonly hint: string | undefined
 
-  // The brand is defined on the prototype, so that it does not appear when an error's fields are listed.
+  // `SkeinError.is` recognises an error by the symbol `brand`. The symbol is defined on the prototype, so
+  // that it does not appear when an error's fields are listed.
   static {
     Object.defineProperty(this.prototype, brand, { value: true })
   }

@@ -1,10 +1,12 @@
 import { isPlainObject } from './json.ts'
 
-/** Objects that are known to be frozen together with everything below them, so that none is walked twice. */
+/**
+ * Objects that are known to be frozen together with everything they contain, so that none is walked twice.
+ */
 const deepFrozen = new WeakSet<object>()
 /**
- * Objects with at most this many fields and no nested objects are checked again each time, which is cheaper
- * than adding them to `deepFrozen`.
+ * The most fields of a small object. A small object without nested objects is checked again each time, which
+ * is cheaper than adding it to `deepFrozen`.
  */
 const SMALL = 8
 
@@ -82,8 +84,8 @@ function walk(root: unknown, visit: (node: object) => boolean): boolean {
     }
     isComplete = true
   } finally {
-    // `finally`, because a getter may throw: objects below which the walk did not finish must not stay
-    // marked.
+    // This is in `finally` because a getter may throw. After an incomplete walk, the marked objects may
+    // contain objects that were not visited, so the marks are removed.
     if (!isComplete) for (const node of marked) deepFrozen.delete(node)
   }
   return true

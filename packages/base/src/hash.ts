@@ -4,7 +4,7 @@ import { PortableSha256 } from './hash-portable.ts'
 
 /** A SHA-256 hash that is computed piece by piece. */
 export interface Sha256 {
-  /** Adds bytes, or text as UTF-8. */
+  /** Adds bytes, or text as UTF-8, to the data that is hashed. */
   update(chunk: Uint8Array | string): Sha256
   /** Returns the 32 bytes of the hash. After that, no more data can be added. */
   digest(): Uint8Array<ArrayBuffer>
@@ -18,7 +18,7 @@ export function sha256(data: Uint8Array | string): Uint8Array<ArrayBuffer> {
   return createSha256().update(data).digest()
 }
 
-/** Returns the SHA-256 in lower-case hex. */
+/** Returns the SHA-256 of bytes, or of text as UTF-8, in lower-case hex. */
 export function sha256Hex(data: Uint8Array | string): string {
   const node = nodeCrypto()
   if (node?.hash) return node.hash('sha256', data, 'hex')

@@ -16,7 +16,10 @@ export function isObject(value: unknown): value is { readonly [key: string]: unk
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** True for objects made by a literal, `JSON.parse` or `Object.create(null)`, in any realm. */
+/**
+ * True for objects made by a literal, `JSON.parse` or `Object.create(null)`, also in another realm (such as a
+ * frame or a VM context).
+ */
 export function isPlainObject(value: unknown): value is Record<string, unknown> {
   if (typeof value !== 'object' || value === null) return false
   const prototype: unknown = Object.getPrototypeOf(value)
@@ -28,7 +31,7 @@ export function isPlainObject(value: unknown): value is Record<string, unknown> 
   )
 }
 
-/** Parses JSON, or returns undefined when the text is not JSON. For text that may well be something else. */
+/** Parses JSON, or returns undefined when the text is not JSON. Use it for text that is often not JSON. */
 export function tryParseJson(text: string): JsonValue | undefined {
   try {
     return JSON.parse(text) as JsonValue // JSON.parse returns only JSON values

@@ -9,8 +9,8 @@ interface LineFormat {
   /** Whether a lone CR ends a line (SSE) or is part of it (NDJSON). */
   readonly crEndsLine: boolean
   /**
-   * Appended to the text after the last line end when the stream ends, so that it is decoded; undefined drops
-   * that text.
+   * The characters that are appended at the end of the stream to a last line without a line end, so that the
+   * line is decoded; undefined discards that line.
    */
   readonly closing: string | undefined
   readonly maxLineBytes: number
@@ -19,16 +19,16 @@ interface LineFormat {
 }
 
 /**
- * Decodes a text format of lines, one batch of items per network read. Each read is decoded once, and the
- * pieces of an unfinished line are joined once, so the cost is linear in the number of bytes, however they
- * are split into reads. When a line causes an error, the items before it are returned first, and the next
- * call throws.
+ * Decodes a text format of lines that arrives in chunks: `push` returns the items that a chunk completes.
+ * Each chunk is decoded once, and the pieces of an unfinished line are joined once, so the cost is linear in
+ * the number of bytes, however they are split into chunks. When a line causes an error, the items before it
+ * are returned first, and the next call throws.
  */
 export abstract class LineDecoder<Item> {
   readonly #format: LineFormat
   // There are two decoders, because on older Node (20.20: six times) a decoder stays slower once it has been
-  // used in streaming mode. Nearly all reads end between characters and do not need that mode. `ignoreBOM` is
-  // set because only a byte order mark at the very start may be dropped.
+  // used in streaming mode. Nearly all chunks end between characters and do not need that mode. `ignoreBOM`
+  // is set because only a byte order mark at the very start may be dropped.
   readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true })
   #splitDecoder: TextDecoder | undefined
   #insideCharacter = false
@@ -45,17 +45,17 @@ export abstract class LineDecoder<Item> {
   /** Decodes `text`, which consists of whole lines with their line ends, and adds the items to the list. */
   protected abstract decodeLines(text: string, items: Item[]): void
 
-  /** Decodes one network read and returns the items that it completes, in order. */
+  /** Decodes the next chunk of the stream and returns the items that it completes, in order. */
   push(chunk: Uint8Array): Item[] {
     return this.#decode(chunk)
   }
 
-  /** Ends the stream and returns the items that this completes. */
+  /** Ends the stream and returns the items that the end of the stream completes. */
   end(): Item[] {
     return this.#decode(undefined)
   }
 
-  /** Throws if the line from `start` to `end` is over the limit, however it was split into reads. */
+  /** Throws if the line from `start` to `end` is longer than `maxLineBytes`. */
   protected checkLine(text: string, start: number, end: number): void {
     // UTF-8 takes at most three bytes per UTF-16 unit, so most lines need no exact count.
     const { maxLineBytes, tooLong } = this.#format
@@ -76,7 +76,7 @@ export abstract class LineDecoder<Item> {
     return items
   }
 
-  /** Returns the text of all lines that this read completes; '' when it completes none. */
+  /** Returns the text of all lines that the chunk completes; '' when it completes none. */
   #takeLines(chunk: Uint8Array): string {
     const text = this.#toText(chunk)
     const end = this.#endOfLastLine(text)
@@ -104,8 +104,8 @@ export abstract class LineDecoder<Item> {
   }
 
   /**
-   * Decodes the bytes. Drops a byte order mark at the start of the stream, and an LF when the previous read
-   * ended with its CR.
+   * Decodes the bytes. Drops a byte order mark at the start of the stream, and an LF when the previous chunk
+   * ended with the CR of the same line end.
    */
   #toText(chunk: Uint8Array): string {
     const text = this.#decodeUtf8(chunk)
@@ -157,8 +157,9 @@ export interface NdjsonDecoderOptions {
 const DEFAULT_MAX_LINE_BYTES = 64 * 1024 * 1024
 
 /**
- * Splits newline-delimited JSON into lines, one batch per network read. Lines end with LF or CRLF; blank
- * lines are left out. The caller parses the lines, because it decides what to do about an invalid one.
+ * Splits newline-delimited JSON into lines: `push` returns the lines that a chunk completes. Lines end with
+ * LF or CRLF; blank lines are left out. The caller parses the lines, because it decides what to do about an
+ * invalid one.
  */
 export class NdjsonDecoder extends LineDecoder<string> {
   constructor({ maxLineBytes = DEFAULT_MAX_LINE_BYTES }: NdjsonDecoderOptions = {}) {

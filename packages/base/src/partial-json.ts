@@ -99,7 +99,7 @@ export class PartialJson {
     return nothing
   }
 
-  /** Reads from `at` to where the state changes, and returns that position. */
+  /** Reads from position `at` on, and returns the position at which the next call continues. */
   #read(piece: string, at: number): number {
     const char = piece[at]!
     if (this.#state === 'number') return this.#readNumber(piece, at)
@@ -272,7 +272,10 @@ const simpleEscapes = new Map([
   ['t', '\t'],
 ])
 
-/** Sets a field, except `__proto__`, which is also left out of the arguments of calls. */
+/**
+ * Sets a field. `__proto__` is skipped, because assigning it would change the prototype; the complete
+ * arguments of a tool call leave it out too.
+ */
 function setField(fields: Record<string, unknown>, key: string, value: unknown): void {
   if (key !== '__proto__') fields[key] = value
 }

@@ -1,6 +1,9 @@
 import { encodeBase64, encodeBase64Url } from './base64.ts'
 
-/** Shorter secrets are ignored: replacing them would remove ordinary words and protect nothing. */
+/**
+ * The length of the shortest secret that is replaced. Replacing shorter texts would remove ordinary words and
+ * protect nothing.
+ */
 const MIN_LENGTH = 4
 const MARK = '[redacted]'
 
@@ -14,15 +17,16 @@ export function redactSecrets(text: string, secrets: readonly string[]): string 
   for (const form of secrets.flatMap((secret) => [...secretForms(secret)])) {
     let start = text.indexOf(form)
     while (start >= 0) {
-      // The last occurrence that overlaps or touches this one; occurrences between the two are inside the
-      // same range.
+      // `last` is the last occurrence that overlaps or touches the one at `start`; all occurrences between
+      // the two are inside the same range.
       const last = text.lastIndexOf(form, start + form.length)
       ranges.push({ start, end: last + form.length })
       start = text.indexOf(form, last + 1)
     }
   }
   if (ranges.length === 0) return text
-  // Overlapping ranges are replaced by one mark; otherwise the end of one secret would remain after another.
+  // Overlapping ranges are replaced by one mark; if only one of two overlapping secrets were replaced, the
+  // rest of the other would remain.
   let redacted = ''
   let done = 0
   for (const { start, end } of ranges.sort((a, b) => a.start - b.start)) {
@@ -34,7 +38,7 @@ export function redactSecrets(text: string, secrets: readonly string[]): string 
 
 /**
  * Returns the spellings of a secret that `redactSecrets` searches for, for other kinds of search, such as in
- * a stream. Empty for a secret that is too short.
+ * a stream. Returns an empty set for a secret shorter than 4 characters.
  */
 export function secretForms(untrimmed: string): ReadonlySet<string> {
   const secret = untrimmed.trim()

@@ -17,7 +17,7 @@ export interface SseDecoderOptions {
   /** The most bytes that one line, or the data of one event, may have. Default 64 MiB. */
   readonly maxEventBytes?: number | undefined
   /**
-   * Whether to deliver a last event that is not ended by a blank line. Default false, as in the WHATWG
+   * Whether to return a last event that is not ended by a blank line. Default false, as in the WHATWG
    * standard.
    */
   readonly flushIncomplete?: boolean | undefined
@@ -27,8 +27,9 @@ const SPACE = 32
 const DEFAULT_MAX_EVENT_BYTES = 64 * 1024 * 1024
 
 /**
- * Decodes one event stream by the WHATWG rules, one batch of events per network read. Reads may be
- * cut anywhere. An event over the limit throws `SSE_EVENT_TOO_LARGE`, and so does every later call.
+ * Decodes one event stream by the WHATWG rules: `push` returns the events that a chunk completes. The stream
+ * may be cut into chunks anywhere. An event over the limit throws `SSE_EVENT_TOO_LARGE`, and so does every
+ * later call.
  *
  * @example
  * const decoder = new SseDecoder()
@@ -41,10 +42,11 @@ export class SseDecoder extends LineDecoder<SseEvent> {
   #id = ''
   #retry: number | undefined
   /**
-   * The data of the open event; undefined when it has no data line, which is not the same as ''.
+   * The data of the event that is being read; undefined until its first data line. An event whose data is ''
+   * is returned, an event without data is not.
    */
   #data: string | undefined
-  /** The size of the data in bytes. Computed only when the data comes near the limit. */
+  /** The size of `#data` in bytes; undefined until the data is so long that it may exceed the limit. */
   #dataBytes: number | undefined
 
   constructor({ maxEventBytes, flushIncomplete }: SseDecoderOptions = {}) {
@@ -59,8 +61,8 @@ export class SseDecoder extends LineDecoder<SseEvent> {
   }
 
   /**
-   * Splits the text into lines. Each line end is searched for once, whichever of LF, CR and CRLF the stream
-   * uses.
+   * Reads the text line by line and adds the completed events to `events`. A line may end with LF, CR or
+   * CRLF; each line end is searched for only once.
    */
   protected override decodeLines(text: string, events: SseEvent[]): void {
     let lf = -1

@@ -1,7 +1,7 @@
 import { SkeinError } from './error.ts'
 import { isPlainObject, type JsonSchema } from './json.ts'
 
-/** The properties of a Standard Schema (standardschema.dev, version 1). */
+/** The properties that every Standard Schema has (standardschema.dev, version 1). */
 export interface StandardTypedProps<Input = unknown, Output = Input> {
   readonly version: 1
   readonly vendor: string
@@ -26,8 +26,8 @@ export interface StandardJSONSchemaV1<Input = unknown, Output = Input> {
 }
 
 /**
- * The JSON Schema dialect to write. The two drafts are widely supported, others only by some schema
- * libraries.
+ * The JSON Schema dialect to write. Most schema libraries support the two drafts, only some support other
+ * dialects.
  */
 export type JsonSchemaTarget = 'draft-2020-12' | 'draft-07' | 'openapi-3.0' | ({} & string)
 
@@ -70,8 +70,8 @@ function standardProps(value: unknown): Record<string, unknown> | undefined {
 }
 
 /**
- * Returns a JSON Schema for the values that a schema accepts. A plain object is treated as JSON Schema
- * already.
+ * Returns a JSON Schema for the values that a schema accepts. A plain object is returned unchanged, because
+ * it is taken to be a JSON Schema.
  */
 export function toJsonSchema(
   schema: unknown,
@@ -80,7 +80,8 @@ export function toJsonSchema(
   const props = standardProps(schema) as Partial<StandardJSONSchemaV1['~standard']> | undefined
   if (typeof props?.jsonSchema?.input === 'function') {
     try {
-      // Copied, because Zod's result is itself marked as a schema and would be converted again and again.
+      // The result is copied without its non-enumerable properties: Zod marks it as a schema, so another call
+      // of `toJsonSchema` would convert it again.
       return { ...props.jsonSchema.input({ target }) }
     } catch (cause) {
       throw new SkeinError(

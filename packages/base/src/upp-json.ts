@@ -25,7 +25,10 @@ export interface TextBlockJSON extends BlockBase {
   readonly text: string
 }
 
-/** The model's reasoning before its answer. The text is empty when the vendor sent only an opaque block. */
+/**
+ * The model's reasoning before its answer. The text is empty when the vendor sent the reasoning only in a
+ * form that it alone can read.
+ */
 export interface ReasoningBlockJSON extends BlockBase {
   readonly type: 'reasoning'
   readonly text: string

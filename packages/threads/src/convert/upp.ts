@@ -24,7 +24,8 @@ const NO_PLACE = 'UPP has no field for it'
 
 /**
  * Converts a thread to UPP messages, which any UPP `llm()` accepts and which the wires of `@skein/ai` convert
- * to any vendor's request. Tool results come before a prompt of the same request, because vendors require it.
+ * to any vendor's request. Tool results come before a prompt of the same request, because vendors require
+ * that order.
  */
 export function toUppMessages(thread: Thread): Converted<MessageJSON[]> {
   const losses = new Losses()
@@ -38,8 +39,8 @@ export function toUppMessages(thread: Thread): Converted<MessageJSON[]> {
 }
 
 /**
- * Converts UPP messages to a thread. Fields that only UPP has are stored on the part, and `toUppMessages`
- * restores them.
+ * Converts UPP messages to a thread. Fields that only UPP has are stored on the message or part, and
+ * `toUppMessages` restores them.
  */
 export function fromUppMessages(
   messages: readonly MessageJSON[],
@@ -173,7 +174,7 @@ function nativeBlock(part: unknown): NativeBlockJSON | undefined {
   if (!isPlainObject(part) || part['part_kind'] !== 'native') return undefined
   const { name, metadata } = part
   if (typeof name !== 'string' || !isPlainObject(metadata)) return undefined
-  return { type: 'native', name, metadata: metadata as MetadataJSON } // written by `assistantParts`
+  return { type: 'native', name, metadata: metadata as MetadataJSON } // `assistantParts` wrote this shape
 }
 
 function toolCall(part: PartOf<'tool-call'>, pointer: string, losses: Losses): ToolCallJSON {

@@ -5,7 +5,7 @@ import { parseJson } from '../json/json-parse.ts'
 import type { SystemMessage, Thread, ThreadMessage, Turn } from './thread.ts'
 import type { ContentRef, MessagePart, ToolReturnPart } from './part.ts'
 
-/** A store for large contents, by address. */
+/** A store that keeps large contents, each under an address. */
 export interface ContentStore {
   put(uri: string, bytes: Uint8Array): void | Promise<void>
   get(uri: string): Uint8Array | undefined | Promise<Uint8Array | undefined>
@@ -16,7 +16,7 @@ export interface OffloadOptions {
   readonly store: ContentStore
   /** Contents of at least this many bytes are moved to the store. Default 100,000. */
   readonly minBytes?: number
-  /** How many characters of a text are kept as a preview. Default 200. */
+  /** The most characters of a text that are kept as a preview. Default 200. */
   readonly previewChars?: number
 }
 
@@ -43,7 +43,8 @@ export async function offloadContent(thread: Thread, options: OffloadOptions): P
 }
 
 /**
- * Loads every moved content back into the thread. Throws when the store returns other bytes than were moved.
+ * Loads every moved content back into the thread. Throws when the store does not have a content, or returns
+ * other bytes than were moved.
  */
 export async function restoreContent(thread: Thread, store: ContentStore): Promise<Thread> {
   return mapReturns(thread, async (part) => {
@@ -54,7 +55,7 @@ export async function restoreContent(thread: Thread, store: ContentStore): Promi
   })
 }
 
-/** Loads the value of a reference and checks it against the hash. */
+/** Loads the content of a reference, checks its hash and returns the parsed value. */
 export async function readContent(reference: ContentRef, store: ContentStore): Promise<unknown> {
   const bytes = await store.get(reference.uri)
   if (!bytes) {

@@ -5,7 +5,7 @@ import type { Thread } from './thread.ts'
 
 /** Settings of `forkThread`. */
 export interface ForkOptions {
-  /** How many turns the fork keeps. Default: all. */
+  /** The number of turns, from the first on, that the fork keeps. Default: all. */
   readonly turns?: number
   /** The relation of the link to the original thread. Default `fork`; `regenerate` and `edit` are common. */
   readonly relation?: string
@@ -15,8 +15,8 @@ export interface ForkOptions {
 }
 
 /**
- * Creates a new thread that starts with the turns of this one. The turns are shared, not copied, and the
- * original is not changed. The fork links to the original; the original has no link to its forks.
+ * Creates a new thread that starts with the turns of the given thread. The turns are shared, not copied, and
+ * the original is not changed. The fork links to the original; the original has no link to its forks.
  */
 export function forkThread(thread: Thread, options: ForkOptions = {}): Thread {
   const { turns: count = thread.turns.length, relation = 'fork', clock = systemClock } = options
@@ -46,7 +46,7 @@ export function forkThread(thread: Thread, options: ForkOptions = {}): Thread {
   })
 }
 
-/** One difference. `before` is absent for an added value, `after` for a removed one. */
+/** One difference between two threads. `before` is absent for an added value, `after` for a removed value. */
 export interface Difference {
   readonly pointer: string
   readonly kind: 'added' | 'removed' | 'changed'
@@ -57,7 +57,8 @@ export interface Difference {
 /** The result of `diffThreads`. */
 export interface ThreadDiff {
   /**
-   * How many equal turns both threads start with: the point where a fork, or a client and a server, diverged.
+   * The number of equal turns at the start of both threads. After these turns, the fork (or the copy of a
+   * client or server) differs.
    */
   readonly commonTurns: number
   readonly differences: readonly Difference[]
@@ -75,7 +76,9 @@ export function diffThreads(before: Thread, after: Thread): ThreadDiff {
   return { commonTurns, differences }
 }
 
-/** Returns the differences between two JSON values, in the order of the first value. */
+/**
+ * Returns the differences between two JSON values, in the order of the first value; added members come last.
+ */
 function* diffValues(
   before: unknown,
   after: unknown,

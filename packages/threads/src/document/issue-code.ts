@@ -46,10 +46,10 @@ export const IssueCode = {
   CallLeftOpen: 'call_left_open',
   /** Arguments that are neither text, object nor null. */
   UnusualArgs: 'unusual_args',
-  /** A turn starts before an earlier one ended (rule V4). */
+  /** A turn starts before an earlier turn ended (rule V4). */
   TurnsOverlap: 'turns_overlap',
   TurnEndsBeforeStart: 'turn_ends_before_start',
-  /** A message is older than the one before it (rule V5). */
+  /** A message is older than the previous message (rule V5). */
   MessagesOutOfOrder: 'messages_out_of_order',
   UpdatedBeforeCreated: 'updated_before_created',
   /** A field of responses is set on a request. */
@@ -70,7 +70,7 @@ export const IssueCode = {
 /** A code that validation reports. */
 export type IssueCode = (typeof IssueCode)[keyof typeof IssueCode]
 
-/** Codes of errors that the JSON Schema finds too. Together they define "the structure". */
+/** The codes of structural errors: the errors that the JSON Schema of a thread finds too. */
 export const STRUCTURAL_CODES: ReadonlySet<string> = new Set<IssueCode>([
   'missing_field',
   'wrong_type',
@@ -138,7 +138,7 @@ export interface Validation {
   /** True when there is no structural error, even if rules on order, registry or call ids are broken. */
   readonly wellFormed: boolean
   readonly issues: readonly Issue[]
-  /** The number of all issues; more than `issues` contains when `maxIssues` was reached. */
+  /** The number of all issues, including the issues that are not listed because of `maxIssues`. */
   readonly total: number
 }
 
@@ -158,7 +158,10 @@ const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
  */
 export class IssueCollector {
   readonly calls: CallLedger<OpenCall> = new CallLedger()
-  /** Indices of the current position; -1 where there is none. */
+  /**
+   * The indices of the current turn, message, part and content item; -1 for a level that the position does
+   * not have.
+   */
   turnIndex = -1
   messageIndex = -1
   partIndex = -1
@@ -209,7 +212,8 @@ export class IssueCollector {
   }
 
   /**
-   * Checks a timestamp (rule V1) and returns its instant, or NaN, which compares as neither before nor after.
+   * Checks a timestamp (rule V1) and returns its instant; NaN for an invalid timestamp, so that no comparison
+   * with it reports an issue.
    */
   time(value: unknown, tail: string): number {
     if (typeof value !== 'string') {
@@ -252,7 +256,8 @@ export class IssueCollector {
 }
 
 /**
- * `String.isWellFormed`, which every engine has had since 2023, but not the library types of this package.
+ * Calls `String.prototype.isWellFormed`. Every engine has had this method since 2023, but the library types
+ * that this package is compiled with do not declare it.
  */
 function isWellFormed(text: string): boolean {
   return (text as string & { isWellFormed(): boolean }).isWellFormed()

@@ -109,7 +109,7 @@ class ActionGrouping {
   #assistant(action: Fields): void {
     const content = migrateContent(action['content'], undefined, this.#infer())
     const items: readonly unknown[] = Array.isArray(content) ? content : [content]
-    // Fields that draft 1.0.0 does not define, and the time, are stored on each part with the action's
+    // The time, and fields that draft 1.0.0 does not define, are copied to each part that is made from the
     // content.
     const rest = without(action, ...OWN_FIELDS, 'content', 'finish_reason')
     const parts = items.map((item) =>
@@ -184,7 +184,8 @@ class ActionGrouping {
   }
 
   /**
-   * Returns the message that the action belongs to: the last one if it has the right type, else a new one.
+   * Returns the message that the action belongs to: the last message if it has the right type and `fresh` is
+   * false, else a new message.
    */
   #message(type: 'request' | 'response', action: Fields, fresh: boolean): Draft {
     const last = this.#lastMessage()
@@ -204,8 +205,8 @@ class ActionGrouping {
   }
 
   /**
-   * Puts events after the last run into an additional turn, of the agent of the last run or else of the first
-   * registered agent.
+   * Puts events after the last run into an additional turn, whose agent is that of the last run or, without
+   * any run, the first registered agent.
    */
   #eventsAfterAll(): void {
     const last = this.#turns.findLast((turn) => turn['turn_type'] === 'agent')
@@ -232,8 +233,8 @@ class ActionGrouping {
 }
 
 /**
- * Converts an action to a part: first the named fields, then all others, such as time, id and fields that the
- * draft does not define.
+ * Converts an action to a part: first the fields in `names`, then all other fields, such as time, id and
+ * fields that the draft does not define.
  */
 function part(action: Fields, kind: string, names: readonly string[]): Draft {
   const rest = without(action, ...OWN_FIELDS)

@@ -9,7 +9,9 @@ import type { Thread } from './thread.ts'
 /** A migrated thread of version 2.0.0, and the values that had to be inferred. */
 export interface Migration extends Converted<Thread> {
   readonly from: string
-  /** Values that are not in the source; `pointer` is their place in the migrated thread. */
+  /**
+   * The values that are not in the source; each `pointer` is the place of one value in the migrated thread.
+   */
   readonly inferred: readonly Loss[]
 }
 
@@ -70,7 +72,10 @@ function withTurns(document: { readonly [key: string]: unknown }, report: Migrat
 
 type Fields = { readonly [key: string]: unknown }
 
-/** The event names of 2.0.0 for the drafts' normative events. Other `data-…` events keep their names. */
+/**
+ * The event names of 2.0.0 for the events that the drafts 0.0.3 and 0.0.4 define. Other `data-…` events keep
+ * their names.
+ */
 const EVENT_NAMES: ReadonlyMap<unknown, string> = new Map([
   ['data-tp-agent_handoff', 'agent.handoff'],
   ['data-tp-thread_spawn', 'thread.spawn'],
@@ -89,8 +94,8 @@ export function migrateTurns(turns: unknown, report: MigrationReport): unknown[]
 class TurnMigration {
   readonly #report: MigrationReport
   /**
-   * Ids that were generated for calls without one, by tool name, oldest first. Returns without an id use them
-   * up in this order.
+   * Ids that were generated for calls without an id, by tool name, oldest first. Each return without an id
+   * takes the oldest of them.
    */
   readonly #madeUp = new Map<unknown, string[]>()
   #count = 0
@@ -163,7 +168,10 @@ class TurnMigration {
     return id
   }
 
-  /** Adds missing fields and reports each. */
+  /**
+   * Returns `source` with the missing fields added and the fields in `changed` replaced. Each added field is
+   * reported as inferred.
+   */
   #fill(
     source: Fields,
     at: string,
@@ -186,7 +194,10 @@ class TurnMigration {
   }
 }
 
-/** Returns when a turn without `completed_at` ended: when it was interrupted, or at its last message. */
+/**
+ * Returns the end of a turn without `completed_at`: the time of its interruption, else of its last message,
+ * else its start.
+ */
 function endOf(turn: Fields): unknown {
   const interruption = turn['interruption']
   if (isObject(interruption) && typeof interruption['interrupted_at'] === 'string')

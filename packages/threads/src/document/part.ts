@@ -3,7 +3,7 @@
  * turns and its messages are in `thread.ts`.
  */
 
-/** A part of a message: the specification's seven part kinds, and the additional ones of Pydantic AI. */
+/** A part of a message: the specification's seven part kinds, and the additional kinds of Pydantic AI. */
 export type MessagePart =
   | UserPromptPart
   | TextPart
@@ -36,7 +36,7 @@ export interface ThinkingPart extends ProviderFields {
   readonly part_kind: 'thinking'
   /** Visible thinking text. */
   readonly content?: string | null
-  /** An opaque value that the provider needs to continue its thinking. */
+  /** Data that only the provider can read, and that it needs to continue the thinking. */
   readonly signature?: string | null
   readonly thinking_id?: string | null
 }
@@ -85,7 +85,8 @@ export interface ContentRef {
 }
 
 /**
- * Asks the model to try again. With a tool name it answers a failed call, without one a rejected response.
+ * Asks the model to try again. With a tool name the part answers a failed call; without a tool name it
+ * answers a rejected response.
  */
 export interface RetryPromptPart {
   readonly part_kind: 'retry-prompt'
@@ -215,7 +216,7 @@ export interface DocumentUrl extends UrlFields {
 /** A file with its bytes. */
 export interface BinaryContent {
   readonly kind: 'binary'
-  /** Base64 in either alphabet, stored unchanged (Pydantic AI writes the URL-safe one). */
+  /** Base64 in either alphabet, stored unchanged (Pydantic AI writes the URL-safe alphabet). */
   readonly data: string
   readonly media_type: string
   readonly identifier: string
@@ -239,7 +240,7 @@ export interface UploadedFile {
   readonly vendor_metadata?: unknown
 }
 
-/** Asks the provider to cache the prompt up to here (Pydantic AI). */
+/** Asks the provider to cache the prompt up to this item (Pydantic AI). */
 export interface CachePoint {
   readonly kind: 'cache-point'
   readonly ttl?: '5m' | '1h' | (string & {})

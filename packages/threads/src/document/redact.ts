@@ -5,7 +5,7 @@ import type { Thread } from './thread.ts'
 /** Settings of `redactThread`. */
 export interface RedactOptions {
   /**
-   * Texts to remove everywhere: from text, arguments, results and names of fields. Empty ones are ignored.
+   * Texts to remove everywhere: from text, arguments, results and names of fields. Empty texts are ignored.
    */
   readonly secrets?: readonly string[]
   /** Patterns to remove everywhere, such as card numbers. */
@@ -35,9 +35,9 @@ const STRUCTURE: ReadonlySet<string> = new Set(
 )
 
 /**
- * Returns a copy without the secrets. The thread stays valid: an id is redacted in the same way everywhere,
- * so calls and returns still match, and structural fields are left alone. Unchanged values are shared with
- * the original.
+ * Returns a copy of the thread without the secrets. The thread stays valid: an id is redacted in the same way
+ * everywhere, so calls and returns still match, and structural fields are left alone. Unchanged values are
+ * shared with the original.
  */
 export function redactThread(thread: Thread, options: RedactOptions): Redaction {
   const redactor = new Redactor(options)
@@ -101,8 +101,8 @@ class Redactor {
 }
 
 /**
- * Builds one pattern for all secrets. Each secret is searched for as it is and as JSON text would escape it,
- * because arguments are often stored as JSON text.
+ * Builds one pattern that matches all secrets and patterns. Each secret is searched for as it is and as JSON
+ * text would escape it, because arguments are often stored as JSON text.
  */
 function patternOf(secrets: readonly string[], patterns: readonly RegExp[]): RegExp | undefined {
   const spellings = secrets.flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1)])

@@ -19,10 +19,10 @@ export interface ThreadStats {
   readonly byModel: Readonly<Record<string, UsageStats>>
 }
 
-/** The usage of a thread, an agent or a model, and the number of responses it was summed from. */
+/** The usage of a thread, an agent or a model, and the number of responses. */
 export interface UsageStats {
   readonly responses: number
-  /** Summed as Pydantic AI does: totals include their parts. Empty when nothing was reported. */
+  /** The sum of every counter, computed as Pydantic AI does. Empty when no response reported its usage. */
   readonly usage: Usage
   /** Input plus output tokens. A stored `total_tokens` is not used. */
   readonly totalTokens: number
@@ -101,7 +101,7 @@ class Counter {
 
 /**
  * Adds usages as Pydantic AI does: every counter, the nested `details`, and `cost` as exact decimal text.
- * Returns undefined when no usage was reported.
+ * Returns undefined when all counters are zero or absent and there is no cost.
  */
 export function sumUsage(usages: Iterable<Usage | null | undefined>): Usage | undefined {
   const sum: { [key: string]: unknown } = {}
@@ -142,7 +142,8 @@ const MAX_EXPONENT = 1_000
 
 /**
  * Adds two decimal numbers given as text, exactly: without floating point, so a million prices of 0.1 sum to
- * 100000.0. The result has as many fraction digits as the operand with more, like Python's `Decimal`.
+ * 100000.0. The result has as many fraction digits as the operand that has more of them, like Python's
+ * `Decimal`.
  */
 export function addDecimals(a: string, b: string): string {
   const [left, right] = [parse(a), parse(b)]

@@ -27,8 +27,8 @@ export type ThreadReading =
   | { readonly ok: false; readonly document: unknown; readonly issues: readonly Issue[] }
 
 /**
- * Thrown for a thread of an unsupported version. `document` contains it as plain data, so that it can be
- * passed on.
+ * Thrown for a thread of an unsupported version. `document` is the thread as plain data, so that the caller
+ * can pass it on.
  */
 export class UnsupportedVersionError extends ThreadError {
   readonly version: string

@@ -21,7 +21,7 @@ export interface Thread {
   /** Registry of agents; each key equals the entry's `agent_id`. */
   readonly agents: { readonly [agentId: string]: AgentConfig }
   readonly turns: readonly Turn[]
-  /** The thread this one was forked from or spawned by. */
+  /** The id of the thread from which this thread was forked, or by which it was created. */
   readonly parent_thread_id?: string
   /** Outgoing links to other threads. */
   readonly relationships?: ThreadRelationships
@@ -47,7 +47,7 @@ export interface AgentConfig {
   readonly provider_name?: string | null
   /** ISO 8601. */
   readonly created_at: string
-  /** Reference into a config store. */
+  /** The reference under which a config store keeps the agent's configuration. */
   readonly config_ref?: string | null
 }
 
@@ -133,8 +133,8 @@ export interface SystemPromptMark {
   /** The prompt part with `content` replaced by `content_ref`; other fields are unchanged. */
   readonly prompt: { readonly content_ref?: string; readonly [key: string]: unknown }
   /**
-   * Used instead of `prompt.content_ref` when `content` could not be replaced: the reference of the part's
-   * whole JSON text.
+   * The reference of the whole prompt part as JSON text. Used instead of `prompt.content_ref` when `content`
+   * could not be replaced.
    */
   readonly part_ref?: string
 }
@@ -178,8 +178,8 @@ export type SystemEventType =
   | (string & {})
 
 /**
- * Token counts. The first four are the specification's; the others are Pydantic AI's, whose totals include
- * their parts.
+ * Token counts and cost. The specification defines the first four fields, Pydantic AI the others. In Pydantic
+ * AI, a total includes its parts: `input_tokens` includes `cache_read_tokens`.
  */
 export interface Usage {
   readonly input_tokens?: number

@@ -122,7 +122,10 @@ export class CallLedger<Call extends object> {
     else this.#calls.set(id, [waiting, call])
   }
 
-  /** Closes the call that an answer with this id belongs to, and returns it; undefined when none is open. */
+  /**
+   * Closes the call that an answer with this id belongs to, and returns the call; undefined when no call with
+   * the id is open.
+   */
   answer(id: string): Call | undefined {
     const waiting = this.#calls.get(id)
     if (waiting === undefined) return undefined
@@ -136,7 +139,7 @@ export class CallLedger<Call extends object> {
     return this.#calls.has(id)
   }
 
-  /** Calls without an answer, grouped by id in the order in which the ids first appeared. */
+  /** Returns the calls without an answer, grouped by id in the order in which the ids first appeared. */
   *open(): Iterable<Call> {
     for (const waiting of this.#calls.values()) {
       if (Array.isArray(waiting)) yield* waiting

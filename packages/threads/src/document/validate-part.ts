@@ -145,7 +145,8 @@ function eachItem(
 }
 
 function checkContent(check: IssueCollector, content: Fields, at: string): void {
-  const kind = content['kind'] as MultiModalContent['kind'] // typed as a known kind; see `checkPart`
+  // Typed as one of the known kinds, so that a new kind does not compile until its check is written.
+  const kind = content['kind'] as MultiModalContent['kind']
   switch (kind) {
     case 'image-url':
     case 'audio-url':

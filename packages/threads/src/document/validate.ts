@@ -15,7 +15,10 @@ export function validateThread(value: unknown, options: ValidateOptions = {}): V
   return check.result()
 }
 
-/** Checks turns without a registry, so that rule V3 does not apply. Pointers start at `/turns`. */
+/**
+ * Checks turns without an agent registry, so that rule V3 (agents are registered) does not apply. Pointers
+ * start at `/turns`.
+ */
 export function validateTurns(turns: unknown, options: ValidateOptions = {}): Validation {
   const check = new ThreadCheck(options)
   check.turns(turns)
@@ -141,15 +144,18 @@ class ThreadCheck extends IssueCollector {
   }
 
   /**
-   * Checks rule V4 (turns do not overlap). A turn may start at the instant when the last one ended, as in the
-   * specification's own example.
+   * Checks rule V4 (turns do not overlap). A turn may start at the instant when the previous turn ended, as
+   * in the specification's own example.
    */
   #sequence(start: number, end: number, tail: string): void {
     if (start < this.#latestEnd) this.report(IssueCode.TurnsOverlap, tail)
     if (end > this.#latestEnd) this.#latestEnd = end
   }
 
-  /** Checks one message and returns its instant (NaN when it has none). */
+  /**
+   * Checks one message and returns the instant of its timestamp (NaN when the timestamp is missing or
+   * invalid).
+   */
   #message(message: unknown, turnAgent: unknown): number {
     if (!isObject(message)) {
       this.report(IssueCode.WrongType, '', 'an object')

@@ -5,8 +5,8 @@ import type { MessagePart, TextPart, UserPromptPart } from './part.ts'
 
 /**
  * How the messages of other agents are shown to an agent: `prefix` puts `{agent:NAME}: ` before their text
- * (the specification's way), `as-user` shows them as user input, `text-only` keeps only their labelled text,
- * `raw` changes nothing.
+ * (the specification's way), `as-user` shows their text and files as user input, `text-only` keeps only their
+ * labelled text, `raw` changes nothing.
  */
 export type ViewPolicy = 'prefix' | 'as-user' | 'text-only' | 'raw'
 
@@ -43,8 +43,8 @@ export interface ModelMessage {
 
 /**
  * Converts the thread to the input of one agent: user turns become requests, system messages are left out,
- * the order is kept. In every policy but `raw`, text that looks like a label is escaped (`\{agent:`), so that
- * no text can pretend to be from another agent. The thread itself is never changed.
+ * the order is kept. With every policy except `raw`, text that looks like a label is escaped (`\{agent:`), so
+ * that no text can pretend to be from another agent. The thread itself is never changed.
  */
 export function toModelMessages(
   thread: Thread,

@@ -40,8 +40,8 @@ export function threadFromEvents(
 }
 
 /**
- * Builds the ThreadProtocol document of a live thread: each turn of a side becomes an AgentTurn, and other
- * events become system messages.
+ * Builds the ThreadProtocol document of a live thread: each turn of a side becomes an AgentTurn, each turn of
+ * a person a UserTurn, and the other events in these turns become system messages.
  */
 export function threadFromState(
   state: FoldedThread,
@@ -49,7 +49,8 @@ export function threadFromState(
 ): Converted<Thread> {
   const lost: Loss[] = []
   const turns: Turn[] = []
-  // A user turn cannot hold events, so they are put at the start of the next agent turn.
+  // A UserTurn cannot contain events, so the events of a user turn are put at the start of the next agent
+  // turn.
   let waiting: SystemMessage[] = []
   state.turns.forEach((turn, index) => {
     const pointer = `/turns/${index}`
@@ -95,8 +96,8 @@ export function threadFromState(
 }
 
 /**
- * Fields that ThreadProtocol does not define. Other implementations must keep unknown fields, so these are
- * not lost.
+ * The fields that this conversion writes although ThreadProtocol does not define them. Other implementations
+ * must keep unknown fields, so their values are not lost.
  */
 interface Unnamed {
   readonly is_silent?: boolean
@@ -241,8 +242,8 @@ const STATUS: Readonly<Record<Exclude<LoggedOutcome, 'retry'>, Settled>> = {
 }
 
 /**
- * Creates a response from the content that was streamed before the turn broke off. Text is kept; an
- * incomplete call is not.
+ * Creates a response from the content that was streamed before the turn broke off. Text and thinking are
+ * kept; calls, whose arguments are incomplete, are reported as lost.
  */
 function draftMessage(
   { draft, agentId }: AgentTurnState,

@@ -44,8 +44,9 @@ export interface AgentRegistered extends EventBase<'agent_registered'> {
 }
 
 /**
- * Adds a complete UPP message, unchanged. A user message whose `turnId` is not a running agent turn becomes a
- * separate turn; an assistant message replaces the content that was streamed for it.
+ * Adds a complete UPP message, unchanged. A user message with a new `turnId` begins a user turn; with the id
+ * of an existing turn, it becomes a message of that turn. An assistant message replaces the content that was
+ * streamed for it.
  */
 export interface MessageAdded extends EventBase<'message_added'> {
   readonly turnId: string
@@ -68,7 +69,7 @@ export interface MessageUpdated extends EventBase<'message_updated'> {
   readonly message: MessageJSON
 }
 
-/** Removes a message from the history; it stays in the log. */
+/** Removes a message from the history; the message stays in the log. */
 export interface MessageRemoved extends EventBase<'message_removed'> {
   readonly messageId: string
 }
@@ -77,7 +78,7 @@ export interface MessageRemoved extends EventBase<'message_removed'> {
 export interface TurnStart extends EventBase<'turn_start'> {
   readonly turnId: string
   readonly agentId: string
-  /** The parked turn that this one continues; a UI shows both as one message. */
+  /** The parked turn that this turn continues; a UI shows both turns as one message. */
   readonly continues?: string
 }
 
@@ -94,13 +95,13 @@ export interface StepStart extends EventBase<'step_start'> {
   readonly stepId: string
 }
 
-/** The model call is over. */
+/** One model call has ended. */
 export interface StepEnd extends EventBase<'step_end'> {
   readonly turnId: string
   readonly stepId: string
 }
 
-/** The model call failed and is tried again; the content that it streamed is discarded. */
+/** A model call failed and is tried again; the content that the failed call streamed is discarded. */
 export interface StepReset extends EventBase<'step_reset'> {
   readonly turnId: string
   readonly stepId: string
@@ -138,7 +139,8 @@ export interface ToolExecutionStart extends EventBase<'tool_execution_start'> {
 }
 
 /**
- * An intermediate output of a running tool. It is shown to people who watch and is not part of the history.
+ * An intermediate output of a running tool. It is shown to people who watch the run, and is not part of the
+ * history.
  */
 export interface ToolExecutionProgress extends EventBase<'tool_execution_progress'> {
   readonly turnId: string
@@ -156,7 +158,7 @@ export interface ToolExecutionEnd extends EventBase<'tool_execution_end'> {
   readonly durationMs?: number
 }
 
-/** A hook hid a call from the model; it stays in the log. */
+/** A hook hid a call from the model; the call stays in the log. */
 export interface ToolCallHidden extends EventBase<'tool_call_hidden'> {
   readonly toolCallId: string
 }
@@ -171,8 +173,8 @@ export interface InterruptRecord {
 }
 
 /**
- * The answer to an interrupt. To edit the arguments, deny the call and add a new one; a call is never
- * changed.
+ * The answer to an interrupt. A call is never changed: to edit its arguments, deny the call and add a new
+ * call.
  */
 export type InterruptAnswer =
   | { readonly type: 'approve'; readonly token?: unknown; readonly reason?: string }
@@ -209,7 +211,7 @@ export interface SubagentCreated extends EventBase<'subagent_created'> {
 
 /**
  * A child thread's state changed. The lifecycle (`status`) and the child's own text (`statusText`) are
- * separate fields, so that a child that reports the text "terminated" can still be addressed.
+ * separate fields, so that the text "terminated" of a child is not mistaken for the end of that child.
  */
 export interface SubagentUpdated extends EventBase<'subagent_updated'> {
   readonly reference: string
@@ -360,8 +362,8 @@ export interface UnknownThreadEvent {
 }
 
 /**
- * Every event type of this version, and whether a log stores it. Because this is a record, a new event type
- * does not compile until that is decided. For a `custom_event`, `isTransient` decides.
+ * Every event type of this version, and whether a log stores it. A new event type does not compile until it
+ * has an entry here. A `custom_event` is not stored if its `isTransient` is true.
  */
 const KNOWN: Readonly<Record<ThreadEvent['type'], 'kept' | 'ephemeral'>> = {
   thread_created: 'kept',

@@ -38,7 +38,8 @@ export interface FoldedThread {
   readonly eventCount: number
   readonly unknownEvents: number
   /**
-   * The positions of turns, messages and calls by id. When an id repeats, it is the position of the latest.
+   * The positions of turns, messages and calls by id. When an id repeats, the index contains the latest
+   * position.
    */
   readonly index: ThreadIndex
 }
@@ -53,7 +54,7 @@ export interface ThreadIndex {
 /** One turn of the live thread. */
 export type TurnState = UserTurnState | AgentTurnState
 
-/** A person's messages, with the events that followed. */
+/** One turn of a person: the messages, and the events that followed them. */
 export interface UserTurnState {
   readonly kind: 'user'
   readonly turnId: string
@@ -75,7 +76,7 @@ export interface AgentTurnState {
   /** Messages, results and events in the order in which they arrived. */
   readonly items: readonly TurnItem[]
   readonly calls: readonly LiveToolCall[]
-  /** The next message, as far as the model has streamed it. */
+  /** The message that the model is streaming, as far as it has arrived. */
   readonly draft?: DraftState
 }
 
@@ -120,7 +121,7 @@ export interface EventItem {
 export interface DraftState {
   readonly stepId: string
   readonly blocks: readonly DraftBlock[]
-  /** Events that arrived while the model was streaming. They are placed after its message. */
+  /** Events that arrived while the model was streaming. They are placed after the complete message. */
   readonly events: readonly EventItem[]
 }
 

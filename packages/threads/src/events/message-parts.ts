@@ -17,10 +17,10 @@ import type {
 } from '../document/part.ts'
 
 /**
- * Converts the blocks of UPP messages to parts of a thread document. The fold uses it because events contain
- * UPP messages, and so does the conversion from UPP. The UPP fields `metadata` and `title`, which
- * ThreadProtocol does not define, are stored on the part as `upp_metadata` and `title`, so that they can be
- * restored.
+ * The functions of this file convert the blocks of UPP messages to parts of a thread document. They are used
+ * for the messages in events (`threadFromState`) and for lists of UPP messages (`fromUppMessages`). The UPP
+ * fields `metadata` and `title`, which ThreadProtocol does not define, are stored on the part as
+ * `upp_metadata` and `title`, so that they can be restored.
  */
 
 type BlockOf<Type extends ContentBlockJSON['type']> = Extract<ContentBlockJSON, { type: Type }>
@@ -36,8 +36,8 @@ export function assistantParts({ content, toolCalls }: AssistantMessageJSON): Me
 }
 
 /**
- * Converts the blocks of a user message to one prompt part. Reasoning and vendor blocks cannot be in a
- * prompt: they are left out and their index is passed to `onLoss`.
+ * Converts the blocks of a user message to one prompt part. Reasoning blocks, vendor blocks and blocks of
+ * unknown types cannot be in a prompt: they are left out, and `onLoss` is called with the index of each.
  */
 export function userParts(
   blocks: readonly ContentBlockJSON[],
@@ -71,8 +71,8 @@ export function userParts(
 }
 
 /**
- * The conversion of each type of block to a part. Because this is a record, a new block type does not compile
- * until it has an entry.
+ * The conversion of each type of block to a part. A new block type does not compile until it has an entry
+ * here.
  */
 const BLOCK_PARTS: {
   readonly [Type in ContentBlockJSON['type']]: (block: BlockOf<Type>) => object
@@ -98,8 +98,8 @@ function filePart(block: ImageBlockJSON | DocumentBlockJSON | MediaBlockJSON): o
 }
 
 /**
- * Keeps every field unchanged, under a part kind that ThreadProtocol does not define; documents keep such
- * parts.
+ * Converts a block to a part whose kind is the block's type; all other fields stay unchanged. ThreadProtocol
+ * does not define such kinds, but a document may contain them.
  */
 function unknownPart({ type, ...fields }: ContentBlockJSON): object {
   return { part_kind: type, ...fields }

@@ -67,8 +67,8 @@ export function applyMessageUpdate(
 }
 
 /**
- * Folds the removal of a message: it is only marked as removed, so that the positions of other items stay
- * valid.
+ * Folds the removal of a message: the message is only marked as removed, so that the positions of other items
+ * stay valid.
  */
 export function applyMessageRemoval(
   edit: StateEditor,
@@ -145,8 +145,8 @@ interface Settlement {
 }
 
 /**
- * Sets the outcome of a call. The outcome arrives twice: as an event of the tool executor and in the tool
- * result message. The second one is ignored.
+ * Sets the outcome of a call. An outcome may arrive twice, as an event of the tool executor and in the tool
+ * result message; the second arrival is ignored.
  */
 function settleCall(edit: StateEditor, state: StateDraft, settlement: Settlement): void {
   const { turnId, at, toolCallId, outcome, result, durationMs } = settlement
@@ -179,7 +179,7 @@ function findCall(
   return turn.kind === 'agent' ? edit.at(edit.at(turn, 'calls'), place[1]) : undefined
 }
 
-/** Adds a call that is not in any message, such as one that a hook queued. */
+/** Adds a call that is not in any message, such as a call that a hook queued. */
 function addCall(
   edit: StateEditor,
   state: StateDraft,
@@ -237,7 +237,8 @@ function answerInterrupt(
     answeredBy === undefined ? answered : { ...answered, answeredBy },
   )
   const call = findCall(edit, state, known.toolCallId)
-  // An answered call has the status `requested` again until the runtime runs or closes it.
+  // After a denial the call has the status `denied`; after any other answer it has the status `requested`
+  // again until the runtime runs or closes it.
   if (call?.status === 'waiting') call.status = answer.type === 'deny' ? 'denied' : 'requested'
   addItem(edit, state, { ...event, turnId: known.turnId })
 }

@@ -38,8 +38,8 @@ export function foldThread(
 }
 
 /**
- * A fold that continues: push events as they arrive, and read `state` at any time. A state that was read
- * never changes.
+ * Folds events one by one: push events as they arrive, and read `state` at any time. Later events do not
+ * change a state that was read before.
  */
 export class ThreadFold {
   #editor = new StateEditor()

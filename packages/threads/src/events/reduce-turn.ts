@@ -26,8 +26,8 @@ export function applyTurnEnd(edit: StateEditor, state: StateDraft, event: TurnEn
   turn.outcome = event.outcome
   turn.endedAt = event.at
   if (event.reason !== undefined) turn.reason = event.reason
-  // A turn that broke off keeps its streamed text as a draft; in a completed turn the text is in the
-  // messages.
+  // A turn that did not complete keeps its streamed content as a draft. In a completed turn, the content is
+  // in the messages, so the draft is dropped.
   const { draft } = turn
   closeDraft(edit, turn)
   if (draft && event.outcome !== 'completed') turn.draft = { ...draft, events: [] }
@@ -37,7 +37,9 @@ function newDraft(edit: StateEditor, stepId: string): DraftState {
   return edit.adopt({ stepId, blocks: edit.adopt([]), events: edit.adopt([]) })
 }
 
-/** Ends the draft of a turn. Events that arrived while it was streamed are added after it. */
+/**
+ * Removes the draft of a turn, and adds the events that arrived while it was streamed to the turn's items.
+ */
 export function closeDraft(edit: StateEditor, turn: Writable<AgentTurnState>): void {
   if (turn.draft) edit.at(turn, 'items').push(...turn.draft.events)
   delete turn.draft
@@ -86,15 +88,15 @@ export function applyStream(edit: StateEditor, state: StateDraft, event: StreamE
 function appendDelta(edit: StateEditor, turn: Writable<AgentTurnState>, delta: DraftBlock): void {
   turn.draft ??= newDraft(edit, '')
   const blocks = edit.at(edit.at(turn as { draft: DraftState }, 'draft'), 'blocks')
-  // Searched from the end, because the block that grows is nearly always the last one.
+  // The search starts at the end, because the block that grows is nearly always the last block.
   const index = blocks.findLastIndex((block) => block.id === delta.id && block.type === delta.type)
   if (index < 0) blocks.push(edit.adopt({ ...delta }))
   else edit.at(blocks, index).text += delta.text
 }
 
 /**
- * Adds an event at the end of the turn that it names, or of the last turn. Events before the first turn are
- * dropped.
+ * Adds an event at the end of the turn with its `turnId`, or of the last turn if there is no such turn. While
+ * the turn has a draft, the event is stored with the draft. Events before the first turn are dropped.
  */
 export function addItem(
   edit: StateEditor,
@@ -131,7 +133,7 @@ export function agentTurn(
   return edit.at(edit.at(state, 'turns'), state.turns.length - 1) as Writable<AgentTurnState>
 }
 
-/** Adds a turn at the end and to the index. */
+/** Adds a turn at the end of the thread, and its position to the index. */
 export function pushTurn(edit: StateEditor, state: StateDraft, turn: TurnState): void {
   const turns = edit.at(state, 'turns')
   setOwn(edit.at(edit.at(state, 'index'), 'turns'), turn.turnId, turns.length)

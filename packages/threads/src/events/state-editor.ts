@@ -1,10 +1,11 @@
-/** `T` with its own properties, not nested ones, made writable. */
+/** `T` with writable properties. The properties of nested objects stay read-only. */
 export type Writable<T> = T extends readonly (infer E)[] ? E[] : { -readonly [K in keyof T]: T[K] }
 
 /**
- * Changes a state without changing the objects it was made of. One editor is used for one batch of events:
- * the first time the batch writes to an object, the object is copied; later writes of the same batch change
- * that copy. So a fold over n events takes linear time, and a state that was returned earlier never changes.
+ * Creates a changed state without changing the objects of the original state. One editor is used for one
+ * batch of events: the first time the batch writes to an object, the object is copied; later writes of the
+ * same batch change that copy. So a fold over n events takes linear time, and a state that was returned
+ * earlier never changes.
  */
 export class StateEditor {
   readonly #owned = new Set<object>()
@@ -19,14 +20,16 @@ export class StateEditor {
     return copy
   }
 
-  /** Makes `holder[key]` writable and returns it. `holder` must be owned. */
+  /**
+   * Replaces `holder[key]` by a writable copy and returns the copy. `holder` itself must be writable already.
+   */
   at<T extends object, K extends keyof T>(holder: T, key: K): Writable<NonNullable<T[K]>> {
     const child = this.own(holder[key] as object)
     holder[key] = child as T[K]
     return child as Writable<NonNullable<T[K]>>
   }
 
-  /** Marks an object made in this batch as writable. */
+  /** Marks an object that was created in this batch as writable, so that it is not copied. */
   adopt<T extends object>(value: T): T {
     this.#owned.add(value)
     return value

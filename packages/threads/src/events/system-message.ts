@@ -7,9 +7,9 @@ import {
 import type { SystemMessage } from '../document/thread.ts'
 
 /**
- * Converts an event of the live thread to a system message of the document. Approvals, handoffs and sources
- * get the names that the conversions to other formats read; every other event keeps its fields and gets its
- * own type with a dot as the name.
+ * Converts an event of the live thread to a system message of the document. Interrupts, handoffs, sources and
+ * custom events get the names and fields that the conversions to other formats read; every other event is
+ * converted by `plainMessage`.
  */
 export function systemMessageOf(
   event: ThreadEvent | UnknownThreadEvent,
@@ -74,8 +74,8 @@ export function systemMessageOf(
 }
 
 /**
- * Converts an event to a system message with the same fields. Its name is the event's type with a dot for the
- * first `_`: `file_written` becomes `file.written`.
+ * Converts an event to a system message with the same fields, except `turnId`. The name of the message is the
+ * event's type with a dot for the first `_`: `file_written` becomes `file.written`.
  */
 function plainMessage(event: ThreadEvent | UnknownThreadEvent): SystemMessage {
   const { type, at, turnId: _, ...data } = event as UnknownThreadEvent // any event is an object with these fields

@@ -18,7 +18,10 @@ export interface JsonReading {
 
 const DEFAULT_LENGTH = 256 * 1024 * 1024
 const DEFAULT_DEPTH = 256
-/** The largest allowed `maxDepth`, because the recursive readers and writers would overflow the stack. */
+/**
+ * The largest `maxDepth` that is applied. Deeper values would overflow the stack of the recursive readers and
+ * writers.
+ */
 const DEEPEST = 2_000
 
 /**
@@ -35,7 +38,7 @@ export function parseJson(text: string, limits: JsonLimits = {}): JsonReading {
     value = JSON.parse(text)
   } catch (cause) {
     // The native error message quotes the text, which may contain secrets; only the position is copied from
-    // it.
+    // the message.
     const position = /position (\d+)/.exec(String(cause))?.[1]
     throw new ThreadError(`The text is not JSON${position ? ` (position ${position})` : ''}.`, {
       code: 'INVALID_JSON',
@@ -63,8 +66,8 @@ class ExactReader {
 
   read(): JsonReading {
     this.#at = skipSpace(this.#text, 0)
-    // The spelling of a number at the root is lost, because it has no object to store a note for; no document
-    // of ours is a number.
+    // The notes about a number are stored for the object or array that contains it. A number at the root has
+    // none, so its spelling is lost; no document of this package is a number.
     const value = this.#value({}, '')
     return { value, duplicates: this.#duplicates }
   }

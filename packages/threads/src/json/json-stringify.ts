@@ -1,8 +1,8 @@
 /**
  * Information that is in JSON text but not in a JavaScript value: how a number was written (`18.0`, `-0.0`,
- * 64-bit integers) and the order of integer-like keys. It is stored in a separate map, by the object that
- * contains the value, so that values stay plain data. Code that copies an object read from text must copy its
- * notes with `keepJsonText`.
+ * 64-bit integers) and the order of integer-like keys. These notes are stored in a separate map, under the
+ * object that contains the value, so that values stay plain data. Code that copies an object read from text
+ * must copy its notes with `keepJsonText`.
  */
 export interface JsonNotes {
   /** The original text of numbers, by key or index. */
@@ -21,16 +21,16 @@ function jsonNotesOf(holder: object): JsonNotes | undefined {
   return recorded ? notes.get(holder) : undefined
 }
 
-/** Stores how an object was written. */
+/** Stores the notes of an object or array. */
 export function setJsonNotes(holder: object, note: JsonNotes): void {
   recorded = true
   notes.set(holder, note)
 }
 
 /**
- * Copies the number text and key order of `source` to `copy`, and returns `copy`. Only the object itself is
- * affected: nested objects that were copied by reference keep their own notes. `rename` maps source keys to
- * new names.
+ * Copies the number text and key order of `source` to `copy`, and returns `copy`. The notes of nested objects
+ * are not copied: nested objects that `copy` shares with `source` still have theirs. `rename` maps source
+ * keys to new names.
  */
 export function keepJsonText<T extends object>(
   source: object,

@@ -37,7 +37,7 @@ export async function openThreadLogFile(
 
 /**
  * Stores a log in a file that only its owner can read. An append is one synchronous write, because for one
- * line that is faster than the thread pool.
+ * line that is faster than an asynchronous write.
  */
 export class FileLogStorage implements LogStorage {
   readonly #path: string
@@ -88,7 +88,7 @@ export class FileLogStorage implements LogStorage {
       fsyncSync(folder)
       closeSync(folder)
     } catch {
-      // Windows cannot open folders, and does not need this.
+      // Windows cannot open a folder, and does not need the folder to be synced.
     }
     this.#isNameSafe = true
   }

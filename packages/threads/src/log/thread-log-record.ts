@@ -3,7 +3,7 @@ import { ThreadError } from '../issue.ts'
 /**
  * The format of one line of a log: `{"sum":"1a2b3c4d","rec":…}`. The sum is the CRC-32 of the record's bytes,
  * starting from the sum of the previous line, so that a line that was changed, removed or moved is detected.
- * It protects against accidents, not against deliberate changes.
+ * The sum protects against accidents, not against deliberate changes.
  */
 const HEAD = '{"sum":"'
 const MIDDLE = '","rec":'
@@ -39,7 +39,7 @@ export function recordText(bytes: Uint8Array, start: number, end: number): strin
 
 /**
  * Returns the sum of the line in `bytes[start, end)`, without its line feed; undefined when the line is
- * incomplete or damaged. The caller decides which of the two it is.
+ * incomplete or damaged. The caller distinguishes the two by the line feed.
  */
 export function checkRecord(
   bytes: Uint8Array,
@@ -77,7 +77,8 @@ function matches(bytes: Uint8Array, start: number, text: string): boolean {
   return true
 }
 
-// Four tables let the loop process four bytes per step, which is about three times as fast as one byte.
+// Four tables let the loop process four bytes per step, which is about three times as fast as one byte per
+// step.
 const tables = [0, 1, 2, 3].map(() => new Uint32Array(256))
 for (let value = 0; value < 256; value++) {
   let crc = value
@@ -122,8 +123,8 @@ export class LogCorruptError extends ThreadError {
 export class LogConflictError extends ThreadError {
   readonly expected: number
   /**
-   * The actual length; undefined when another process wrote, because this process cannot know the length
-   * then.
+   * The actual number of turns; undefined when another process has appended, because this process has not
+   * read the new turns.
    */
   readonly actual: number | undefined
 

@@ -22,7 +22,9 @@ export type ThreadLogHead = Omit<Thread, 'turns' | 'updated_at'>
 export interface OpenThreadLogOptions {
   /** The thread's own fields; required when the log is new, ignored otherwise. */
   readonly thread?: ThreadLogHead
-  /** Keeps the intact lines before a damaged one instead of throwing. */
+  /**
+   * Whether a log with a damaged line is cut off before that line; by default `LogCorruptError` is thrown.
+   */
   readonly repair?: boolean
 }
 
@@ -40,8 +42,8 @@ export interface LogAppendOptions {
 }
 
 /**
- * Opens a log, or creates it. An incomplete last line, left by a crash during a write, is cut off and
- * reported in `recoveredBytes`.
+ * Opens a log, or creates it. An incomplete last line, left by a crash during a write, is cut off, and
+ * `recoveredBytes` is its length.
  */
 export async function openThreadLog(
   storage: LogStorage,
@@ -58,8 +60,8 @@ export async function openThreadLog(
 type LogRecord = { readonly thread: ThreadLogHead } | { readonly turn: Turn }
 
 /**
- * An append-only log of a thread: the first line contains the thread's own fields, every further line one
- * turn or new fields.
+ * An append-only log of a thread: the first line contains the thread's own fields, every further line
+ * contains one turn, or new values of those fields.
  */
 export class ThreadLog {
   readonly #storage: LogStorage
@@ -93,7 +95,8 @@ export class ThreadLog {
   }
 
   /**
-   * The number of bytes of an incomplete last line that were cut off on opening; 0 when the log was complete.
+   * The number of bytes that were cut off on opening: an incomplete last line or, with `repair`, everything
+   * from the first damaged line on. 0 when nothing was cut off.
    */
   get recoveredBytes(): number {
     return this.#recoveredBytes
@@ -166,8 +169,8 @@ export class ThreadLog {
       line.set(bytes, 1)
     }
     const written = this.#storage.append(line, this.#size)
-    // Only a promise is awaited: a file's append is synchronous, and an unnecessary `await` costs more than
-    // the write.
+    // `await` is used only for a promise: the append to a file is synchronous, and an unnecessary `await`
+    // costs more time than the write.
     if (!(typeof written === 'boolean' ? written : await written)) {
       throw new LogConflictError(this.length, undefined)
     }
@@ -210,13 +213,17 @@ interface Scan {
   readonly needsNewline: boolean
 }
 
-/** This byte, at `MARK_OFFSET` in a line, shows whether the line is a turn without parsing it. */
-const TURN_MARK = 0x75 // the `u` of "turn"; "thread" has an `h` there
+/**
+ * The byte at `MARK_OFFSET` in a line shows whether the line is a turn, without parsing it: it is the `u` of
+ * `turn`; in `thread` it is the `h`.
+ */
+const TURN_MARK = 0x75
 const MARK_OFFSET = '{"sum":"00000000","rec":{"t'.length
 
 /**
- * Finds the lines and checks every sum. A last line without a line feed is kept if its sum is right and else
- * cut off; a line that has a line feed but a wrong sum is damaged.
+ * Finds the lines and checks every sum. A last line without a line feed is kept if its sum is right, else cut
+ * off. A line with a line feed but a wrong sum is damaged: the function throws or, with `repair`, stops
+ * before that line.
  */
 function scanLines(bytes: Uint8Array, repair: boolean): Scan {
   const lines: Line[] = []
@@ -238,25 +245,28 @@ function scanLines(bytes: Uint8Array, repair: boolean): Scan {
 }
 
 /**
- * The storage of a log: a sequence of bytes that only grows at its end. Methods may be synchronous; a log
- * calls one at a time.
+ * The storage of a log: a sequence of bytes that only grows at its end. Methods may be synchronous. A log
+ * never calls a method before the previous call has finished.
  */
 export interface LogStorage {
   /** Returns all stored bytes. */
   read(): Uint8Array | Promise<Uint8Array>
   /**
-   * Adds bytes at the end, all or nothing, but only if exactly `size` bytes are stored. Otherwise someone
-   * else has written: then it writes nothing and returns false.
+   * Adds bytes at the end, all or nothing, but only if exactly `size` bytes are stored. With any other
+   * number, another writer was faster: then `append` writes nothing and returns false.
    */
   append(bytes: Uint8Array, size: number): boolean | Promise<boolean>
-  /** Cuts the storage to `size` bytes; only used to remove an incomplete last line. */
+  /**
+   * Cuts the storage to `size` bytes. Called only when a log is opened, to remove an incomplete or damaged
+   * end.
+   */
   truncate(size: number): void | Promise<void>
   /** Writes appended bytes to disk, so that they survive a power cut. */
   sync(): void | Promise<void>
   close(): void | Promise<void>
 }
 
-/** Stores a log in memory, for tests and browsers; it behaves like a file. */
+/** Stores a log in memory, for tests and browsers. */
 export class MemoryLogStorage implements LogStorage {
   #bytes: Uint8Array
   #size: number

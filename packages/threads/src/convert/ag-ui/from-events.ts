@@ -218,7 +218,7 @@ class EventReader {
     this.#builder.endTurn({ ...run, ...fields })
   }
 
-  /** Returns when the run began and ended, if its events have times. */
+  /** Returns the fields with the start and end of the run, if its events have times. */
   #times(): Partial<AgentTurn> {
     if (this.#startedAt === undefined || this.#at === undefined) return {}
     return { started_at: this.#startedAt, completed_at: this.#at }

@@ -47,8 +47,8 @@ class EventWriter {
   }
 
   /**
-   * Sets the time of the following events. AG-UI has whole milliseconds in UTC; a time that does not fit is
-   * reported as a loss.
+   * Sets the time of the following events. AG-UI has whole milliseconds in UTC; a time with another zone or
+   * precision is reported as a loss.
    */
   #time(text: string, pointer: string): void {
     const time = Date.parse(text)

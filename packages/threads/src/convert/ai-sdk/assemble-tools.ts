@@ -23,11 +23,14 @@ export class ToolAssembler {
   readonly #parts: UIMessagePart[]
   readonly #latest = new Map<string, OpenToolPart>()
   /**
-   * Calls by approval id. Undefined when several calls had that id: then the parts are searched for the first
-   * of them.
+   * Calls by approval id. The value is undefined when several calls had the same approval id; then the parts
+   * are searched for the first of these calls.
    */
   readonly #approvals = new Map<string, OpenToolPart | undefined>()
-  /** Argument text by call id. As in the client, deltas are still appended after the input was complete. */
+  /**
+   * Argument text by call id. As in the AI SDK's client, deltas that arrive after the complete input are
+   * still appended.
+   */
   readonly #streams = new Map<string, InputStream>()
   #step = new Map<string, OpenToolPart>()
 
@@ -247,7 +250,7 @@ export function inputOf(part: OpenToolPart): unknown {
 
 /**
  * Creates the input stream of a part that was stored while its arguments were arriving, so that deltas can be
- * appended to it.
+ * appended to the arguments.
  */
 function streamOf(part: OpenToolPart): InputStream {
   const dynamic = part.type === 'dynamic-tool'

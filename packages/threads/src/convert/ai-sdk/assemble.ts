@@ -22,8 +22,8 @@ export interface DroppedChunk {
 
 /**
  * Joins the chunks of one response into the message that the AI SDK's own client would build, in linear time.
- * It also records what that message does not contain: how the stream ended, raw argument text, the order of
- * outcomes.
+ * The assembler also records what that message does not contain: how the stream ended, raw argument text, the
+ * order of outcomes.
  */
 export class UIMessageAssembler {
   readonly #message: { id: string; role: 'assistant'; metadata?: unknown; parts: UIMessagePart[] }

@@ -31,7 +31,7 @@ export interface PartCarrier {
   readonly from?: ShownField
   /** On the first item of a content list: the prompt part that contains the list. */
   readonly prompt?: unknown
-  /** The return of a denied call; a UI part has no field for it. */
+  /** The return of a denied call; the UI part of a denied call has no field for a result. */
   readonly result?: PartCarrier
 }
 
@@ -43,25 +43,31 @@ export interface TurnCarrier {
   readonly turn_id?: string
   readonly agent_id?: string
   readonly agent_name?: string
-  /** This field and those below are written only with `carry: 'all'`. */
+  /**
+   * The position of the turn in the thread. `index`, `turn` and `messages` are written only if `carry` is
+   * `all`.
+   */
   readonly index?: number
   /** The turn without the content that its UI message contains. */
   readonly turn?: Readonly<Record<string, unknown>>
   /**
-   * The turn's messages, also without that content; `shown` is the id of the data part that contains an
-   * event's data.
+   * The turn's messages, without the content that the UI message contains. If a data part contains the data
+   * of an event, `shown` is the id of that part.
    */
   readonly messages?: readonly Readonly<Record<string, unknown>>[]
 }
 
-/** Our part of a message's metadata. */
+/** The data under our key in a message's metadata. */
 export interface MessageCarrier {
   readonly turns?: readonly TurnCarrier[]
   /** The thread's own fields; only on the first message. */
   readonly thread?: Readonly<Record<string, unknown>>
 }
 
-/** The outcomes of a call that a thread distinguishes but a UI shows as an error. */
+/**
+ * The outcomes of a call other than success. A thread distinguishes them; a UI shows several of them in the
+ * same state.
+ */
 export type UICallOutcome = 'failed' | 'interrupted' | 'retry' | 'validation_error' | 'denied'
 
 /** Returns metadata with this carrier, added to the metadata of other systems that the part already had. */
@@ -78,7 +84,7 @@ export function carried(metadata: unknown): PartCarrier {
   return isObject(own) ? (own as PartCarrier) : {}
 }
 
-/** Reads our part of a message's metadata. Data of an unexpected shape is left out. */
+/** Reads the data under our key in a message's metadata. Data of an unexpected shape is left out. */
 export function messageCarrier(
   message: { readonly metadata?: unknown } | undefined,
 ): MessageCarrier {
@@ -120,8 +126,8 @@ export function omitKeys<T extends object>(value: T, ...keys: readonly string[])
 }
 
 /**
- * Names that this package uses for its own data parts. An event with such a name is not shown; it stays in
- * the metadata.
+ * Names that this package uses for its own data parts. An event with such a name is not shown; if `carry` is
+ * `all`, the metadata still contains it.
  */
 const RESERVED = /^tp-/
 

@@ -47,7 +47,7 @@ export class EventStepEncoder {
     return [...chunks, { type: 'start-step' }]
   }
 
-  /** Discards the content that was streamed in this step. */
+  /** Returns the chunk that makes the client discard the content of this step; none when no step is open. */
   reset(): UIMessageChunk[] {
     if (!this.#isOpen) return []
     this.#reasonings -= this.#blocks.filter((block) => block.type === 'reasoning').length
@@ -86,8 +86,8 @@ export class EventStepEncoder {
   }
 
   /**
-   * Returns the chunks of the complete message. If the streamed text differs from it, the step is reset and
-   * sent again.
+   * Returns the chunks of the complete message. If the streamed content differs from the message, the step is
+   * reset and the whole message is sent.
    */
   complete(message: AssistantMessageJSON): UIMessageChunk[] {
     const chunks = this.#isOpen ? [] : this.start()

@@ -10,7 +10,7 @@ import type {
   UIMessagePart,
 } from './types.ts'
 
-/** Settings of `encodeUIMessage`: data of the stream that the message does not contain. */
+/** Settings of `encodeUIMessage`: the finish reason, which a stream contains but a message does not. */
 export interface EncodeUIMessageOptions {
   readonly finishReason?: UIFinishReason | undefined
 }

@@ -23,7 +23,10 @@ import type { DataUIPart, OpenToolPart, UIMessage, UIMessagePart } from './types
 export interface RebuiltTurns {
   readonly thread: Partial<Thread> | undefined
   covers(message: UIMessage): boolean
-  /** Returns the carried turns, then one more turn if the client has added something since. */
+  /**
+   * Returns the turns that the message carries, then one more turn if the client has added approval answers
+   * or tool outputs.
+   */
   turnsOf(message: UIMessage, at: string): Turn[]
 }
 

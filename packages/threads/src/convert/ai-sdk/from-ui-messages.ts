@@ -8,7 +8,7 @@ import { agentTurns } from './from-ui-assistant.ts'
 import { userPrompt, type StreamNotes } from './from-ui-parts.ts'
 import type { UIMessage } from './types.ts'
 
-/** Settings of `fromUIMessages`: the agent and the time for messages that do not contain them. */
+/** Settings of `fromUIMessages`: values for data that the messages do not contain. */
 export interface FromUIMessagesOptions {
   /** Fields of the thread; the fields of a carried thread override them. */
   readonly thread?: Partial<Omit<Thread, 'version' | 'turns'>>

@@ -48,7 +48,7 @@ export function userPrompt(
   return [{ part_kind: 'user-prompt', content }]
 }
 
-/** Returns the metadata of other systems, under the name from which `toUIMessages` restores it. */
+/** Returns the metadata of other systems, under the field name from which `toUIMessages` restores it. */
 export function foreignMetadata(
   metadata: UIProviderMetadata | undefined,
   ...consumed: readonly string[]
@@ -95,7 +95,8 @@ function toolNameOf(tool: OpenToolPart): string {
 }
 
 /**
- * True when the text is JSON for this value. It is not when a server repaired the input after streaming it.
+ * Checks whether the text is the JSON of this value. The result is false when a server repaired the input
+ * after streaming it.
  */
 function says(text: string, value: unknown): boolean {
   try {
@@ -214,7 +215,7 @@ const FINISH: Readonly<Partial<Record<UIFinishReason, FinishReason>>> = {
 }
 
 /**
- * Converts a finish reason. ThreadProtocol has five; the client's other values are stored in
+ * Converts a finish reason. ThreadProtocol has five finish reasons; other reasons of the client are stored in
  * `ui_finish_reason`.
  */
 export function finishFields(reason: UIFinishReason | undefined): Partial<ThreadMessage> {

@@ -7,8 +7,8 @@ import type { UIMessage } from './types.ts'
 export interface ToUIMessagesOptions {
   /**
    * `public` (default) includes content, attribution and outcomes. `all` also carries everything else of the
-   * thread in metadata, so that `fromUIMessages` restores it unchanged: usage, provider ids, signatures and
-   * instructions included. The client can see, and change, everything that it is sent.
+   * thread in metadata, so that `fromUIMessages` restores it unchanged: this includes usage, provider ids,
+   * signatures and instructions. The client can see, and change, everything that it is sent.
    */
   readonly carry?: Carry
 }
@@ -106,7 +106,7 @@ function assistantMessage(
  */
 function addAgentTurn(builder: UIPartBuilder, turn: AgentTurn, index: number): TurnCarrier {
   if (!Array.isArray(turn.messages)) {
-    // A turn of an unknown type has nothing to show, but is carried.
+    // A turn of an unknown type has nothing to show; with `carry: 'all'` it is carried in the metadata.
     return builder.carry === 'all'
       ? { index, turn: turn as unknown as Record<string, unknown> }
       : {}

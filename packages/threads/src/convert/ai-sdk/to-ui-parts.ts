@@ -50,7 +50,10 @@ export class UIPartBuilder {
     this.#reasonings = 0
   }
 
-  /** Adds the parts of a message in an agent turn, and returns the data about it that must be carried. */
+  /**
+   * Adds the parts of a message in an agent turn, and returns the data about the message that the metadata
+   * must carry.
+   */
   addMessage(message: ThreadMessage | SystemMessage, at: string): Record<string, unknown> {
     if (message.message_type === 'system') return this.#addEvent(message, at)
     if (!Array.isArray(message.parts)) return { ...(message as object) }
@@ -125,9 +128,9 @@ export class UIPartBuilder {
     const type = (part as { reasoning?: boolean }).reasoning ? 'reasoning-file' : 'file'
     const isBinary = content.kind === 'binary'
     const url = isBinary ? dataUrl(content.media_type, content.data) : content.url
-    // The URL contains the bytes; carrying them too would double the size. Only base64 in the URL-safe
-    // alphabet is carried as well, because the URL has the standard alphabet and the original could not be
-    // restored from it.
+    // The URL contains the bytes; carrying them too would double the size. Bytes in URL-safe base64 are
+    // carried all the same, because the URL uses the standard alphabet, from which the original text could
+    // not be restored.
     const hidden: HiddenFields =
       isBinary && !/[-_]/.test(content.data)
         ? { part: { ...part, content: omitKeys(content, 'data') }, at, from: 'data' }
@@ -186,8 +189,8 @@ export class UIPartBuilder {
 }
 
 /**
- * Returns the id of a reasoning part, which the client requires. It must be the same in a live stream and
- * from the stored thread.
+ * Returns the id of a reasoning part, which the client requires. The id must be the same whether the part
+ * comes from a live stream or from the stored thread.
  */
 export function reasoningId(turnId: string, index: number): string {
   return `${turnId}:r${index}`

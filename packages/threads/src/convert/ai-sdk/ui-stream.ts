@@ -91,7 +91,10 @@ export class UIStreamDecoder {
     this.#assembler.push(chunk)
   }
 
-  /** False when the stream stopped before its `finish` chunk, so that something was lost. */
+  /**
+   * True once the `finish` chunk was read. If it is still false at the end of the stream, the stream was cut
+   * off.
+   */
   get isFinished(): boolean {
     return this.#assembler.isFinished
   }

@@ -9,7 +9,7 @@ import type {
 } from '../../document/thread.ts'
 import type { MessagePart } from '../../document/part.ts'
 
-/** Settings of an import: the agent and the time for formats that do not contain them. */
+/** Settings of an import: values for data that the source format does not contain. */
 export interface ImportOptions {
   /** Fields of the thread that the format does not have. */
   readonly thread?: Partial<Omit<Thread, 'version' | 'turns'>>
@@ -23,8 +23,8 @@ type Entry = ThreadMessage | SystemMessage
 
 /**
  * Builds a thread from a list of messages: each message of a person is a turn, and the messages up to the
- * next one are an agent turn. A message without a time gets the time of the previous message, or the clock's
- * for the first.
+ * next message of a person are an agent turn. A message without a time gets the time of the previous message;
+ * the first message gets the clock's time.
  */
 export class ThreadBuilder {
   readonly #options: ImportOptions

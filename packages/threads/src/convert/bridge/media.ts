@@ -40,8 +40,8 @@ export function contentOfUrl(url: string, mediaType: string): BinaryContent | Ur
 }
 
 /**
- * Returns the media type of a content object, or the first half of one (`image`), which the AI SDK also
- * accepts.
+ * Returns the media type of a content object. If it has none, returns `image`, `audio` or `video` by its
+ * kind, which the AI SDK also accepts, and `application/octet-stream` for other kinds.
  */
 export function contentMediaType(content: {
   readonly kind: string

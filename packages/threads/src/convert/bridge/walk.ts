@@ -6,11 +6,11 @@ import type { MessagePart } from '../../document/part.ts'
 export type WalkedMessage =
   | {
       readonly kind: 'request' | 'response'
-      /** For a request from a person, the UserTurn itself. */
+      /** The message; for a request from a person, the UserTurn. */
       readonly message: UserTurn | ThreadMessage
       readonly parts: readonly MessagePart[]
       readonly at: string
-      /** Undefined for a person. */
+      /** The agent whose message it is; undefined for a person. */
       readonly agentId: string | undefined
       readonly pointer: string
       readonly id: string
@@ -27,7 +27,7 @@ const TURN_FIELDS = ['turn_type', 'messages']
 
 /**
  * Iterates over the messages of a thread in order, for formats that are lists of messages. Fields of the
- * thread and its turns are reported as losses.
+ * thread and of agent turns, which such formats do not have, are reported as losses.
  */
 export function* walkMessages(
   thread: Thread,

@@ -156,7 +156,7 @@ function exportParts(message: Fields, kind: string, at: string, context: ExportC
     })
     if (own !== undefined) exported.push(own)
   }
-  // Prompts whose mark points beyond the end, because parts were removed since, are added last.
+  // A mark points beyond the end when parts were removed after the import; its prompt is added last.
   prompts(Infinity)
   return exported
 }

@@ -20,7 +20,7 @@ interface MessageImport {
 }
 
 /**
- * Field names that the thread itself uses. A source field of that name is stored in `pydantic_ai.fields`
+ * Field names that the thread itself uses. A source field with such a name is stored in `pydantic_ai.fields`
  * instead.
  */
 export const RESERVED: { readonly [owner in 'user' | 'agent']: ReadonlySet<string> } = {
@@ -82,8 +82,8 @@ export function importMessage(source: Fields, options: MessageImport): Draft {
 }
 
 /**
- * Stores the parts in `draft`. System prompts are moved to the config store; a mark records the position of
- * each.
+ * Stores the parts in `draft`. If `configs` is given, system prompts are moved to that store, and a mark
+ * records the position of each.
  */
 function importParts(
   parts: readonly unknown[],

@@ -39,7 +39,7 @@ export interface FromPydanticOptions {
   readonly ids?: IdSource
 }
 
-/** The imported thread, and the store with its prompts. An import never loses data. */
+/** The imported thread, and the store with its prompts. An import never loses data, so `lost` is empty. */
 export interface PydanticImport<
   Configs extends ConfigStore = ConfigStore,
 > extends Converted<Thread> {
@@ -49,7 +49,7 @@ export interface PydanticImport<
 /**
  * Converts Pydantic AI messages to a thread. The input is the text of `ModelMessagesTypeAdapter.dump_json`
  * (then the spelling of numbers is kept too) or the parsed list. Each run becomes one AgentTurn; the prompt
- * that started it becomes a UserTurn before it.
+ * that started the run becomes a UserTurn before it, unless `prompts` is `agent`.
  */
 export function fromPydanticAI(
   input: string | readonly unknown[],

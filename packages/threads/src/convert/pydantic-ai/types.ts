@@ -1,4 +1,4 @@
-/** A message as Pydantic AI writes it. Other fields are Pydantic AI's own. */
+/** A message as Pydantic AI writes it. It may have more fields than the type lists. */
 export interface PydanticMessage {
   readonly kind: 'request' | 'response'
   readonly parts: readonly PydanticPart[]
