@@ -199,7 +199,7 @@ export function errorBody({ code, message, fields }: ServerError): JsonObject {
   return { error: { message, type, param: null, code: word, ...fields } }
 }
 
-/** Writes the status and body of an error in both OpenAI formats. */
+/** Returns the HTTP status and body of an error; Chat Completions and Responses use the same error format. */
 export function encodeError(error: ServerError): {
   readonly status: number
   readonly body: JsonObject

@@ -28,7 +28,10 @@ export type {
 /** Options of `governedExecution`. */
 export interface GovernedExecutionOptions<Context> {
   readonly governor: Governor
-  /** Identity and input of the request. When a call is resumed, only `approve` and `onChunk` are used. */
+  /**
+   * Returns the identity and input of the request, and optional callbacks. When a call is resumed, only the
+   * callbacks (`approve` and `onChunk`) are used.
+   */
   readonly init: (context: Context) => Omit<Init, 'signal'>
   /**
    * Holds all events back until the call is delivered. Otherwise they are emitted at once with

@@ -77,8 +77,8 @@ function cutAfter(log: readonly RuntimeEvent[], messageId: string): number {
 }
 
 /**
- * Returns false for events that stay with the original: its paid model requests, its queue, its stops and
- * resumes.
+ * Returns false for events that a fork does not copy: model requests and their costs, queued messages, stops
+ * and resumes, requests for variables, and events that are never copied (`isCopied`).
  */
 function isHistory(event: RuntimeEvent): boolean {
   switch (event.type) {

@@ -68,7 +68,7 @@ function readLines(context: ApiContext, text: string): Lines {
     // An event of an older version is first converted to the current version.
     const raw = value['event']
     const event = isPlainObject(raw)
-      ? upcastEvent(raw as unknown as RuntimeEvent, Number(version)) // upcastEvent checks the type first
+      ? upcastEvent(raw as unknown as RuntimeEvent, Number(version)) // `eventOf` checks it below
       : undefined
     const stored = eventOf({ seq: value['seq'], event }, number, events.length + 1)
     pushChecked(fold, stored, number)

@@ -5,7 +5,10 @@ import type { ThreadVariables } from '../contract/runtime-api.ts'
 import { envSet } from '../thread/env.ts'
 import { editThread, load, type ApiContext } from './api-context.ts'
 
-/** Creates the functions for variables that a deferred child waits for. */
+/**
+ * Creates the functions that read a request for missing variables and provide their values; the child that
+ * needs them is created afterwards.
+ */
 export function variablesApi(context: ApiContext): ThreadVariables {
   return {
     async get(threadId, requestId) {

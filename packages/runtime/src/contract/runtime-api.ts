@@ -60,11 +60,10 @@ export interface SubscribeOptions {
 }
 
 /**
- * An event with its number. Events of the log have whole numbers (`12`). Live events that are not stored,
- * such as deltas, get a fraction after the log event before them (`12.3`). A reader that resumes from `12.3`
- * gets the live events that followed, or, if that step is over, the log after 12. An event of the log that is
- * written in the middle of a model's answer has a fraction too: `13.3` means the log up to 13 and three
- * deltas of the answer.
+ * An event with its position in the stream. `12` is event 12 of the log; `12.3` is the third live event (a
+ * delta, which is not stored) after it. An event that is written to the log during a model's answer keeps the
+ * count of deltas (`13.3`), so that a reader who resumes from it does not get the same deltas again. A reader
+ * that resumes from `12.3` gets the live events that followed or, if that step is over, the log after 12.
  */
 export interface NumberedEvent {
   readonly id: string

@@ -78,7 +78,7 @@ export function createThreadFacade(options: ThreadFacadeOptions): ThreadFacade {
   const env = facadeEnv(buffer, options.env)
   const effects = facadeEffects(buffer)
   const session = facadeSession(kernel, files.existing)
-  // Members that the parts use among themselves are not shown to users.
+  // `existing`, `clear` and `secrets` are internal, so the state that users get does not have them.
   const { existing: _existing, clear: _files, ...fileMembers } = files
   const { clear: _messages, ...messageMembers } = messages
   const { clear: _values, ...valueMembers } = values

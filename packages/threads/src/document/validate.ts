@@ -46,7 +46,7 @@ const COUNTERS = [
   'output_audio_tokens',
 ]
 
-/** Checks a document from start to end. */
+/** Validates a whole thread document and collects the issues found. */
 class ThreadCheck extends IssueCollector {
   #agents: Fields | undefined
   #knownAgent: unknown

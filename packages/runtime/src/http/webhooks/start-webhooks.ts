@@ -58,8 +58,9 @@ class Watcher implements Webhooks {
   /** The last event that was read of each thread; the most recently read thread is last. */
   readonly #read = new Map<string, number>()
   /**
-   * The time up to which events were read. Changes arrive in the order in which they were noticed, so unread
-   * events are later than the first event of the last change.
+   * All events before this time have been read, except late ones (see `MARGIN_MS`); valid only once
+   * `#hasCaughtUp` is true. Each scan of a thread sets it to the time of the first event that it read, not the
+   * last, because events that other threads wrote in between may still be unread.
    */
   #scannedTo = 0
   #hasCaughtUp = false
