@@ -94,12 +94,6 @@ export type AssistantContent =
 /** Any block of any message (UPP §6.5). */
 export type ContentBlock = UserContent | AssistantContent
 
-/** The data that a wire stores for a block, message or call under `metadata[provider]`. */
-export interface NativeMetadata extends JsonObject {
-  /** The wire that produced the data; the data is sent back only to the same provider and wire. */
-  readonly api: string
-}
-
 /** The types of blocks by name. */
 export const ContentBlockType = {
   Text: 'text',

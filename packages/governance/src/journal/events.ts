@@ -35,9 +35,6 @@ export type JournalEvent =
   | { readonly type: 'delivered'; readonly data: DeliveredData }
   | { readonly type: 'failed_safe'; readonly data: FailedData }
 
-/** The types of events. */
-export type JournalEventType = JournalEvent['type']
-
 /** An event together with the rest of its envelope. */
 export type JournalItem = JournalEvent & {
   readonly request_id: string

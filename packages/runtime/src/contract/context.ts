@@ -160,9 +160,6 @@ export interface RuntimeLimits {
   readonly variablesTtlMs: number
 }
 
-/** Why a drain is aborted; it is the reason of the drain's abort signal. */
-export type DrainCut = 'stop' | 'terminate' | 'shutdown'
-
 /**
  * Whether a drain was aborted by the stop button or by the termination of its thread. The drain then closes
  * the session itself.

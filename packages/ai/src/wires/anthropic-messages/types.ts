@@ -12,12 +12,6 @@ export interface AnthropicBlock extends JsonObject {
   readonly type: string
 }
 
-/** A message of a request. */
-export interface AnthropicMessage extends JsonObject {
-  readonly role: 'user' | 'assistant' | 'system'
-  readonly content: string | readonly AnthropicBlock[]
-}
-
 /** A complete answer. */
 export interface AnthropicResponse extends JsonObject {
   readonly id: string

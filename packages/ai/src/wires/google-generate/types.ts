@@ -12,12 +12,6 @@ export interface GoogleDialect {
 /** One part of a content: `text`, `inlineData`, `functionCall`, … with accompanying fields. */
 export type GooglePart = JsonObject
 
-/** One entry of `contents`. */
-export interface GoogleContent extends JsonObject {
-  readonly role: 'user' | 'model'
-  readonly parts: readonly GooglePart[]
-}
-
 /** A complete answer, or one frame of a stream. Untrusted: every field is checked where it is read. */
 export interface GoogleResponse {
   readonly candidates?: JsonValue

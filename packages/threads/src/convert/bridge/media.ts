@@ -14,11 +14,6 @@ export function toStandardAlphabet(base64: string): string {
   return base64.replaceAll('-', '+').replaceAll('_', '/')
 }
 
-/** Converts base64 to the URL-safe alphabet, as Pydantic AI writes it. */
-export function toUrlAlphabet(base64: string): string {
-  return base64.replaceAll('+', '-').replaceAll('/', '_')
-}
-
 /** Returns the base64 text of a `data:` URL, or undefined when the URL has none. */
 export function dataUrlBody(url: string): string | undefined {
   if (!url.startsWith('data:')) return undefined
