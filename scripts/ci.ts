@@ -2,7 +2,8 @@
  * What CI does after `npm ci`: the test command as a stranger's clone runs it (nothing beside the
  * repository), the tests over the conformance data where that is present, then check, build, conformance
  * on the results of the first, and portability. Every step runs even when an earlier one failed; each
- * has a share of the time in time-budgets.json, and more than the total fails. The last line counts.
+ * has a share of the time in time-budgets.json, and more than the total fails. The last lines name the
+ * tests that failed and count.
  */
 import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -55,8 +56,22 @@ const failedSteps = outcomes.filter(
 const passed = count('passed') + outcomes.filter(({ name, ok }) => ok && !isTestStep(name)).length
 const failed = testFailures + failedSteps.length + (isInTime ? 0 : 1)
 
+printFailures(runs)
 console.log(`\n${passed} passed, ${failed} failed`)
 process.exitCode = failed === 0 ? 0 : 1
+
+/** Names what failed near the end of the output, where a log that was cut short still shows it. */
+function printFailures(testRuns: readonly TestRun[]): void {
+  const failures = testRuns.flatMap(({ tests, brokenFiles }) => [
+    ...tests.flatMap(({ status, file, title }) =>
+      status === 'failed' ? [`${file}: ${title}`] : [],
+    ),
+    ...brokenFiles.map((file) => `${file} (the file itself)`),
+  ])
+  if (failures.length > 0) console.log('\n=== failed')
+  for (const failure of failures.slice(0, 20)) console.log(failure)
+  if (failures.length > 20) console.log(`… and ${failures.length - 20} more`)
+}
 
 /** Time in tests per package beside its budget; over budget is a warning, machines differ. */
 function printPackageTimes({ tests: all, fileDurationsMs }: TestRun): void {
