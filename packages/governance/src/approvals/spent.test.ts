@@ -82,7 +82,12 @@ for (const kind of ['file', 'sqlite']) {
         execArgv: ['--conditions=@skein/source', '--disable-warning=ExperimentalWarning'],
       })
     const next = (child: ReturnType<typeof fork>): Promise<unknown> =>
-      new Promise((resolve, reject) => child.once('message', resolve).once('error', reject))
+      new Promise((resolve, reject) =>
+        child
+          .once('message', resolve)
+          .once('error', reject)
+          .once('exit', (code) => code && reject(new Error(`The process ended with ${code}.`))),
+      )
     const children = [start(), start()]
     await Promise.all(children.map(next))
     const results = children.map(next)

@@ -37,10 +37,7 @@ export interface SqliteSpentStore extends SpentStore {
 export function sqliteSpent(options: SqliteSpentOptions): SqliteSpentStore {
   const { database, table = 'uaicp_spent', clock = systemClock } = options
   if (!/^[a-z_][a-z0-9_]*$/i.test(table)) throw new TypeError(`"${table}" is not a table name.`)
-  const own =
-    typeof database === 'string' ? new DatabaseSync(database, { timeout: 5000 }) : undefined
-  // With `synchronous = full` a token stays spent even if the machine crashes right after.
-  own?.exec('pragma journal_mode = wal; pragma synchronous = full')
+  const own = typeof database === 'string' ? openFile(database) : undefined
   const db: SqliteDatabase = own ?? (database as SqliteDatabase)
   db.exec(
     `create table if not exists ${table} (jti text primary key, exp real not null) without rowid`,
@@ -52,4 +49,29 @@ export function sqliteSpent(options: SqliteSpentOptions): SqliteSpentStore {
     prune: () => Number(remove.run(clock.now()).changes),
     close: () => own?.close(),
   }
+}
+
+const BUSY_MS = 5000
+const SQLITE_BUSY = 5
+
+/**
+ * Opens the file of the store. SQLite does not wait for other processes while it switches a file to the
+ * write-ahead log, so when two processes open a new file at the same time, one of them has to try again.
+ */
+function openFile(path: string): DatabaseSync {
+  const database = new DatabaseSync(path, { timeout: BUSY_MS })
+  const until = performance.now() + BUSY_MS
+  for (;;)
+    try {
+      // With `synchronous = full` a token stays spent even if the machine crashes right after.
+      database.exec('pragma journal_mode = wal; pragma synchronous = full')
+      return database
+    } catch (error) {
+      const { errcode } = error as { readonly errcode?: number }
+      if (errcode !== SQLITE_BUSY || performance.now() > until) {
+        database.close()
+        throw error
+      }
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5)
+    }
 }
