@@ -15,7 +15,10 @@ const typeTests = globSync('{packages/*/{src,test},conformance}/**/*.test-d.ts',
 )
 
 const config: ViteUserConfig = defineConfig({
-  resolve: { conditions },
+  resolve: {
+    conditions,
+    alias: { 'fast-check': `${import.meta.dirname}/conformance/support/seeded-fast-check.ts` },
+  },
   ssr: { resolve: { conditions } },
   test: {
     include: [
