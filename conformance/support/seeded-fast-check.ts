@@ -7,9 +7,10 @@ import { createRequire } from 'node:module'
 import type FastCheck from 'fast-check'
 
 // Vitest gives this module to everybody who imports `fast-check`, so the library itself is required.
-const { default: fc } = createRequire(import.meta.url)('fast-check') as {
+const library = createRequire(import.meta.url)('fast-check') as {
   readonly default: typeof FastCheck
 }
+const fc: typeof FastCheck = library.default
 const given = process.env['SKEIN_SEED'] ?? (process.env['SKEIN_DEEP'] ? 'random' : '20261115')
 if (given !== 'random') fc.configureGlobal({ seed: Number(given) })
 

@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { cedarPolicy, type Cedar } from '../src/adapters/cedar.ts'
 import { opaPolicy, type LoadedOpaPolicy } from '../src/adapters/opa.ts'
@@ -75,6 +76,60 @@ describe.runIf(peers.isInstalled)('Cedar, the real engine', () => {
     expect(await grouped.decide(action())).toEqual({ effect: 'allow' })
   })
 
+  const policy = fc.record({
+    effect: fc.constantFrom('permit', 'permit', 'permit', 'forbid'),
+    tool: fc.nat({ max: 11 }),
+    review: fc.option(fc.constantFrom('a', 'b', 'c'), { nil: undefined }),
+    quorum: fc.option(fc.integer({ min: 1, max: 4 }), { nil: undefined }),
+  })
+
+  test('any number of policies with any annotations decide as they are written', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(policy, { maxLength: 30 }), async (written) => {
+        const texts = written.map(({ effect, tool, review, quorum }) =>
+          [
+            review === undefined ? '' : `@review("${review}")`,
+            quorum === undefined ? '' : `@quorum("${quorum}")`,
+            `${effect}(principal, action == Action::"t${tool}", resource);`,
+          ].join(' '),
+        )
+        const made = cedarPolicy({ cedar, policies: texts.join('\n') })
+        for (let tool = 0; tool <= 11; tool++) {
+          const own = written.filter((one) => one.tool === tool)
+          const permits = own.filter(({ effect }) => effect === 'permit')
+          const isForbidden = own.length > permits.length
+          const asked = permits.filter(({ review }) => review !== undefined)
+          const expected =
+            isForbidden || permits.length === 0
+              ? { effect: 'deny' }
+              : asked.length < permits.length
+                ? { effect: 'allow' }
+                : { effect: 'review', quorum: Math.max(...asked.map(({ quorum = 1 }) => quorum)) }
+          const decision = await made.decide(action({ tool: `t${tool}` }))
+          expect(decision).toMatchObject(expected)
+        }
+      }),
+      { numRuns: process.env['SKEIN_DEEP'] ? 500 : 40 },
+    )
+  })
+
+  test('a policy that Cedar names and nobody knows denies; templates are refused', () => {
+    const renaming: Cedar = {
+      ...cedar,
+      preparsePolicySet: (id, { staticPolicies }) =>
+        cedar.preparsePolicySet(id, {
+          staticPolicies: Object.fromEntries(
+            Object.entries(staticPolicies).map(([name, text]) => [`x${name}`, text]),
+          ),
+        }),
+    }
+    const policies = 'permit(principal, action, resource);'
+    const renamed = cedarPolicy({ cedar: renaming, policies, id: 'renamed' })
+    expect(() => renamed.decide(action())).toThrow('not given to it')
+    const template = 'permit(principal == ?principal, action, resource);'
+    expect(() => cedarPolicy({ cedar, policies: template })).toThrow('templates')
+  })
+
   test('text that is not Cedar is refused when the policy is made; other text is another hash', () => {
     expect(() => cedarPolicy({ cedar, policies: 'permit(' })).toThrow('Cedar policies')
     expect(cedarPolicy({ cedar, policies: `${rules} ` }).hash).not.toBe(
@@ -104,6 +159,10 @@ describe.runIf(peers.isInstalled)('OPA, the real SDK', () => {
     for (const results of [
       null,
       undefined,
+      [null],
+      [{}],
+      [{ result: true }, { result: false }],
+      [{ result: true }, { result: true }],
       [{ result: 'allow' }],
       [{ result: { effect: 'yes' } }],
       [{ result: true }, { result: { effect: 'allow' } }]

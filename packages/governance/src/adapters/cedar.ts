@@ -5,17 +5,24 @@ import { reason } from '../contract/reason.ts'
 
 /** The part of `@cedar-policy/cedar-wasm` that is used here. */
 export interface Cedar {
-  preparsePolicySet(id: string, policies: { staticPolicies: string }): CedarAnswer
+  preparsePolicySet(id: string, policies: { staticPolicies: Record<string, string> }): CedarAnswer
   statefulIsAuthorized(call: never): CedarAnswer
-  policySetTextToParts(text: string): {
-    readonly type: string
-    readonly policies?: readonly string[]
-  }
+  policySetTextToParts(text: string):
+    | { readonly type: 'failure'; readonly errors: readonly CedarError[] }
+    | {
+        readonly type: 'success'
+        readonly policies: readonly string[]
+        readonly policy_templates: readonly string[]
+      }
   policyToJson(policy: string): { readonly type: string; readonly json?: unknown }
 }
 
+interface CedarError {
+  readonly message: string
+}
+
 type CedarAnswer =
-  | { readonly type: 'failure'; readonly errors: readonly { readonly message: string }[] }
+  | { readonly type: 'failure'; readonly errors: readonly CedarError[] }
   | {
       readonly type: 'success'
       readonly response?: {
@@ -51,9 +58,12 @@ export function cedarPolicy(options: CedarPolicyOptions): Policy {
   const { cedar, policies, id = 'cedar', mode = 'enforce', entities } = options
   const hash = hashJson({ id, policies })
   const setId = `${id}/${hash}`
-  const parsed = cedar.preparsePolicySet(setId, { staticPolicies: policies })
+  const texts = splitPolicies(cedar, policies)
+  const parsed = cedar.preparsePolicySet(setId, { staticPolicies: Object.fromEntries(texts) })
   if (parsed.type === 'failure') throw new TypeError(`Cedar policies: ${messages(parsed.errors)}`)
-  const annotations = readAnnotations(cedar, policies)
+  const annotations = new Map(
+    Array.from(texts, ([name, text]) => [name, readAnnotations(cedar, text)]),
+  )
   return {
     id,
     mode,
@@ -88,7 +98,12 @@ function toDecision(
     const detail = names.length > 0 ? `forbidden by ${names.join(', ')}` : 'no policy permits it'
     return { effect: 'deny', reasons: [reason('POLICY_BLOCKED', tool, detail)] }
   }
-  const found = names.map((name) => annotations.get(name) ?? {})
+  const found = names.map((name) => {
+    const annotation = annotations.get(name)
+    // Without its annotations it is not known whether the permit needs a person's approval.
+    if (!annotation) throw new Error(`Cedar named a policy "${name}" that was not given to it.`)
+    return annotation
+  })
   const reviews = found.filter((one) => one.review !== undefined)
   // A single permit without `@review` allows the action; people are asked only if every permit has
   // `@review`.
@@ -106,18 +121,24 @@ interface Annotations {
 }
 
 /**
- * Reads the annotations of all policies by name. Cedar names the policies of a text `policy0`, `policy1`,
- * … in order.
+ * Splits a text into its policies, by name. The names are given to Cedar together with the policies, so that
+ * a name in an answer and the annotations of that policy cannot get out of step. They are the names that
+ * Cedar itself gives to the policies of a text (`policy0`, `policy1`, … in order); it returns the policies
+ * sorted by these names as text, so `policy10` stands before `policy2`.
  */
-function readAnnotations(cedar: Cedar, text: string): Map<string, Annotations> {
+function splitPolicies(cedar: Cedar, text: string): ReadonlyMap<string, string> {
   const parts = cedar.policySetTextToParts(text)
-  const all = new Map<string, Annotations>()
-  for (const [index, policy] of (parts.policies ?? []).entries()) {
-    const { json } = cedar.policyToJson(policy)
-    const { annotations = {} } = (json ?? {}) as { annotations?: Annotations }
-    all.set(`policy${index}`, annotations)
-  }
-  return all
+  if (parts.type === 'failure') throw new TypeError(`Cedar policies: ${messages(parts.errors)}`)
+  if (parts.policy_templates.length > 0)
+    throw new TypeError('Cedar policies: templates are not supported; write them out as policies.')
+  const names = parts.policies.map((_, index) => `policy${index}`).toSorted()
+  return new Map(parts.policies.map((policy, index) => [names[index]!, policy]))
+}
+
+function readAnnotations(cedar: Cedar, policy: string): Annotations {
+  const { json } = cedar.policyToJson(policy)
+  const { annotations = {} } = (json ?? {}) as { readonly annotations?: Annotations }
+  return annotations
 }
 
 /**

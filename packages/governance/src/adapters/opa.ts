@@ -39,11 +39,12 @@ export function opaPolicy(options: OpaPolicyOptions): Policy {
 function toDecision(results: unknown): Decision | undefined {
   if (!Array.isArray(results)) throw new TypeError('OPA answered no result set.')
   if (results.length === 0) return undefined
-  const { result } = results[0] as { readonly result: unknown }
+  const [first, ...others] = results as readonly ({ readonly result?: unknown } | null)[]
+  const result = others.length === 0 ? first?.result : undefined
   if (typeof result === 'boolean') return { effect: result ? 'allow' : 'deny' }
   // Only the effect is checked here; the governor checks the other members of the decision.
   const decision = result as Decision | null | undefined
-  if (!decision || !effects.has(decision.effect) || results.length > 1)
+  if (!decision || !effects.has(decision.effect))
     throw new TypeError('OPA answered something else than one decision.')
   return decision
 }

@@ -231,15 +231,17 @@ class BoundedSet {
  */
 export function memorySpent({ clock = systemClock }: { readonly clock?: Clock } = {}): SpentStore {
   const spent = new Map<string, number>()
-  let nextSweep = 0
+  let sweptAt = -Infinity
   return {
     async spend(jti, exp) {
       const now = clock.now()
-      if (now >= nextSweep) {
+      if (now >= sweptAt + 60_000) {
         for (const [key, end] of spent) if (end < now) spent.delete(key)
-        nextSweep = now + 60_000
+        sweptAt = now
       }
-      if (spent.has(jti)) return false
+      // A token that had expired at the last sweep may have been spent and forgotten. If the clock was set
+      // back since, the token looks valid again.
+      if (exp < sweptAt || spent.has(jti)) return false
       spent.set(jti, exp)
       return true
     },

@@ -6,7 +6,9 @@ import {
   openSync,
   readdirSync,
   readFileSync,
+  renameSync,
   unlinkSync,
+  writeFileSync,
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
@@ -35,6 +37,7 @@ export function fileSpent({
   mkdirSync(dir, { recursive: true, mode: 0o700 })
   return {
     async spend(jti, exp) {
+      if (exp < prunedUntil(dir)) return false
       let file: number
       try {
         // The file name is a hash, because a token id could contain a path.
@@ -57,8 +60,27 @@ export function fileSpent({
   }
 }
 
+/**
+ * The latest time at which expired tokens were deleted. A token that had expired then may have been spent,
+ * so it is refused, also when the clock was set back since.
+ */
+function prunedUntil(dir: string): number {
+  try {
+    return Number.parseFloat(readFileSync(join(dir, PRUNED), 'utf8'))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return -Infinity
+    throw error
+  }
+}
+
+const PRUNED = 'pruned'
+
 function prune(dir: string, now: number): number {
   let removed = 0
+  // Written before the first token is deleted, and replaced as a whole, so that no reader finds it empty.
+  const next = join(dir, `${PRUNED}.${process.pid}`)
+  writeFileSync(next, `${Math.max(now, prunedUntil(dir))}\n`, { mode: 0o600, flush: true })
+  renameSync(next, join(dir, PRUNED))
   for (const name of readdirSync(dir)) {
     if (!/^[0-9a-f]{64}$/.test(name)) continue
     // The number of an empty file is NaN. Another process is just writing such a file, so it is kept.

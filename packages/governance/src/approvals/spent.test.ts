@@ -58,7 +58,26 @@ test('what is long over is swept, what is not stays', async () => {
     expect(store.prune()).toBe(1)
     expect(await store.spend('new', 900_000)).toBe(false)
   }
-  expect(readdirSync(dir)).toHaveLength(1)
+  expect(readdirSync(dir).filter((name) => name.length === 64)).toHaveLength(1)
+})
+
+test('a spent token stays spent when it was swept and the clock is set back', async () => {
+  const clock = manualClock(1000)
+  const dir = fresh()
+  const file = fileSpent({ dir, clock })
+  const sqlite = sqliteSpent({ database: ':memory:', clock })
+  const stores = [memorySpent({ clock }), file, sqlite]
+  for (const store of stores) expect(await store.spend('a', 60_000)).toBe(true)
+  clock.advance(7_200_000)
+  // The memory store sweeps while it spends another token.
+  for (const store of stores) expect(await store.spend('b', 9e15)).toBe(true)
+  expect([file.prune(), sqlite.prune()]).toEqual([1, 1])
+  clock.advance(-7_200_000)
+  expect([file.prune(), sqlite.prune()]).toEqual([0, 0])
+  for (const [index, store] of [...stores, fileSpent({ dir, clock })].entries()) {
+    expect(await store.spend('a', 60_000)).toBe(false)
+    expect(await store.spend(`new ${index}`, 9e15)).toBe(true)
+  }
 })
 
 test('a database of the caller takes the spending into its own transaction', async () => {

@@ -42,11 +42,24 @@ export function sqliteSpent(options: SqliteSpentOptions): SqliteSpentStore {
   db.exec(
     `create table if not exists ${table} (jti text primary key, exp real not null) without rowid`,
   )
-  const insert = db.prepare(`insert into ${table} (jti, exp) values (?, ?) on conflict do nothing`)
-  const remove = db.prepare(`delete from ${table} where exp < ?`)
+  // The row with the empty id holds the latest time at which expired tokens were deleted. A token that had
+  // expired then may have been spent, so it is refused, also when the clock was set back since.
+  const insert = db.prepare(
+    `insert into ${table} (jti, exp) select ?1, ?2
+     where not exists (select 1 from ${table} where jti = '' and exp > ?2) on conflict do nothing`,
+  )
+  const mark = db.prepare(
+    `insert into ${table} (jti, exp) values ('', ?)
+     on conflict (jti) do update set exp = max(exp, excluded.exp)`,
+  )
+  const remove = db.prepare(`delete from ${table} where jti != '' and exp < ?`)
   return {
-    spend: async (jti, exp) => Number(insert.run(jti, exp).changes) === 1,
-    prune: () => Number(remove.run(clock.now()).changes),
+    spend: async (jti, exp) => jti !== '' && Number(insert.run(jti, exp).changes) === 1,
+    prune() {
+      const now = clock.now()
+      mark.run(now)
+      return Number(remove.run(now).changes)
+    },
     close: () => own?.close(),
   }
 }

@@ -110,8 +110,9 @@ export async function declareRollback(
   made: Candidate,
 ): Promise<RollbackAction | undefined | Reason[]> {
   const { state, task, core } = request
-  const recorded = state.reviews.get(made.call)?.rollback
-  if (recorded) return recorded
+  // Other arguments under the same id are another action, with a rollback of its own.
+  const reviewed = state.reviews.get(made.call)
+  if (reviewed?.rollback && reviewed.args_hash === made.args_hash) return reviewed.rollback
   const refuse = (why: string): Reason[] => [reason('ROLLBACK_REQUIRED', made.tool, why)]
   const { rollback } = made.core.governance
   if (!rollback) return made.risk === 'write_high_risk' ? refuse('none declared') : undefined

@@ -171,8 +171,12 @@ async function ask(
   // undone.
   const isUndone = state.calls.get(call)?.status === 'undone'
   if (known?.digest === digest && !isUndone && Date.parse(known.expires_at) > now) return known
-  const { agent_id, user_id } = state.identity
-  const excluded = decision.fourEyes && user_id !== undefined ? [agent_id, user_id] : [agent_id]
+  // No agent approves for itself or for a descendant, through which it acts.
+  const excluded = new Set<string>()
+  for (let at: GovernedRequest | undefined = request; at; at = at.parent)
+    excluded.add(at.state.identity.agent_id)
+  const { user_id } = state.identity
+  if (decision.fourEyes && user_id !== undefined) excluded.add(user_id)
   const deadline = state.opened.limits.deadline ?? Number.POSITIVE_INFINITY
   const expires_at = timestampOf(Math.min(now + core.limits.approvalTtlMs, deadline))
   await request.put(args_hash, made.text, { durable: true })
@@ -186,7 +190,7 @@ async function ask(
     digest,
     policy_hash: request.policyHash,
     quorum: decision.quorum ?? 1,
-    excluded,
+    excluded: [...excluded],
     expires_at,
     reasons: decision.reasons,
   }

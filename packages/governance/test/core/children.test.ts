@@ -134,6 +134,34 @@ test('UAICP-18 approvals of a child surface at the outermost run and reach it ag
   expect(asked).toBe(1)
 })
 
+test('no ancestor approves for its descendant', async () => {
+  const { governor, world, sign, restart } = await kit()
+  const high = toolOf(world, 'high', { risk: 'write_high_risk', rollback: undoBy('high') })
+  const inner = nest('inner', [high, toolOf(world, 'undo_high')])
+  const middle = nest('middle', [])
+  const outer = nest('outer', [])
+  const as = (agent_id: string) => ({ identity: { ...init.identity, agent_id } })
+  const body: Parameters<typeof governor.run>[2] = (run) =>
+    run.child(middle, as('agent-2'), (second) =>
+      second.child(inner, as('agent-3'), async (third) => (await third.call(high, {})).result),
+    )
+  const first = await governor.run(outer, { ...init, ...as('agent-1') }, body)
+  if (first.outcome !== 'pending') throw new Error('not pending')
+  for (const approver of ['agent-3', 'agent-2', 'agent-1']) {
+    const tokens = [await sign(first.waiting[0]!, approver)]
+    const again = await restart({ tasks: [inner, middle] }).resume(first.request_id, outer, body, {
+      tokens,
+    })
+    expect(again).toMatchObject({ outcome: 'pending' })
+    expect(world.done).toEqual([])
+  }
+  const tokens = [await sign(first.waiting[0]!)]
+  const last = restart({ tasks: [inner, middle] })
+  expect(await last.resume(first.request_id, outer, body, { tokens })).toMatchObject({
+    state: 'deliver',
+  })
+})
+
 test('UAICP-26 writes of a child that delivered are undone when its parent fails', async () => {
   const { governor, world } = await kit()
   const write = toolOf(world, 'write', { risk: 'write_low_risk', rollback: undoBy('write') })

@@ -52,6 +52,24 @@ test('resume goes on in another process and runs no completed call or step again
   expect(made.world.done).toHaveLength(3)
 })
 
+test('other arguments under the same call are another request, with a rollback of their own', async () => {
+  const made = await kit()
+  const { high, task } = bank(made)
+  const asking =
+    (n: number): Body =>
+    async (run) => {
+      await run.call(high, { n })
+      return n
+    }
+  const first = await park(made.governor, task, asking(1))
+  const rollbackOf = ({ waiting }: typeof first) => waiting[0]!.action.rollback
+  expect(rollbackOf(first)).toMatchObject({ target: 'undo_high', payload: { n: 1 } })
+  const changed = await made.restart().resume(first.request_id, task, asking(2))
+  if (changed.outcome !== 'pending') throw new Error('not pending')
+  expect(changed.waiting[0]!.action.args).toEqual({ n: 2 })
+  expect(rollbackOf(changed)).toMatchObject({ target: 'undo_high', payload: { n: 2 } })
+})
+
 test('one approved state resumed three times runs its action once', async () => {
   const made = await kit()
   const { high, task } = bank(made)
