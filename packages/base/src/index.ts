@@ -49,6 +49,7 @@ export {
   type TimeOrderedIdOptions,
 } from './ids.ts'
 export { deepFreeze, frozenCopy, isDeepFrozen } from './freeze.ts'
+export { isInNetwork, isPrivateAddress } from './address.ts'
 export { linkAbort, untilAborted } from './abort.ts'
 export { closest, displayText } from './human-text.ts'
 export { redactSecrets, secretForms } from './redact.ts'
