@@ -52,14 +52,6 @@ export { deepFreeze, frozenCopy, isDeepFrozen } from './freeze.ts'
 export { isInNetwork, isPrivateAddress } from './address.ts'
 export { linkAbort, untilAborted } from './abort.ts'
 export { closest } from './closest.ts'
-export {
-  callText,
-  escapeJson,
-  safeJson,
-  safeText,
-  SafeTextStream,
-  type SafeTextOptions,
-} from './safe-text.ts'
 export { redactSecrets, secretForms } from './redact.ts'
 export { parsePartialJson, PartialJson } from './partial-json.ts'
 export type { TestFunctions } from './test-functions.ts'

@@ -1,5 +1,5 @@
 import { createInterface, type Interface } from 'node:readline/promises'
-import { callText } from '@skein/base'
+import { callText } from '@skein/base/safe-text'
 import type { ThreadHead } from '@skein/runtime'
 import type { Client } from '@skein/runtime/client'
 import { type Command, defineCommand, ExitCode, RUN_OPTIONS } from '../terminal/command.ts'

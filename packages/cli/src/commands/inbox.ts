@@ -1,4 +1,4 @@
-import { callText } from '@skein/base'
+import { callText } from '@skein/base/safe-text'
 import type { WaitingItem } from '@skein/runtime'
 import type { Client } from '@skein/runtime/client'
 import { withConnection, type ConnectTarget } from '../connect/connect.ts'

@@ -1,4 +1,4 @@
-import { safeJson } from '@skein/base'
+import { safeJson } from '@skein/base/safe-text'
 import type { NumberedEvent, ThreadHead } from '@skein/runtime'
 import type { Client, TreeEvent } from '@skein/runtime/client'
 import { withConnection } from '../connect/connect.ts'

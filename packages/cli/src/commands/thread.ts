@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { text as readAll } from 'node:stream/consumers'
 import { messageFromJSON } from '@skein/ai'
-import { callText } from '@skein/base'
+import { callText } from '@skein/base/safe-text'
 import type { ThreadHead } from '@skein/runtime'
 import type { WireMessage } from '@skein/runtime/client'
 import { withConnection } from '../connect/connect.ts'

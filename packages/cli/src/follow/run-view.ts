@@ -1,4 +1,4 @@
-import { callText } from '@skein/base'
+import { callText } from '@skein/base/safe-text'
 import type { SessionResult } from '@skein/runtime'
 import type { TreeEvent } from '@skein/runtime/client'
 import { formatDuration, indented, lineText, type Output } from '../terminal/output.ts'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { styleText } from 'node:util'
-import { escapeJson, safeJson, safeText, SafeTextStream } from '@skein/base'
+import { escapeJson, safeJson, safeText, SafeTextStream } from '@skein/base/safe-text'
 import type { Problem } from '@skein/runtime'
 
 /** The styles that the command uses; a subset of those of `styleText`. */
