@@ -5,6 +5,7 @@
 import { findDependencyProblems } from './check/dependencies.ts'
 import { findHouseProblems } from './check/house.ts'
 import { findPublicAny } from './check/public-any.ts'
+import { findSlowRegexes } from './check/regexes.ts'
 import { findPackages, root, run } from './workspace.ts'
 
 interface Step {
@@ -27,6 +28,10 @@ const steps: readonly Step[] = [
   { name: 'dependencies', problems: async () => findDependencyProblems(root).join('\n') },
   { name: 'public types', problems: publicTypes },
   { name: 'house (rooms, doors, names)', problems: async () => findHouseProblems(root).join('\n') },
+  {
+    name: 'regular expressions (linear)',
+    problems: async () => (await findSlowRegexes(root)).join('\n'),
+  },
   {
     name: 'walk (one request)',
     problems: () => tool('node', ['--conditions=@skein/source', 'scripts/walk.ts', '--check']),

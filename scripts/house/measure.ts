@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { parseSync } from 'vite'
 
 /** A node of the syntax tree, as far as it is read here. */
-interface Node {
+export interface Node {
   readonly type: string
   readonly start: number
   readonly end: number
@@ -87,7 +87,7 @@ export function measureFile(path: string, text: string): SourceFile {
   }
 }
 
-function lineCounter(text: string): (offset: number) => number {
+export function lineCounter(text: string): (offset: number) => number {
   const starts = [0]
   for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) starts.push(at + 1)
   return (offset) => {
@@ -130,7 +130,7 @@ function isObject({ type }: Node): boolean {
 }
 
 /** Visits every node with the name it is known by: its own, or that of the variable or method. */
-function walk(value: unknown, visit: (node: Node, name: string) => void, name = ''): void {
+export function walk(value: unknown, visit: (node: Node, name: string) => void, name = ''): void {
   if (Array.isArray(value)) {
     for (const item of value) walk(item, visit, name)
     return

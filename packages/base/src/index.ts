@@ -49,8 +49,9 @@ export {
   type TimeOrderedIdOptions,
 } from './ids.ts'
 export { deepFreeze, frozenCopy, isDeepFrozen } from './freeze.ts'
+export { isInNetwork, isPrivateAddress } from './address.ts'
 export { linkAbort, untilAborted } from './abort.ts'
-export { closest, displayText } from './human-text.ts'
+export { closest } from './closest.ts'
 export { redactSecrets, secretForms } from './redact.ts'
 export { parsePartialJson, PartialJson } from './partial-json.ts'
 export type { TestFunctions } from './test-functions.ts'

@@ -55,7 +55,7 @@ export function secretForms(untrimmed: string): ReadonlySet<string> {
     query,
     lowerEscapes(query),
     encodeBase64(bytes),
-    encodeBase64(bytes).replace(/=+$/, ''),
+    encodeBase64(bytes).replace(/={1,2}$/, ''),
     encodeBase64Url(bytes),
     ...[0, 1, 2].flatMap((offset) => insideBase64(bytes, offset)),
   ])

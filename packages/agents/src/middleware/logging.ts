@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from '@skein/base'
+import { safeText } from '@skein/base/safe-text'
 import { isUPPError, type Message, messageToJSON } from '@skein/ai'
 import type { Middleware, MiddlewareContext } from '../contract/agent-types.ts'
 
@@ -98,6 +99,7 @@ export function logging(options: AgentLoggingOptions = {}): Middleware {
 }
 
 function logToConsole(line: string, details: AgentLogDetails): void {
+  // The line may quote a model, and a person reads it; the console itself escapes the texts in `details`.
   // oxlint-disable-next-line no-console -- UAP §9.3 names it as the default
-  console.log(line, details)
+  console.log(safeText(line, { isLine: true }), details)
 }

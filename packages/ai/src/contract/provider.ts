@@ -122,6 +122,11 @@ export interface ProviderConfig {
 
 /** Limits of the phases of one attempt, in milliseconds. */
 export interface Timeouts {
+  /**
+   * Until a connection to the host is made and verified, through a proxy if any. Default 10 seconds. Only for
+   * the client of Node; a `fetch` has its own limit.
+   */
+  readonly connectMs?: number
   /** Until the response headers. Default 10 minutes. */
   readonly headersMs?: number
   /** From the headers to the first byte of the body. Default: the value of `idleMs`. */

@@ -37,7 +37,7 @@ export function clientFinder(
     lookUp = (given) => clients.filter(({ key }) => isSameKey(key, given)).at(-1)?.client
   }
   return async ({ headers }) => {
-    const [, bearer] = /^bearer\s+(.+)$/i.exec(headers.get('authorization') ?? '') ?? []
+    const [, bearer] = /^bearer\s+(\S.*)/i.exec(headers.get('authorization') ?? '') ?? []
     const key = bearer ?? headers.get('x-api-key') ?? headers.get('api-key')
     return key === null ? undefined : lookUp(key)
   }

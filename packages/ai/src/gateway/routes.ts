@@ -33,7 +33,8 @@ export function findRoute(request: Request): Route {
   const { method } = request
   // Both OpenAI and Anthropic have `/v1/models`; Anthropic clients always send this header.
   const wire = request.headers.has('anthropic-version') ? anthropicMessagesServer : openaiChatServer
-  const [, rest = ''] = /\/v1(\/.*?)\/?$/.exec(path) ?? []
+  const start = path.indexOf('/v1/')
+  const rest = start < 0 ? '' : path.slice(start + 3).replace(/\/$/, '')
   const server = Object.hasOwn(servers, rest) ? servers[rest] : undefined
   if (server) {
     const base = { wire: server, path, search }

@@ -259,5 +259,5 @@ function appendImage(
     })
   }
   const blob = new Blob([decodeLooseBase64(base64)], { type: mimeType })
-  form.append(field, blob, `${name}.${mimeType.replace(/^image\/|\+.*$/g, '')}`)
+  form.append(field, blob, `${name}.${mimeType.split('+')[0]!.replace(/^image\//, '')}`)
 }

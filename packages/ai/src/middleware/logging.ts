@@ -1,3 +1,4 @@
+import { safeText } from '@skein/base/safe-text'
 import { isUPPError } from '../contract/error.ts'
 import type { AnyResponse, Middleware, MiddlewareContext } from '../contract/middleware.ts'
 import { redactConfig } from '../turn/request.ts'
@@ -26,7 +27,7 @@ const levels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error']
 /** Logs the start, the tool calls, and the end or failure of each call. */
 export function loggingMiddleware({
   level = 'info',
-  logger = (at, message, details) => console[at](message, details),
+  logger = logToConsole,
 }: LoggingOptions = {}): Middleware {
   const lowest = levels.indexOf(level)
   const log = (
@@ -82,6 +83,14 @@ export function loggingMiddleware({
         }),
       }),
   }
+}
+
+/** Names of tools and texts of vendors come from outside, and a person reads the console. */
+function logToConsole(level: LogLevel, message: string, details: LogDetails): void {
+  const safe = (value: unknown): unknown =>
+    typeof value === 'string' ? safeText(value, { isLine: true }) : value
+  const shown = Object.entries(details).map(([key, value]) => [key, safe(value)])
+  console[level](safe(message), Object.fromEntries(shown))
 }
 
 function toolText({ toolName }: ToolCall, what: string): string {

@@ -95,7 +95,7 @@ export class Attempt implements VendorAnswer {
     this.#watchdog.start(this.limits.totalMs)
     const request = await this.#prepare()
     this.#watchdog.arm('headers', this.limits.headersMs)
-    const response = await pickTransport(this.#call.config, request.url).send(request)
+    const response = await pickTransport(this.#call.config).send(request)
     this.#watchdog.disarm()
     this.#response = response
     if (response.status >= 200 && response.status < 300) return this
@@ -176,7 +176,8 @@ export class Attempt implements VendorAnswer {
       this.#context,
     )
     this.secrets = secretsOf(this.key, headers)
-    return { url: this.#url, method, headers, signal, body }
+    const { connectMs } = this.limits
+    return { url: this.#url, method, headers, signal, body, connectMs }
   }
 
   async #failure(response: TransportResponse): Promise<UPPError> {

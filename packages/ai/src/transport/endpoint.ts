@@ -28,7 +28,7 @@ export function requestUrl(base: string, path: string, context: ErrorContext): s
   const mark = path.indexOf('?')
   const pathname = mark < 0 ? path : path.slice(0, mark)
   const query = mark < 0 ? '' : path.slice(mark + 1)
-  const prefix = url.pathname.replace(/\/+$/, '')
+  const prefix = url.pathname.replace(/(?<!\/)\/+$/, '')
   const search = [url.search.slice(1), query].filter(Boolean).join('&')
   return `${url.origin}${prefix}${pathname}${search && `?${search}`}`
 }

@@ -133,7 +133,7 @@ function messageOf(
   const answered = `${provider} answered HTTP ${status}`
   if (text.trim() === '') return `${answered} without a body.`
   if (!isHtml(text)) return `${answered}: ${text.trim().slice(0, 200)}`
-  const title = /<title[^>]*>([^<]*)/i.exec(text)?.[1]?.trim()
+  const title = /<title[^<>]*>([^<]*)/i.exec(text)?.[1]?.trim()
   return `${answered} with a web page${title ? ` titled "${title.slice(0, 100)}"` : ''}.`
 }
 
@@ -238,7 +238,7 @@ function parseReset(text: string | null, now: number): number | undefined {
   // A duration as the Go language prints it, e.g. `1h2m3.5s` or `150ms`.
   if (/^\s*(\d+(\.\d+)?(ns|us|µs|ms|s|m|h|d))+\s*$/.test(text)) {
     let total = 0
-    for (const [, amount, unit] of text.matchAll(/(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h|d)/g)) {
+    for (const [, amount, unit] of text.trim().matchAll(/(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h|d)/gy)) {
       total += Number(amount) * unitMs[unit!]!
     }
     return total

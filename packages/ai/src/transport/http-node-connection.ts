@@ -22,6 +22,8 @@ export class Connection {
   isReused: boolean = false
   /** The time on the `performance.now()` clock after which the connection is not reused. */
   expiresAt: number = Infinity
+  /** The time on the same clock since which the connection is idle. */
+  #idleSince = Infinity
 
   /** With TLS, nothing is written before the handshake has verified the server. */
   constructor(socket: Socket, owner: ConnectionOwner, { isSecure }: { isSecure: boolean }) {
@@ -50,12 +52,20 @@ export class Connection {
     this.#socket.ref()
     const exchange = new Exchange(this, signal)
     this.#exchange = exchange
-    if (this.#isReady) this.#write(head, body)
-    else this.#socket.once('secureConnect', () => this.#write(head, body))
+    const write = (): void => {
+      // The connection may have ended meanwhile.
+      if (this.#exchange === exchange) this.#write(head, body)
+    }
+    if (!this.#isReady) this.#socket.once('secureConnect', write)
+    // The close of a connection that was idle for a while may have arrived without being processed yet. One
+    // turn of the event loop later it has been, and the request was not written in vain.
+    else if (performance.now() - this.#idleSince > SETTLED_IDLE_MS) setImmediate(write)
+    else write()
     return exchange.response
   }
 
   #write(head: string, body: string | Uint8Array | undefined): void {
+    this.#exchange!.isWritten = true
     // Head and body are written together where possible, to fit in one packet. The head is Latin-1, a
     // text body UTF-8; only for an ASCII head are both encodings the same.
     // oxlint-disable-next-line no-control-regex
@@ -73,6 +83,7 @@ export class Connection {
     const isClean = !this.#socket.destroyed && this.#socket.writableLength === 0
     if (!canReuse || !isClean) return this.destroy()
     this.isReused = true
+    this.#idleSince = performance.now()
     this.#socket.resume()
     this.#socket.unref()
     this.#owner.onFree(this, idleMs)
@@ -102,8 +113,32 @@ export class Connection {
 /** Above this many buffered bytes the socket is paused until they are read. */
 const HIGH_WATER_BYTES = 1024 * 1024
 
+/** A connection that was idle for less than this is used at once: its server is not closing it. */
+const SETTLED_IDLE_MS = 100
+
 /** Thrown when the server had closed a reused connection and sent no byte of a response. */
-export class StaleConnectionError extends Error {}
+export class StaleConnectionError extends Error {
+  /** Whether the request was written; if so, the server may have read it and acted on it. */
+  readonly isWritten: boolean
+  readonly #reason: Error | undefined
+
+  constructor(isWritten: boolean, reason: Error | undefined) {
+    super()
+    this.isWritten = isWritten
+    this.#reason = reason
+  }
+
+  /** Returns the error for a request that is not sent again. */
+  toReset(): Error {
+    return this.#reason ?? connectionReset()
+  }
+}
+
+function connectionReset(): Error {
+  return Object.assign(new Error('The connection closed before the end of the response'), {
+    code: 'ECONNRESET',
+  })
+}
 
 /** One request and its response. `read` returns everything that has arrived as one chunk. */
 class Exchange implements ByteSource {
@@ -112,6 +147,7 @@ class Exchange implements ByteSource {
   readonly #signal: AbortSignal
   readonly #parser = new ResponseParser()
   readonly #isReused: boolean
+  isWritten = false
   #resolve!: (response: TransportResponse) => void
   #reject!: (error: unknown) => void
   #chunks: Buffer[] = []
@@ -173,14 +209,8 @@ class Exchange implements ByteSource {
   onEnd(error: Error | undefined): void {
     if (!error && this.#parser.end()) return this.#complete()
     const isStale = this.#isReused && !this.#sawBytes
-    this.#fail(
-      isStale
-        ? new StaleConnectionError()
-        : (error ??
-            Object.assign(new Error('The connection closed before the end of the response'), {
-              code: 'ECONNRESET',
-            })),
-    )
+    if (isStale) this.#fail(new StaleConnectionError(this.isWritten, error))
+    else this.#fail(error ?? connectionReset())
   }
 
   #describe(): TransportResponse {

@@ -157,3 +157,41 @@ describe('refuses what is not HTTP/1.1', () => {
     expect(() => parse(text)).toThrow(/not HTTP\/1\.1/)
   })
 })
+
+test('a content length with a run of spaces is refused in linear time', () => {
+  const start = performance.now()
+  const head = `HTTP/1.1 200 OK\r\nContent-Length: 1${' '.repeat(60_000)}1\r\n\r\n`
+  expect(() => parse(head)).toThrow('content length')
+  // Far above what linear work needs; quadratic work takes several seconds.
+  expect(performance.now() - start).toBeLessThan(1_000)
+})
+
+describe('bytes that are not HTTP are refused', () => {
+  test.each([
+    ['the greeting of a mail server', '220 mail'],
+    ['a TLS alert', '\x15\x03\x01\x00\x02\x02\x46'],
+    ['HTTP/2', '\x00\x00\x12\x04\x00'],
+    ['one wrong byte', 'S'],
+    ['an unknown version', 'HTTP/2'],
+  ])('%s: before the end of a head', (_, text) => {
+    expect(() => parse(text)).toThrow('it does not begin with an HTTP/1.1 status')
+  })
+
+  test('property: the first wrong byte is enough, however the bytes arrive', () => {
+    const good = 'HTTP/1.'
+    const place = fc.nat({ max: good.length - 1 })
+    fc.assert(
+      fc.property(place, fc.nat({ max: 255 }), fc.array(fc.nat(20)), (at, byte, cuts) => {
+        fc.pre(byte !== good.charCodeAt(at))
+        const text = good.slice(0, at) + String.fromCharCode(byte)
+        expect(() =>
+          parse(
+            text,
+            cuts.map((cut) => Math.min(cut, text.length)),
+          ),
+        ).toThrow('HTTP/1.1')
+        expect(parse(good.slice(0, at)).isDone).toBe(false)
+      }),
+    )
+  })
+})

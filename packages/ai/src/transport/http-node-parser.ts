@@ -56,6 +56,10 @@ export class ResponseParser {
   }
 
   #readHead(bytes: Buffer): Buffer {
+    // The first wrong byte is refused at once: a server of another protocol (mail, TLS, HTTP/2) may send a
+    // few bytes and then wait, and the call would wait with it.
+    for (let i = 0; i < START.length && i < bytes.length; i++)
+      if (bytes[i] !== START[i]) throw notHttp()
     const end = bytes.indexOf('\r\n\r\n')
     if (end < 0) {
       if (bytes.length > MAX_HEAD_BYTES) throw malformed('its headers are too large')
@@ -77,7 +81,7 @@ export class ResponseParser {
   #parseHead(text: string): void {
     const lines = text.split('\r\n')
     const status = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: |$)/.exec(lines[0]!)
-    if (!status || status[2] === '101') throw malformed('it does not begin with an HTTP/1.1 status')
+    if (!status || status[2] === '101') throw notHttp()
     this.status = Number(status[2])
     for (let i = 1; i < lines.length; i++) this.#parseHeader(lines[i]!)
     const connection = this.headers.get('connection')?.toLowerCase()
@@ -106,7 +110,7 @@ export class ResponseParser {
       // is not used again.
       if (length !== undefined) this.canReuse = false
     } else if (length !== undefined) {
-      const sizes = new Set(length.split(/\s*,\s*/))
+      const sizes = new Set(length.split(',').map((size) => size.trim()))
       if (sizes.size !== 1 || !/^\d{1,15}$/.test([...sizes][0]!)) {
         throw malformed('its content length is not one number')
       }
@@ -195,6 +199,12 @@ function hexDigit(byte: number): number {
   if (byte >= 48 && byte <= 57) return byte - 48
   const lower = byte | 32
   return lower >= 97 && lower <= 102 ? lower - 87 : -1
+}
+
+const START = Buffer.from('HTTP/1.')
+
+function notHttp(): Error {
+  return malformed('it does not begin with an HTTP/1.1 status')
 }
 
 function malformed(what: string): Error {

@@ -192,35 +192,58 @@ describe('an exchange', () => {
   })
 })
 
-describe('a kept connection that the server has closed', () => {
-  test('is replaced by a fresh one, unseen', async () => {
+describe('a kept connection that the server closes', () => {
+  test('while it is idle is replaced by a fresh one, unseen', async () => {
     let requests = 0
     const url = await serveBytes((socket, count) =>
       socket.on('data', () => {
         requests += 1
-        if (count === 1 && requests === 2) socket.resetAndDestroy()
-        else socket.write(answer)
+        socket.write(answer)
+        if (count === 1) socket.end()
       }),
     )
     const transport = client()
     expect(await textOf((await transport.send(post(url))).body)).toBe('ok')
+    await new Promise((resolve) => setTimeout(resolve, 150))
     expect(await textOf((await transport.send(post(url))).body)).toBe('ok')
-    expect(requests).toBe(3)
+    expect(requests).toBe(2)
   })
 
-  test('is replaced once: a fresh one that breaks is an error', async () => {
+  test.each([
+    ['with a reset', (socket: Socket) => socket.resetAndDestroy()],
+    ['quietly, after a while', (socket: Socket) => void setTimeout(() => socket.end(), 50)],
+  ])('after it has read a POST, %s: the POST is not sent again', async (_, close) => {
     let requests = 0
     const url = await serveBytes((socket) =>
       socket.on('data', () => {
         requests += 1
-        if (requests > 1) socket.resetAndDestroy()
+        if (requests > 1) close(socket)
         else socket.write(answer)
       }),
     )
     const transport = client()
-    await textOf((await transport.send(post(url))).body)
+    expect(await textOf((await transport.send(post(url))).body)).toBe('ok')
     await expect(transport.send(post(url))).rejects.toMatchObject({ code: 'ECONNRESET' })
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    expect(requests).toBe(2)
+  })
+
+  test('after it has read a GET is replaced once: a fresh one that breaks is an error', async () => {
+    let requests = 0
+    const url = await serveBytes((socket) =>
+      socket.on('data', () => {
+        requests += 1
+        if (requests === 2 || requests > 3) socket.resetAndDestroy()
+        else socket.write(answer)
+      }),
+    )
+    const transport = client()
+    const get = (): TransportRequest => ({ ...post(url), method: 'GET', body: undefined })
+    await textOf((await transport.send(get())).body)
+    expect(await textOf((await transport.send(get())).body)).toBe('ok')
     expect(requests).toBe(3)
+    await expect(client().send(get())).rejects.toMatchObject({ code: 'ECONNRESET' })
+    expect(requests).toBe(4)
   })
 
   test('is not replaced after the first byte of an answer', async () => {

@@ -2,6 +2,7 @@ import type * as Net from 'node:net'
 import type * as Tls from 'node:tls'
 import type * as Zlib from 'node:zlib'
 import { Connection, type ConnectionOwner, StaleConnectionError } from './http-node-connection.ts'
+import { bareHost, openTunnel, type Proxy, proxyFor } from './http-node-proxy.ts'
 import type { ByteSource, Transport, TransportRequest, TransportResponse } from './transport.ts'
 
 interface NodeProcess {
@@ -45,25 +46,29 @@ class NodeTransport implements Transport {
     const ready = await toReady(request)
     signal.throwIfAborted()
     const url = new URL(request.url)
-    const pool = this.#pool(url)
-    const head = requestHead(url, ready)
-    const response = await pool
-      .take()
+    const proxy = proxyFor(url)
+    const pool = this.#pool(url, proxy)
+    const head = requestHead(url, ready, proxy)
+    const connection = pool.take() ?? (await pool.connect(request))
+    const response = await connection
       .send(head, ready.body, signal)
-      .catch((error: unknown) => {
+      .catch(async (error: unknown) => {
+        // A server may close a kept connection at the moment of its reuse. The request is sent again only if
+        // the server cannot have acted on it: nothing was written, or it changes nothing. In all other cases
+        // the retry strategy decides. A new connection is never stale, so this happens at most once.
         if (!(error instanceof StaleConnectionError)) throw error
-        // The request was not answered and most likely never read, so it is sent again. A new
-        // connection cannot be stale, so this happens at most once.
-        return pool.connect().send(head, ready.body, signal)
+        if (error.isWritten && request.method !== 'GET') throw error.toReset()
+        return (await pool.connect(request)).send(head, ready.body, signal)
       })
     return unpack(response, this.#modules.zlib)
   }
 
-  #pool(url: URL): Pool {
-    const known = this.#pools.get(url.origin)
+  #pool(url: URL, proxy: Proxy | undefined): Pool {
+    const key = `${url.origin} ${proxy?.url.origin} ${proxy?.authorization}`
+    const known = this.#pools.get(key)
     if (known) return known
-    const pool = new Pool(url, this.#modules)
-    this.#pools.set(url.origin, pool)
+    const pool = new Pool(url, proxy, this.#modules)
+    this.#pools.set(key, pool)
     return pool
   }
 }
@@ -71,36 +76,73 @@ class NodeTransport implements Transport {
 /** Idle connections are closed after this time; many servers close theirs after a minute. */
 const IDLE_MS = 30_000
 const MAX_IDLE = 256
+/** The limit for making a connection, unless the request has its own. */
+const CONNECT_MS = 10_000
 
-/** The connections to one origin. Idle connections do not keep the process alive. */
+function connectTimeout(ms: number): Error {
+  return Object.assign(new Error(`The connection was not made within ${ms} ms`), {
+    code: 'ETIMEDOUT',
+  })
+}
+
+/** The connections to one origin, through one proxy if any. Idle ones do not keep the process alive. */
 class Pool implements ConnectionOwner {
   readonly #url: URL
+  readonly #proxy: Proxy | undefined
   readonly #modules: NodeModules
   /** The idle connections, oldest first. The newest is reused first, so that surplus connections expire. */
   readonly #idle: Connection[] = []
   #session: Buffer | undefined
   #sweeping = false
 
-  constructor(url: URL, modules: NodeModules) {
+  constructor(url: URL, proxy: Proxy | undefined, modules: NodeModules) {
     this.#url = url
+    this.#proxy = proxy
     this.#modules = modules
   }
 
-  take(): Connection {
+  /** Returns an idle connection; undefined if there is none. */
+  take(): Connection | undefined {
     const now = performance.now()
     for (;;) {
       const connection = this.#idle.pop()
-      if (!connection) return this.connect()
-      if (connection.expiresAt > now) return connection
+      if (!connection || connection.expiresAt > now) return connection
       connection.destroy()
     }
   }
 
-  connect(): Connection {
-    const socket = this.#open()
-    socket.setNoDelay(true)
-    socket.setKeepAlive(true, 60_000)
-    return new Connection(socket, this, { isSecure: this.#url.protocol === 'https:' })
+  /**
+   * Opens a connection. Its requests wait until the host is connected and, with TLS, verified; a tunnel
+   * through a proxy is waited for here. `connectMs` limits all of it.
+   */
+  async connect({ signal, connectMs = CONNECT_MS }: TransportRequest): Promise<Connection> {
+    const proxy = this.#proxy
+    const { protocol } = this.#url
+    const isSecure = protocol === 'https:'
+    const first = proxy ? this.#open(proxy.url) : this.#open(this.#url, this.#session)
+    const sockets = [first]
+    const abort = (): void => void sockets.at(-1)!.destroy(signal.reason as Error)
+    const timer = setTimeout(() => sockets.at(-1)!.destroy(connectTimeout(connectMs)), connectMs)
+    signal.addEventListener('abort', abort, { once: true })
+    try {
+      if (proxy && isSecure) {
+        await openTunnel(first, this.#url, proxy)
+        sockets.push(this.#secure(this.#url, { socket: first, session: this.#session }))
+      }
+    } catch (error) {
+      clearTimeout(timer)
+      throw signal.aborted ? signal.reason : error
+    } finally {
+      signal.removeEventListener('abort', abort)
+    }
+    const socket = sockets.at(-1)!
+    const settle = (): void => clearTimeout(timer)
+    socket.once(isSecure ? 'secureConnect' : 'connect', settle).once('close', settle)
+    if (isSecure) {
+      socket.on('session', (session: Buffer) => (this.#session = session))
+      socket.once('error', () => (this.#session = undefined))
+    }
+    return new Connection(socket, this, { isSecure })
   }
 
   onFree(connection: Connection, idleMs = IDLE_MS): void {
@@ -115,21 +157,23 @@ class Pool implements ConnectionOwner {
     if (index >= 0) this.#idle.splice(index, 1)
   }
 
-  #open(): Net.Socket {
-    const { protocol, hostname, port } = this.#url
-    const host = hostname.replace(/^\[|\]$/g, '')
-    if (protocol === 'http:') return this.#modules.net.connect(Number(port) || 80, host)
-    const isAddress = this.#modules.net.isIP(host) !== 0
-    const socket = this.#modules.tls.connect({
-      host,
-      port: Number(port) || 443,
-      ALPNProtocols: ['http/1.1'],
-      servername: isAddress ? undefined : host,
-      session: this.#session,
-    })
-    socket.on('session', (session) => (this.#session = session))
-    socket.once('error', () => (this.#session = undefined))
+  #open(url: URL, session?: Buffer): Net.Socket {
+    const host = bareHost(url.hostname)
+    const port = Number(url.port)
+    const socket =
+      url.protocol === 'http:'
+        ? this.#modules.net.connect(port || 80, host)
+        : this.#secure(url, { host, port: port || 443, session })
+    socket.setNoDelay(true)
+    socket.setKeepAlive(true, 60_000)
     return socket
+  }
+
+  /** Starts TLS with the host of an address, over a new connection or an existing one. */
+  #secure(url: URL, over: Tls.ConnectionOptions): Tls.TLSSocket {
+    const host = bareHost(url.hostname)
+    const servername = this.#modules.net.isIP(host) === 0 ? host : undefined
+    return this.#modules.tls.connect({ ALPNProtocols: ['http/1.1'], servername, host, ...over })
   }
 
   #sweepLater(): void {
@@ -167,10 +211,19 @@ async function toReady(request: TransportRequest): Promise<ReadyRequest> {
  */
 const ownHeaders = new Set(['content-length', 'transfer-encoding', 'connection', 'host'])
 
-function requestHead(url: URL, { method, headers, body }: ReadyRequest): string {
+function requestHead(
+  url: URL,
+  { method, headers, body }: ReadyRequest,
+  proxy: Proxy | undefined,
+): string {
+  // A proxy of plain HTTP gets the whole address and its own credentials (RFC 9112 §3.2.2). With https, the
+  // request travels inside a tunnel and the proxy sees nothing of it.
+  const isForProxy = proxy !== undefined && url.protocol === 'http:'
   let head =
-    `${method} ${url.pathname}${url.search} HTTP/1.1\r\n` +
+    `${method} ${isForProxy ? url.origin : ''}${url.pathname}${url.search} HTTP/1.1\r\n` +
     `host: ${headers['host'] ?? url.host}\r\nconnection: keep-alive\r\n`
+  if (isForProxy && proxy.authorization !== undefined)
+    head += `proxy-authorization: ${proxy.authorization}\r\n`
   // No compression is requested, because it delays the tokens of a stream.
   if (headers['accept-encoding'] === undefined) head += 'accept-encoding: identity\r\n'
   if (headers['user-agent'] === undefined) head += 'user-agent: skein\r\n'

@@ -72,7 +72,10 @@ const explanations: readonly (readonly [pattern: RegExp, explanation: Explanatio
   ],
   [
     /^(ETIMEDOUT|UND_ERR_CONNECT_TIMEOUT)$/,
-    { what: 'the connection could not be made in time (ETIMEDOUT)', hint: 'Check the network.' },
+    {
+      what: 'the connection could not be made in time (ETIMEDOUT)',
+      hint: 'Check the network; the limit is config.timeouts.connectMs.',
+    },
   ],
   [
     /^(EHOSTUNREACH|ENETUNREACH|ENETDOWN)$/,

@@ -24,17 +24,15 @@ afterAll(() => {
 
 const dispatcher = Symbol.for('undici.globalDispatcher.1')
 const globals = globalThis as Record<symbol, unknown>
-const variables = ['HTTP_PROXY', 'http_proxy', 'ALL_PROXY', 'NO_PROXY', 'no_proxy']
-
 afterEach(() => {
-  for (const name of variables) delete process.env[name]
+  delete process.env['HTTP_PROXY']
 })
 
 /** The two clients name themselves differently. */
-async function clientOf(target = url): Promise<'fast' | 'fetch'> {
+async function clientOf(): Promise<'fast' | 'fetch'> {
   const { signal } = new AbortController()
   const request = { url, method: 'POST', headers: {}, body: '{}', signal } as const
-  const { body } = await pickTransport({}, target).send(request)
+  const { body } = await pickTransport({}).send(request)
   while (await body.read());
   return agents.at(-1) === 'skein' ? 'fast' : 'fetch'
 }
@@ -51,7 +49,7 @@ test('also after the platform made its own dispatcher for its first fetch', asyn
 
 test('a fetch in the configuration is used', async () => {
   let used = 0
-  const transport = pickTransport({ fetch: async () => (used++, new Response('mine')) }, url)
+  const transport = pickTransport({ fetch: async () => (used++, new Response('mine')) })
   const { signal } = new AbortController()
   const { body } = await transport.send({ url, method: 'POST', headers: {}, signal })
   expect([new TextDecoder().decode(await body.read()), used]).toEqual(['mine', 1])
@@ -97,22 +95,7 @@ test('a dispatcher that was set on purpose is used, whichever way it is special'
   }
 })
 
-test.each([
-  [{}, 'fast'],
-  [{ HTTP_PROXY: 'http://proxy:1' }, 'fetch'],
-  [{ http_proxy: 'http://proxy:1' }, 'fetch'],
-  [{ ALL_PROXY: 'http://proxy:1' }, 'fetch'],
-  [{ HTTPS_PROXY: 'http://proxy:1' }, 'fast'],
-  [{ HTTP_PROXY: '' }, 'fast'],
-  [{ HTTP_PROXY: 'http://proxy:1', NO_PROXY: '*' }, 'fast'],
-  [{ HTTP_PROXY: 'http://proxy:1', NO_PROXY: 'localhost, 127.0.0.1' }, 'fast'],
-  [{ HTTP_PROXY: 'http://proxy:1', no_proxy: '127.0.0.1:1' }, 'fetch'],
-  [{ HTTP_PROXY: 'http://proxy:1', NO_PROXY: '27.0.0.1' }, 'fetch'],
-])('proxy variables %j: %s', async (environment, expected) => {
-  Object.assign(process.env, environment)
-  try {
-    expect(await clientOf()).toBe(expected)
-  } finally {
-    for (const name of Object.keys(environment)) delete process.env[name]
-  }
+test('a proxy in the environment is known to the fast client', async () => {
+  process.env['HTTP_PROXY'] = url // the server answers as a proxy would
+  expect(await clientOf()).toBe('fast')
 })

@@ -2,7 +2,6 @@ import { untilAborted } from '@skein/base'
 import { nodeTransport } from '#http-client'
 import type { Fetch, ProviderConfig } from '../contract/provider.ts'
 import type { ByteSource, Transport, TransportRequest, TransportResponse } from './transport.ts'
-import { environment } from './env.ts'
 import { AbortRace } from '../contract/abort-race.ts'
 
 /**
@@ -17,12 +16,11 @@ let fast: Transport | undefined | null = null
  * Chooses how to send one request: the caller's `fetch`, the fast Node client, or the platform's
  * `fetch`.
  */
-export function pickTransport({ fetch }: ProviderConfig, url: string): Transport {
+export function pickTransport({ fetch }: ProviderConfig): Transport {
   if (fetch) return fetchTransport(fetch)
-  // The fast client is used only where nothing in the process or its environment changes how
-  // `fetch` would reach this address.
-  const isPlain = !dispatchers.some(isCustomDispatcher) && !proxyApplies(url)
-  if (globalThis.fetch === platformFetch && isPlain) {
+  // The fast client is used only where nothing in the process changes how `fetch` works. It knows the proxies
+  // of the environment itself.
+  if (globalThis.fetch === platformFetch && !dispatchers.some(isCustomDispatcher)) {
     fast ??= nodeTransport()
     if (fast) return fast
   }
@@ -62,29 +60,6 @@ function isCustomDispatcher(symbol: symbol): boolean {
   const factory = own.get('factory') as { name?: string } | undefined
   const hasOptions = Object.keys(options).some((name) => name !== 'maxOrigins')
   return connect !== undefined || hasOptions || factory?.name !== 'defaultFactory'
-}
-
-/** Checks whether the environment names a proxy for this address. The fast client supports no proxies. */
-function proxyApplies(url: string): boolean {
-  const scheme = url.startsWith('https:') ? 'https' : 'http'
-  if ((variable(`${scheme}_proxy`) ?? variable('all_proxy')) === undefined) return false
-  const { hostname, port: given } = new URL(url)
-  const port = given || (scheme === 'https' ? '443' : '80')
-  // `NO_PROXY` lists host names, or domains with a leading dot or `*.`, each with an optional port;
-  // `*` matches every host.
-  const entries = (variable('no_proxy') ?? '').toLowerCase().split(/[\s,]+/)
-  const isExempt = entries.filter(Boolean).some((entry) => {
-    if (entry === '*') return true
-    const [, name = '', entryPort] = /^(.*?)(?::(\d+))?$/.exec(entry) ?? []
-    if (entryPort !== undefined && entryPort !== port) return false
-    const domain = name.replace(/^\*?\./, '')
-    return hostname === domain || hostname.endsWith(`.${domain}`)
-  })
-  return !isExempt
-}
-
-function variable(name: string): string | undefined {
-  return environment(name) ?? environment(name.toUpperCase())
 }
 
 /**

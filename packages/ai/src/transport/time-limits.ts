@@ -3,9 +3,13 @@ import type { ProviderConfig } from '../contract/provider.ts'
 import { ErrorCode, UPPError } from '../contract/error.ts'
 import type { ErrorContext } from './endpoint.ts'
 
-/** The limits of one attempt, in milliseconds and bytes. An undefined `totalMs` means no limit. */
+/**
+ * The limits of one attempt, in milliseconds and bytes. An undefined `totalMs` means no limit, an
+ * undefined `connectMs` the limit of the transport.
+ */
 export interface CallLimits {
   readonly totalMs: number | undefined
+  readonly connectMs: number | undefined
   readonly headersMs: number
   readonly firstByteMs: number
   readonly idleMs: number
@@ -33,6 +37,7 @@ export function limitsOf(config: ProviderConfig, context: ErrorContext): CallLim
   const idleMs = ms('timeouts.idleMs', timeouts?.idleMs) ?? DEFAULT_IDLE_MS
   return {
     totalMs: ms('timeout', timeout) ?? ms('timeouts.totalMs', timeouts?.totalMs),
+    connectMs: ms('timeouts.connectMs', timeouts?.connectMs),
     headersMs: ms('timeouts.headersMs', timeouts?.headersMs) ?? DEFAULT_HEADERS_MS,
     firstByteMs: ms('timeouts.firstByteMs', timeouts?.firstByteMs) ?? idleMs,
     idleMs,

@@ -20,6 +20,8 @@ export interface TransportRequest {
   readonly body?: string | Uint8Array<ArrayBuffer> | FormData
   /** Aborting closes the connection at once, before or after the response headers. */
   readonly signal: AbortSignal
+  /** The limit for making a connection, in milliseconds. A `fetch` has its own. */
+  readonly connectMs?: number
 }
 
 /** One HTTP response; its body is read as it arrives. */

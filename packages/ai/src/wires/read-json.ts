@@ -24,6 +24,16 @@ export function textOf(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
+/**
+ * Checks whether a text has one phrase and, somewhere after it, another, ignoring case. A regular
+ * expression `/first.*second/` would take quadratic time on a long text that repeats the first phrase.
+ */
+export function hasWords(text: string, first: string, second: string): boolean {
+  const lower = text.toLowerCase()
+  const start = lower.indexOf(first)
+  return start >= 0 && lower.includes(second, start + first.length)
+}
+
 /** Returns the value if it is a finite number. */
 export function numberOf(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) ? value : undefined

@@ -1,4 +1,5 @@
 import { createInterface, type Interface } from 'node:readline/promises'
+import { callText } from '@skein/base/safe-text'
 import type { ThreadHead } from '@skein/runtime'
 import type { Client } from '@skein/runtime/client'
 import { type Command, defineCommand, ExitCode, RUN_OPTIONS } from '../terminal/command.ts'
@@ -93,7 +94,9 @@ class Chat {
     const leave = (this.#leave = (): void => left.abort())
     lines.once('close', leave)
     try {
-      return await lines.question(this.#output.paint('bold', prompt), { signal: left.signal })
+      return await lines.question(this.#output.prompt(this.#output.paint('bold', prompt)), {
+        signal: left.signal,
+      })
     } catch {
       return undefined
     } finally {
@@ -118,7 +121,10 @@ class Chat {
     const waiting = await this.#client.inbox.list({ rootId: before.rootId })
     const item = waiting.find(({ kind }) => kind === 'approval')
     if (!item) return false
-    const answer = await this.#ask(lines, `Approve ${item.toolName}? [y, or a reason not to] `)
+    const answer = await this.#ask(
+      lines,
+      `Approve ${callText(item.toolName, item.arguments)}? [y, or a reason not to] `,
+    )
     if (answer === undefined || answer.trim() === '') return false
     const { inbox } = this.#client
     if (/^y(es)?$/i.test(answer.trim())) await inbox.approve(item)

@@ -96,8 +96,8 @@ function announce(
   const models = modelsOf(registry)
   const store = relative('', storeFile())
   if (isJson) return output.json({ url, agents, models, store })
-  const label = (text: string): string => output.paintData('dim', text.padEnd(8))
-  output.line(`${label('address')}${output.paintData('cyan', url)}`)
+  const label = (text: string): string => output.paint('dim', text.padEnd(8))
+  output.line(`${label('address')}${output.paint('cyan', url)}`)
   output.line(`${label('agents')}${agents.join(', ')} (${models})`)
   output.line(`${label('store')}${store}`)
 }

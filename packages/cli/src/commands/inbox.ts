@@ -1,3 +1,4 @@
+import { callText } from '@skein/base/safe-text'
 import type { WaitingItem } from '@skein/runtime'
 import type { Client } from '@skein/runtime/client'
 import { withConnection, type ConnectTarget } from '../connect/connect.ts'
@@ -14,7 +15,7 @@ import {
   type Operand,
   type Switch,
 } from '../terminal/command.ts'
-import { timeAgo, type Output } from '../terminal/output.ts'
+import { lineText, timeAgo, type Output } from '../terminal/output.ts'
 
 /** `skein inbox` */
 export const inbox: Command = defineCommand({
@@ -32,7 +33,7 @@ export const inbox: Command = defineCommand({
           const risk = item.risk === undefined ? '' : `, ${item.risk}`
           const about = `${kind}${risk}, ${timeAgo(Date.parse(openedAt))}`
           output.line(`${threadId} ${interruptId}`)
-          output.line(`  ${path.join(' › ')} asks: ${callOf(item)} (${about})`)
+          output.line(`  ${lineText(path.join(' › '))} asks: ${callOf(item)} (${about})`)
         }
       return ExitCode.Done
     })
@@ -126,5 +127,5 @@ function decideOne(
 }
 
 function callOf({ toolName, arguments: args }: WaitingItem): string {
-  return `${toolName} ${JSON.stringify(args)}`
+  return callText(toolName, args)
 }

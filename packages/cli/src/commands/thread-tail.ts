@@ -1,3 +1,4 @@
+import { safeJson } from '@skein/base/safe-text'
 import type { NumberedEvent, ThreadHead } from '@skein/runtime'
 import type { Client, TreeEvent } from '@skein/runtime/client'
 import { withConnection } from '../connect/connect.ts'
@@ -11,6 +12,7 @@ import {
   THREAD_OPERAND,
   type Command,
 } from '../terminal/command.ts'
+import { lineText } from '../terminal/output.ts'
 
 /** An event; thread id and path are only present in the stream of a whole tree. */
 type Shown = NumberedEvent & Partial<Pick<TreeEvent, 'threadId' | 'path'>>
@@ -52,9 +54,11 @@ export const threadTail: Command = defineCommand({
           continue
         }
         const { type, at, ...rest } = event
-        const text = JSON.stringify(rest)
+        const text = safeJson(rest)
         const short = text.length > MAX_LENGTH ? `${text.slice(0, MAX_LENGTH - 1)}…` : text
-        output.line(`${id.padEnd(6)} ${at.slice(11, 23)} ${path.join(' › ')} ${type} ${short}`)
+        output.line(
+          `${id.padEnd(6)} ${at.slice(11, 23)} ${lineText(path.join(' › '))} ${type} ${short}`,
+        )
       }
       return interrupt.signal.aborted ? ExitCode.Interrupted : ExitCode.Done
     })

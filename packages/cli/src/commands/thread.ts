@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { text as readAll } from 'node:stream/consumers'
 import { messageFromJSON } from '@skein/ai'
+import { callText } from '@skein/base/safe-text'
 import type { ThreadHead } from '@skein/runtime'
 import type { WireMessage } from '@skein/runtime/client'
 import { withConnection } from '../connect/connect.ts'
@@ -16,7 +17,7 @@ import {
   usageError,
   type Command,
 } from '../terminal/command.ts'
-import { textTable, timeAgo, type Output } from '../terminal/output.ts'
+import { indented, textTable, timeAgo, type Output } from '../terminal/output.ts'
 
 /** `skein thread list` */
 export const threadList: Command = defineCommand({
@@ -69,7 +70,7 @@ export const threadShow: Command = defineCommand({
       }
       const { id, agent, lifecycle, tokens, seq } = thread
       const headline = `${id} · ${agent} · ${lifecycle} · ${tokens} tokens · ${seq} events`
-      output.line(output.paintData('dim', headline))
+      output.line(output.paint('dim', headline))
       for (const message of messages) for (const line of linesOf(message)) output.line(line)
       const waiting = await client.inbox.list({ rootId: thread.rootId })
       for (const item of waiting) for (const line of waitingLines(item)) output.say(line)
@@ -83,16 +84,16 @@ function linesOf({ message: stored, side, subagentId }: WireMessage): string[] {
   const message = messageFromJSON(stored)
   switch (message.type) {
     case 'user':
-      return [`${subagentId === undefined ? 'user' : 'subagent'}: ${message.text}`]
+      return [`${subagentId === undefined ? 'user' : 'subagent'}: ${indented(message.text)}`]
     case 'assistant': {
       const calls = (message.toolCalls ?? []).map(
-        ({ toolName, arguments: args }) => `${side} calls ${toolName} ${JSON.stringify(args)}`,
+        ({ toolName, arguments: args }) => `${side} calls ${callText(toolName, args)}`,
       )
-      return [...(message.text === '' ? [] : [`${side}: ${message.text}`]), ...calls]
+      return [...(message.text === '' ? [] : [`${side}: ${indented(message.text)}`]), ...calls]
     }
     case 'tool_result':
       return message.results.map(
-        ({ result, isError }) => `  ${isError ? 'error' : 'result'} ${JSON.stringify(result)}`,
+        ({ result, isError }) => `  ${callText(isError ? 'error' : 'result', result)}`,
       )
   }
 }
@@ -160,7 +161,7 @@ export const threadExport: Command = defineCommand({
     return withConnection(values, output, async ({ client }) => {
       const { id } = await findThreadByPrefix(client, text)
       if (format === 'thread') output.json(await client.threads.document(id))
-      else output.line((await client.threads.export(id)).trimEnd())
+      else output.jsonLines((await client.threads.export(id)).trimEnd())
       return ExitCode.Done
     })
   },

@@ -1,6 +1,7 @@
+import { callText } from '@skein/base/safe-text'
 import type { SessionResult } from '@skein/runtime'
 import type { TreeEvent } from '@skein/runtime/client'
-import { formatDuration, type Output } from '../terminal/output.ts'
+import { formatDuration, indented, lineText, type Output } from '../terminal/output.ts'
 import type { Tally } from './follow.ts'
 
 /** Shows the events of a run while it runs. */
@@ -82,7 +83,7 @@ class PeopleView implements RunView {
     } else if (result.outcome === 'failed') {
       if (result.reason === 'fail_safe' && this.#hasText)
         this.#output.say('The text above was not delivered.')
-      this.#output.say(`${this.#output.paint('red', 'failed:')} ${result.text}`)
+      this.#output.say(`${this.#output.paint('red', 'failed:')} ${indented(result.text)}`)
     }
   }
 
@@ -114,21 +115,21 @@ class PeopleView implements RunView {
 function progressText(event: TreeEvent['event'], isVerbose: boolean): string | undefined {
   switch (event.type) {
     case 'tool_execution_start':
-      return `tool ${event.toolName}${isVerbose ? ` ${JSON.stringify(event.arguments)}` : ''}`
+      return `tool ${isVerbose ? callText(event.toolName, event.arguments) : lineText(event.toolName)}`
     case 'tool_execution_end':
       if (event.outcome === 'success') return undefined
-      return `tool ${event.toolName}: ${event.outcome}${isVerbose ? ` ${JSON.stringify(event.result)}` : ''}`
+      return `tool ${lineText(event.toolName)}: ${isVerbose ? callText(event.outcome, event.result) : event.outcome}`
     case 'message_added': {
       const text = isVerbose ? textOf(event) : ''
-      return text === '' ? undefined : `${event.agentId ?? 'agent'} says: ${text}`
+      return text === '' ? undefined : `${event.agentId ?? 'agent'} says: ${indented(text)}`
     }
     case 'subagent_created':
       // If a tool call created the subagent, the line of that call is already shown.
-      return event.toolCallId === undefined ? `subagent ${event.name}` : undefined
+      return event.toolCallId === undefined ? `subagent ${lineText(event.name)}` : undefined
     case 'agent_handoff':
-      return `handed over to ${event.toAgentId}`
+      return `handed over to ${lineText(event.toAgentId)}`
     case 'step_failed':
-      return `model call failed: ${event.message}${event.retryAt === undefined ? '' : ' (tried again)'}`
+      return `model call failed: ${indented(event.message)}${event.retryAt === undefined ? '' : ' (tried again)'}`
     case 'gate_decided':
       if (event.decision !== 'repair') return undefined
       return `not delivered yet: ${(event.reasonCodes ?? []).join(', ')}`

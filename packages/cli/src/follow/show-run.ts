@@ -1,7 +1,8 @@
+import { callText } from '@skein/base/safe-text'
 import type { SessionResult, ThreadHead, WaitingItem } from '@skein/runtime'
 import type { Client } from '@skein/runtime/client'
 import { ExitCode, usageError } from '../terminal/command.ts'
-import { formatDuration, type Output } from '../terminal/output.ts'
+import { formatDuration, lineText, type Output } from '../terminal/output.ts'
 import { follow, type Followed } from './follow.ts'
 import { createView, type RunViewOptions } from './run-view.ts'
 
@@ -96,8 +97,8 @@ function endOf(
 /** Returns the question of a waiting call, and the commands that answer it. */
 export function waitingLines(item: WaitingItem): string[] {
   const { threadId, interruptId, toolName, risk, kind, path } = item
-  const call = `${toolName} ${JSON.stringify(item.arguments)}`
-  const from = path.length > 1 ? `${path.join(' › ')}: ` : ''
+  const call = callText(toolName, item.arguments)
+  const from = path.length > 1 ? `${lineText(path.join(' › '))}: ` : ''
   if (kind === 'input') return [`waiting for an answer: ${from}${call}`]
   return [
     `waiting for approval: ${from}${call}${risk === undefined ? '' : ` (${risk})`}`,

@@ -1,27 +1,38 @@
+import { randomUUID } from 'node:crypto'
 import { styleText } from 'node:util'
+import { escapeJson, safeJson, safeText, SafeTextStream } from '@skein/base/safe-text'
 import type { Problem } from '@skein/runtime'
 
 /** The styles that the command uses; a subset of those of `styleText`. */
 type Style = 'bold' | 'cyan' | 'dim' | 'green' | 'red' | 'yellow'
 
-/** The only code that writes to the terminal: results to standard output, messages to standard error. */
+/**
+ * The only code that writes to the terminal: results to standard output, messages to standard error. Text
+ * may come from a model, a tool or a file, so all of it is made safe here (`safeText`); only `paint` adds
+ * commands for the terminal.
+ */
 export interface Output {
-  /** Writes a piece of the result, without a newline. */
+  /** Writes a piece of the result, without a newline. Its end may be held back until the next piece. */
   data(text: string): void
   /** Writes a line of the result. */
   line(text: string): void
   /** Ends an unfinished line of the result, so that messages start on a new line. */
   endLine(): void
-  /** Writes one JSON value on one line of the result. */
+  /** Writes one JSON value on one line of the result. Unsafe characters are written as JSON escapes. */
   json(value: unknown): void
+  /**
+   * Writes lines of JSON that programs read again byte by byte, such as an exported log. A terminal gets
+   * unsafe characters as JSON escapes; a pipe or a file gets the text as it is.
+   */
+  jsonLines(text: string): void
   /** Writes a line to standard error. */
   say(text: string): void
+  /** Returns the text as `say` would write it, for code that writes to standard error itself. */
+  prompt(text: string): string
   /** Replaces the status line at the bottom of a terminal. Does nothing if standard error is no terminal. */
   status(text: string): void
-  /** Colours a message, if standard error supports colours. */
+  /** Colours a part of a text for `line`, `say` or `prompt`, if the stream that gets it supports colours. */
   paint(style: Style, text: string): string
-  /** Colours a piece of the result, if standard output supports colours. */
-  paintData(style: Style, text: string): string
   /** Aborts when the reader of standard output has closed it, as `| head` does. */
   readonly closed: AbortSignal
   /** Whether standard output is a terminal. */
@@ -42,6 +53,9 @@ class ProcessOutput implements Output {
   readonly #closed = new AbortController()
   readonly #noColor: boolean
   readonly #hasStatus: boolean = process.stderr.isTTY === true
+  /** Surrounds painted text until the text around it was made safe; nothing from outside can contain it. */
+  readonly #mark: string = randomUUID()
+  readonly #pieces = new SafeTextStream()
   /** Whether the last result text has no newline yet, on a terminal that also shows the messages. */
   #isMidLine = false
   #status = ''
@@ -58,29 +72,38 @@ class ProcessOutput implements Output {
   }
 
   data(text: string): void {
-    if (text === '' || this.closed.aborted) return
-    this.#clearStatus()
-    process.stdout.write(text)
-    this.#isMidLine = this.isTerminal && !text.endsWith('\n')
+    this.#write(this.#pieces.push(text))
   }
 
   line(text: string): void {
-    this.data(`${text}\n`)
+    this.#endPieces()
+    this.#write(`${this.#render(process.stdout, text)}\n`)
   }
 
   endLine(): void {
-    if (this.#isMidLine) this.data('\n')
+    this.#endPieces()
+    if (this.#isMidLine) this.#write('\n')
   }
 
   json(value: unknown): void {
-    this.line(JSON.stringify(value))
+    this.jsonLines(safeJson(value))
+  }
+
+  jsonLines(text: string): void {
+    this.#endPieces()
+    this.#write(`${this.isTerminal ? escapeJson(text) : text}\n`)
   }
 
   say(text: string): void {
+    this.#endPieces()
     this.#clearStatus()
     if (this.#isMidLine && this.#hasStatus) process.stderr.write('\n')
     this.#isMidLine = false
-    process.stderr.write(`${text}\n`)
+    process.stderr.write(`${this.prompt(text)}\n`)
+  }
+
+  prompt(text: string): string {
+    return this.#render(process.stderr, text)
   }
 
   status(text: string): void {
@@ -90,19 +113,17 @@ class ProcessOutput implements Output {
     this.#statusAt = now
     this.#clearStatus()
     // A line that wraps cannot be overwritten, so the status is cut to the width of the terminal.
-    this.#status = text.slice(0, Math.max((process.stderr.columns ?? 80) - 1, 1))
+    const width = Math.max((process.stderr.columns ?? 80) - 1, 1)
+    this.#status = safeText(text, { isLine: true }).slice(0, width)
     process.stderr.write(this.#status)
   }
 
   paint(style: Style, text: string): string {
-    return this.#color(process.stderr, style, text)
-  }
-
-  paintData(style: Style, text: string): string {
-    return this.#color(process.stdout, style, text)
+    return `${this.#mark}${style} ${text}${this.#mark}`
   }
 
   async flush(): Promise<void> {
+    this.#endPieces()
     this.#clearStatus()
     const flushed = (stream: NodeJS.WriteStream): Promise<void> =>
       new Promise((resolve) => {
@@ -110,6 +131,29 @@ class ProcessOutput implements Output {
         else stream.write('', () => resolve())
       })
     await Promise.all([process.stdout, process.stderr].map(flushed))
+  }
+
+  #endPieces(): void {
+    this.#write(this.#pieces.end())
+  }
+
+  /** Writes text that is safe to standard output. */
+  #write(text: string): void {
+    if (text === '' || this.closed.aborted) return
+    this.#clearStatus()
+    process.stdout.write(text)
+    this.#isMidLine = this.isTerminal && !text.endsWith('\n')
+  }
+
+  /** Makes text safe and colours its painted parts, which are every second one. */
+  #render(stream: NodeJS.WriteStream, text: string): string {
+    const parts = text.split(this.#mark).map((part, index) => {
+      if (index % 2 === 0) return safeText(part)
+      const space = part.indexOf(' ')
+      const style = part.slice(0, space) as Style // written by `paint`
+      return this.#color(stream, style, safeText(part.slice(space + 1)))
+    })
+    return parts.join('')
   }
 
   #color(stream: NodeJS.WriteStream, style: Style, text: string): string {
@@ -132,8 +176,12 @@ class ProcessOutput implements Output {
   }
 }
 
+/** The longest cell of a table, such as the title of a thread. */
+const MAX_CELL_CHARS = 120
+
 /** Formats rows as aligned columns. */
-export function textTable(rows: readonly (readonly string[])[]): string[] {
+export function textTable(cells: readonly (readonly string[])[]): string[] {
+  const rows = cells.map((row) => row.map((cell) => lineText(cell)))
   const widths = rows.reduce<number[]>((found, row) => {
     row.forEach((cell, index) => (found[index] = Math.max(found[index] ?? 0, cell.length)))
     return found
@@ -143,6 +191,16 @@ export function textTable(rows: readonly (readonly string[])[]): string[] {
       .map((cell, index) => (index === row.length - 1 ? cell : cell.padEnd(widths[index]!)))
       .join('  '),
   )
+}
+
+/** Makes a value of a line or a table safe, as one line that cannot look like several. */
+export function lineText(text: string): string {
+  return safeText(text, { isLine: true, maxChars: MAX_CELL_CHARS })
+}
+
+/** Indents all lines but the first, so that a text of several lines cannot look like lines of ours. */
+export function indented(text: string): string {
+  return safeText(text).replaceAll('\n', '\n  ')
 }
 
 /** Formats how long ago something was, in one unit. */

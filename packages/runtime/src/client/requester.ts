@@ -43,7 +43,7 @@ export function createRequester({
   apiKey,
   fetch = globalThis.fetch,
 }: RequesterOptions): Requester {
-  const base = url.replace(/\/+$/, '')
+  const base = url.replace(/(?<!\/)\/+$/, '')
   const own: Record<string, string> =
     apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }
   const send: Requester['send'] = async (id, params, { json, body, signal, ...input } = {}) => {

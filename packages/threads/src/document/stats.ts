@@ -136,7 +136,7 @@ export function sumUsage(usages: Iterable<Usage | null | undefined>): Usage | un
 /** The form of a `cost` that can be added; any other text is left out of the sum. */
 const DECIMAL = /^-?\d+(?:\.\d+)?(?:[eE][+-]?\d{1,3})?$/
 
-const SHAPE = /^([+-]?)(\d+\.?\d*|\.\d+)(?:[eE]([+-]?\d+))?$/
+const SHAPE = /^([+-]?)(\d+(?:\.\d*)?|\.\d+)(?:[eE]([+-]?\d+))?$/
 /** A limit far beyond any price; without it, `1e999999999` would need a gigabyte of digits. */
 const MAX_EXPONENT = 1_000
 

@@ -257,7 +257,7 @@ function labelOf(thread: Thread, agentId: string): string {
   return `{agent:${name}}: `
 }
 
-const LOOK_ALIKE = /\\*\{\s*agent\s*:/giu
+const LOOK_ALIKE = /\{\s*agent\s*:/giu
 
 /**
  * Escapes text that looks like a label with a backslash. Text that already has backslashes there gets one
@@ -269,5 +269,5 @@ function escapePrefixes(text: string): string {
 
 /** Reverses `escapePrefixes`, for text that a model quotes. */
 export function unescapePrefixes(text: string): string {
-  return text.replace(/\\(\\*\{\s*agent\s*:)/giu, '$1')
+  return text.replace(/\\(\{\s*agent\s*:)/giu, '$1')
 }

@@ -18,7 +18,7 @@ export function fileStore(path: string): RecordingStore {
     },
     async save(recording) {
       const files = filesFor(path)
-      const folder = path.replace(/[^/\\]*$/, '')
+      const folder = path.slice(0, Math.max(path.lastIndexOf('/'), path.lastIndexOf('\\')) + 1)
       if (folder !== '') await files.mkdir(folder, { recursive: true })
       await files.writeFile(path, `${JSON.stringify(recording, null, 2)}\n`)
     },

@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from '@skein/base'
 import { ErrorCode } from '../../contract/error.ts'
-import { listOf, numberOf, objectOf, stringOf, textOf } from '../read-json.ts'
+import { hasWords, listOf, numberOf, objectOf, stringOf, textOf } from '../read-json.ts'
 import type { ErrorResponse, VendorError } from '../../contract/vendor-error.ts'
 import type { ServerError } from '../wire.ts'
 
@@ -50,8 +50,7 @@ export function readError(body: JsonValue | undefined): VendorError | undefined 
   }
 }
 
-const tooLongWords =
-  /token count.*exceeds|exceeds the maximum number of tokens|context (length|window)/i
+const tooLongWords = /exceeds the maximum number of tokens|context (length|window)/i
 
 function codeOf(
   status: string | undefined,
@@ -61,8 +60,8 @@ function codeOf(
   const reason = detailOf(details, 'ErrorInfo')?.['reason']
   if (reason === 'API_KEY_INVALID' || /API key (not valid|expired|not found)/i.test(message))
     return ErrorCode.AuthenticationFailed
-  if (status === 'INVALID_ARGUMENT' && tooLongWords.test(message))
-    return ErrorCode.ContextLengthExceeded
+  const isTooLong = tooLongWords.test(message) || hasWords(message, 'token count', 'exceeds')
+  if (status === 'INVALID_ARGUMENT' && isTooLong) return ErrorCode.ContextLengthExceeded
   // Waiting helps with a limit per minute, but not with one per day.
   const violations = listOf(detailOf(details, 'QuotaFailure')?.['violations'])
   const isDaily = violations.some((item) => /PerDay/i.test(String(objectOf(item)?.['quotaId'])))

@@ -25,7 +25,7 @@ const declarationsField = new Set(['functionDeclarations'])
 export function decodeRequest(body: JsonValue, { path }: WireRoute): ServerRequest {
   const request = objectOf(body)
   if (!request) throw requestError('google', 'The body is not a JSON object.')
-  const match = /([^/]+\/[^/:]+):(generateContent|streamGenerateContent)$/.exec(path)
+  const match = /(?:^|\/)([^/]+\/[^/:]+):(generateContent|streamGenerateContent)$/.exec(path)
   const name = match && decodeURIComponent(match[1]!)
   if (!name) {
     throw requestError(

@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from '@skein/base'
 import { ErrorCode } from '../../contract/error.ts'
-import { objectOf, textOf } from '../read-json.ts'
+import { hasWords, objectOf, textOf } from '../read-json.ts'
 import type { ServerError } from '../wire.ts'
 import type { ErrorResponse, VendorError } from '../../contract/vendor-error.ts'
 
@@ -20,7 +20,8 @@ export function readError(body: JsonValue | undefined): VendorError | undefined 
 }
 
 function codeOf(message: string): ErrorCode | undefined {
-  if (/model .*not found|try pulling it/i.test(message)) return ErrorCode.ModelNotFound
+  if (hasWords(message, 'model ', 'not found') || /try pulling it/i.test(message))
+    return ErrorCode.ModelNotFound
   if (/context (length|window)|exceeds maximum context|prompt is too long/i.test(message))
     return ErrorCode.ContextLengthExceeded
   if (/unauthorized/i.test(message)) return ErrorCode.AuthenticationFailed

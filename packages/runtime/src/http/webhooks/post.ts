@@ -1,8 +1,8 @@
 import { request as httpRequest } from 'node:http'
 import { request as httpsRequest } from 'node:https'
-import { BlockList, isIP, type LookupFunction } from 'node:net'
+import { isIP, type LookupFunction } from 'node:net'
 import { lookup as systemLookup, type LookupAddress } from 'node:dns'
-import { SkeinError } from '@skein/base'
+import { isPrivateAddress, SkeinError } from '@skein/base'
 import { createHmac } from 'node:crypto'
 import type { Post } from './webhook-queue.ts'
 
@@ -36,39 +36,6 @@ export function post({ url, headers, body, allowsPrivate, signal }: Post): Promi
     request.on('error', reject)
     request.end(body)
   })
-}
-
-const blocked = new BlockList()
-for (const [network, bits] of [
-  ['0.0.0.0', 8],
-  ['10.0.0.0', 8],
-  ['100.64.0.0', 10],
-  ['127.0.0.0', 8],
-  ['169.254.0.0', 16],
-  ['172.16.0.0', 12],
-  ['192.0.0.0', 24],
-  ['192.168.0.0', 16],
-  ['198.18.0.0', 15],
-  ['224.0.0.0', 4],
-  ['240.0.0.0', 4],
-] as const)
-  blocked.addSubnet(network, bits, 'ipv4')
-for (const [network, bits] of [
-  ['::', 128],
-  ['::1', 128],
-  ['64:ff9b::', 96],
-  ['fc00::', 7],
-  ['fe80::', 10],
-  ['ff00::', 8],
-] as const)
-  blocked.addSubnet(network, bits, 'ipv6')
-
-/** Whether an address belongs to this machine or to a private network. */
-export function isPrivateAddress(address: string): boolean {
-  const [, mapped] = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address) ?? []
-  if (mapped !== undefined) return isPrivateAddress(mapped)
-  const family = isIP(address)
-  return family === 0 || blocked.check(address, family === 6 ? 'ipv6' : 'ipv4')
 }
 
 /**

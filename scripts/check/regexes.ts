@@ -1,0 +1,64 @@
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { check } from 'recheck'
+import { parseSync } from 'vite'
+import { lineCounter, type Node, walk } from '../house/measure.ts'
+
+/** A regular expression in the source, with its place. */
+interface Found {
+  readonly place: string
+  readonly source: string
+  readonly flags: string
+}
+
+/**
+ * Finds regular expressions whose matching time can grow faster than the length of the text. Text from a
+ * model or a server chooses that length, so such an expression can block the process. An expression that
+ * the checker cannot decide within its time is a problem too.
+ */
+export async function findSlowRegexes(
+  root: string,
+  pattern = 'packages/*/src/**/*.{ts,tsx}',
+): Promise<string[]> {
+  const places = new Map<string, Found>()
+  for (const path of globSync(pattern, { cwd: root }).toSorted()) {
+    if (/\.test(-d)?\.tsx?$/.test(path)) continue
+    for (const found of regexesOf(path, readFileSync(join(root, path), 'utf8'))) {
+      const key = `/${found.source}/${found.flags}`
+      if (!places.has(key)) places.set(key, found)
+    }
+  }
+  const problems: string[] = []
+  // One after the other: the checker uses a whole core for each expression.
+  for (const { place, source, flags } of places.values()) {
+    const found = await check(source, flags, { timeout: 10_000, randomSeed: 1 })
+    if (found.status === 'safe') continue
+    const how = found.status === 'vulnerable' ? found.complexity.summary : found.error.kind
+    problems.push(`${place}: /${source}/${flags} is not linear (${how}).`)
+  }
+  return problems
+}
+
+/** The literals of a file, and `RegExp(…)` with a constant text. */
+export function regexesOf(path: string, text: string): Found[] {
+  const { program } = parseSync(path, text)
+  const lineOf = lineCounter(text)
+  const found: Found[] = []
+  walk(program.body, (node) => {
+    const pattern = patternOf(node)
+    if (pattern) found.push({ place: `${path}:${lineOf(node.start)}`, ...pattern })
+  })
+  return found
+}
+
+function patternOf(node: Node): Pick<Found, 'source' | 'flags'> | undefined {
+  const regex = node['regex'] as { pattern: string; flags: string } | undefined
+  if (node.type === 'Literal' && regex) return { source: regex.pattern, flags: regex.flags }
+  const callee = node['callee'] as { readonly name?: string } | undefined
+  if (callee?.name !== 'RegExp') return undefined
+  const [source, flags] = (node['arguments'] as readonly { readonly value?: unknown }[]).map(
+    ({ value }) => value,
+  )
+  if (typeof source !== 'string') return undefined
+  return { source, flags: typeof flags === 'string' ? flags : '' }
+}
