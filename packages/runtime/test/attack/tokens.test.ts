@@ -13,7 +13,7 @@ import { createHttp, jwtAuth, type Http, type Jwk } from '../../src/http/index.t
 import { compatId } from '../../src/http/compat/compat-id.ts'
 import { KEYS, paid, startChatKit, type ChatKit, type Who } from '../chat/chat-kit.ts'
 
-const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
+const bytes = (text: string) => new TextEncoder().encode(text)
 const part = (value: unknown): string => encodeBase64Url(bytes(JSON.stringify(value)))
 
 describe('JSON web tokens at the door', () => {
