@@ -46,7 +46,11 @@ export class RequestGuard {
         hint: 'If the name is yours, add it to `allowedHosts`.',
       })
     const origin = request.headers.get('origin')
-    if (origin !== null && !this.#isSameOrigin(origin, host ?? url.host) && !this.allows(origin))
+    const isForeign =
+      origin === null
+        ? isPartOfForeignPage(request.headers)
+        : !this.#isSameOrigin(origin, host ?? url.host) && !this.allows(origin)
+    if (isForeign)
       throw new HttpError('This server does not answer requests from pages of this origin.', {
         code: 'ORIGIN_NOT_ALLOWED',
         hint: 'If the page is yours, add its origin to `cors.origins`.',
@@ -98,6 +102,19 @@ export class RequestGuard {
   #isSameOrigin(origin: string, host: string): boolean {
     return origin === `http://${host}` || origin === `https://${host}`
   }
+}
+
+/**
+ * Whether a page of another origin embeds the answer: as an image, a script, a frame, or with a `fetch` that
+ * may not read it. Browsers send no `Origin` with such a GET, but say so in the fetch metadata headers. A link
+ * that a person follows is let through.
+ */
+function isPartOfForeignPage(headers: Headers): boolean {
+  const site = headers.get('sec-fetch-site')
+  if (site !== 'cross-site' && site !== 'same-site') return false
+  return (
+    headers.get('sec-fetch-mode') !== 'navigate' || headers.get('sec-fetch-dest') !== 'document'
+  )
 }
 
 const SECURITY_HEADERS: Readonly<Record<string, string>> = {

@@ -30,6 +30,22 @@ test.each([
   ['http://localhost:4111/', { origin: 'https://app.example' }, 'let in'],
   ['http://localhost:4111/', { origin: 'https://app.example.evil' }, 'ORIGIN_NOT_ALLOWED'],
   [`http://localhost/${'a'.repeat(200)}`, {}, 'URL_TOO_LONG'],
+  // An image, a script or a frame of another page has no origin.
+  ...(
+    [
+      ['cross-site', 'no-cors', 'image', 'ORIGIN_NOT_ALLOWED'],
+      ['same-site', 'no-cors', 'script', 'ORIGIN_NOT_ALLOWED'],
+      ['cross-site', 'no-cors', 'empty', 'ORIGIN_NOT_ALLOWED'],
+      ['cross-site', 'navigate', 'iframe', 'ORIGIN_NOT_ALLOWED'],
+      ['cross-site', 'navigate', 'document', 'let in'],
+      ['same-origin', 'no-cors', 'image', 'let in'],
+      ['none', 'navigate', 'document', 'let in'],
+    ] as const
+  ).map(([site, mode, dest, expected]): [string, Record<string, string>, string] => [
+    'http://localhost/',
+    { 'sec-fetch-site': site, 'sec-fetch-mode': mode, 'sec-fetch-dest': dest },
+    expected,
+  ]),
 ])('%s with %j: %s', (url, headers, expected) => {
   expect(codeOf(() => guard.check(new Request(url, { headers })))).toBe(expected)
 })

@@ -1,0 +1,193 @@
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { ownEnv, skeinBin, startDev, tempFolder } from '../kit.ts'
+import { HIDDEN_ARGUMENT, HOSTILE, SPACES } from './hostile-texts.ts'
+
+const agents = join(import.meta.dirname, 'agents')
+const everything = Object.values(HOSTILE).join('\n')
+
+type Pty = typeof import('@lydell/node-pty')
+/** Its native part exists for some platforms only. */
+const pty: Pty | string = await import('@lydell/node-pty').catch(
+  (error: unknown) => `skipped: no pseudo-terminal here (${String(error).split('\n')[0]})`,
+)
+if (typeof pty === 'string') process.stderr.write(`${pty}\n`)
+
+/** A command in a terminal of its own: 100 columns, as a person has it. */
+class Terminal {
+  output = ''
+  readonly ended: Promise<number>
+  readonly #process: ReturnType<Pty['spawn']>
+  readonly #watchers = new Set<() => void>()
+  #seen = 0
+
+  constructor(
+    args: readonly string[],
+    { cwd, env = {} }: { readonly cwd: string; readonly env?: Record<string, string> },
+  ) {
+    this.#process = (pty as Pty).spawn(process.execPath, [skeinBin, ...args], {
+      cols: 100,
+      rows: 30,
+      cwd,
+      name: 'xterm-256color',
+      env: { ...ownEnv(), TERM: 'xterm-256color', ...env },
+      // As text, so that what is looked for is what a terminal decodes.
+      encoding: 'utf8',
+    })
+    this.#process.onData((text) => {
+      this.output += text
+      for (const watcher of this.#watchers) watcher()
+    })
+    this.ended = new Promise((resolve) => this.#process.onExit(({ exitCode }) => resolve(exitCode)))
+    onTestFinished(async () => {
+      this.#process.kill('SIGKILL')
+      await this.ended
+    })
+  }
+
+  type(text: string): void {
+    this.#process.write(text)
+  }
+
+  /** Resolves once this is written behind what was waited for before. */
+  async until(wanted: string): Promise<void> {
+    const isOver = this.ended.then(() => 'over' as const)
+    for (;;) {
+      const at = this.output.indexOf(wanted, this.#seen)
+      if (at >= 0) return void (this.#seen = at + wanted.length)
+      const more = new Promise<'more'>((resolve) => this.#watchers.add(() => resolve('more')))
+      if (
+        (await Promise.race([more, isOver])) === 'over' &&
+        !this.output.includes(wanted, this.#seen)
+      )
+        throw new Error(`It ended without "${wanted}":\n${this.output.slice(this.#seen)}`)
+    }
+  }
+}
+
+async function show(
+  args: readonly string[],
+  options: { readonly cwd: string; readonly env?: Record<string, string> },
+): Promise<string> {
+  const terminal = new Terminal(args, options)
+  await terminal.ended
+  return terminal.output
+}
+
+/** Sequences that readline and the command itself write: colours, and the line that is being edited. */
+// oxlint-disable-next-line no-control-regex
+const OWN =
+  /\u001b\[(?:0|1|2|22|31|32|33|36|39)m|\u001b\[(?:\d+G|0?J|0?K|\d*[CD])|\u001b\[\?2004[hl]/g
+
+/** Fails when something in the output would be carried out by a terminal instead of being shown. */
+function expectShown(output: string, name: string): void {
+  for (const [what, text] of Object.entries(HOSTILE))
+    expect(output.includes(text) ? `${name} carries out: ${what}` : 'shown').toBe('shown')
+  const rest = output.replaceAll(OWN, '')
+  // oxlint-disable-next-line no-control-regex
+  const control = /[\0-\x07\x0b\x0c\x0e-\x1f\x7f-\x9f]/.exec(rest)
+  const around =
+    control && JSON.stringify(rest.slice(Math.max(0, control.index - 60), control.index + 40))
+  expect(around, `${name} writes a control character`).toBeNull()
+  expect(
+    /[\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/.exec(rest),
+    `${name} writes an invisible character`,
+  ).toBeNull()
+  // A line of the terminal is overwritten only by spaces, which is how the command clears its own status.
+  for (const [, after = ''] of rest.matchAll(/\r(?!\r*\n)([^\r\n]*)/g))
+    expect(after.includes('Pays 1') || after.includes('approved: nothing') ? after : '').toBe('')
+}
+
+const timeout = 90_000
+
+describe.skipIf(typeof pty === 'string')('texts of models in a terminal', { timeout }, () => {
+  test.each(['hello', 'call', 'fail', 'pay'])('run: %s', async (text) => {
+    const cwd = tempFolder()
+    const output = await show(['run', 'loud', text, '--folder', agents], { cwd })
+    expectShown(output, `run ${text}`)
+    expect(output.length).toBeGreaterThan(200)
+    if (text === 'hello') expect(output).toContain('That is all.')
+  })
+
+  test.each([{ NO_COLOR: '1' }, { FORCE_COLOR: '1' }])('run with %o', async (env) => {
+    const output = await show(['run', 'loud', 'call', '--folder', agents], {
+      cwd: tempFolder(),
+      env,
+    })
+    expectShown(output, 'run')
+    if ('NO_COLOR' in env) expect(output).not.toContain('\u001b')
+  })
+
+  test('--json and --jsonl in a terminal', async () => {
+    const cwd = tempFolder()
+    for (const form of ['--json', '--jsonl'])
+      expectShown(await show(['run', 'loud', 'hello', form, '--folder', agents], { cwd }), form)
+  })
+
+  test('thread list, show and tail, and the inbox', async () => {
+    const cwd = tempFolder()
+    const { url } = await startDev([agents], { cwd })
+    const ids: string[] = []
+    for (const message of ['hello', 'call', 'pay']) {
+      const created = await post(`${url}/threads`, 'POST', { agent: 'loud', message })
+      ids.push(created['id'] as string)
+    }
+    for (const id of ids) {
+      await fetch(`${url}/threads/${id}/result`)
+      await post(`${url}/threads/${id}`, 'PATCH', {
+        title: everything.slice(0, 250),
+        tags: ['\u001b]0;x\u0007'],
+      })
+    }
+    expectShown(await show(['thread', 'list'], { cwd }), 'thread list')
+    for (const id of ids) {
+      expectShown(await show(['thread', 'show', id], { cwd }), 'thread show')
+      expectShown(await show(['thread', 'tail', id, '--until-parked'], { cwd }), 'thread tail')
+    }
+    const inbox = await show(['inbox'], { cwd })
+    expectShown(inbox, 'inbox')
+    expectVisible(inbox)
+    const approved = await show(['approve', ids[2]!, '--follow'], { cwd })
+    expectShown(approved, 'approve')
+    expectVisible(approved)
+  })
+
+  test('a chat with an approval prompt', async () => {
+    const cwd = tempFolder()
+    const chat = new Terminal(['chat', 'loud', '--folder', agents], { cwd })
+    await chat.until('> ')
+    chat.type('hello\r')
+    await chat.until('That is all.')
+    await chat.until('> ')
+    chat.type('pay\r')
+    await chat.until('Approve')
+    expectVisible(chat.output)
+    chat.type('y\r')
+    await chat.until('After the call')
+    await chat.until('> ')
+    chat.type('\r')
+    await chat.ended
+    expectShown(chat.output, 'chat')
+  })
+
+  test('names of agents and errors that a file of definitions brings', async () => {
+    const cwd = tempFolder()
+    const output = await show(['run', `no\u001b]0;PWNED\u0007such`, 'x', '--folder', agents], {
+      cwd,
+    })
+    expectShown(output, 'an error')
+  })
+})
+
+/** The argument that matters is on the screen, and nothing pushes it off. */
+function expectVisible(output: string): void {
+  expect(output).toContain(HIDDEN_ARGUMENT)
+  expect(output).not.toContain(SPACES.slice(0, 200))
+}
+
+async function post(url: string, method: string, body: object): Promise<Record<string, unknown>> {
+  const headers = { 'content-type': 'application/json' }
+  const response = await fetch(url, { method, headers, body: JSON.stringify(body) })
+  expect(response.ok).toBe(true)
+  return (await response.json()) as Record<string, unknown>
+}
