@@ -14,6 +14,7 @@ import { RequestGuard, TokenBuckets } from './guard.ts'
 import type { OperationRoute, ThreadCall } from '../operations/operation.ts'
 import { ROUTES } from './routes.ts'
 import { OpenStreams } from './stream/event-stream.ts'
+import { withTraceparent } from '../telemetry/telemetry.ts'
 
 /** Who may call the server, from where, and with which limits. */
 export interface HttpOptions {
@@ -120,7 +121,8 @@ class HttpSurface implements Http {
   }
 
   async fetch(request: Request, connection: ClientConnection = {}): Promise<Response> {
-    const response = await this.#guarded(request, connection)
+    const traceparent = request.headers.get('traceparent')
+    const response = await withTraceparent(traceparent, () => this.#guarded(request, connection))
     return this.#guard.finish(request, response)
   }
 
