@@ -80,9 +80,9 @@ function textLine(name: Level, line: { readonly time: number; readonly msg: stri
   return displayText(parts.join(' '), { isLine: true })
 }
 
-/** An error as it is logged. */
+/** An error as it is logged. pino logs it like an `Error`. */
 interface LoggedError {
-  readonly type: string
+  readonly name: string
   readonly message: string
   readonly code?: string
   readonly hint?: string
@@ -103,13 +103,15 @@ export function loggedError(error: unknown, secrets: readonly string[] = []): Lo
   const own = typeof error === 'object' && error !== null ? redactors.get(error) : undefined
   const safe = (text: string): string => redactSecrets(own?.(text) ?? text, secrets)
   const { code, hint, stack } = (error instanceof Error ? error : {}) as Partial<LoggedError>
-  return {
-    type: error instanceof Error ? error.name : typeof error,
+  const logged: Record<string, string> = {
+    name: error instanceof Error ? error.name : typeof error,
     message: safe(messageOf(error)),
-    ...(typeof code === 'string' && { code }),
-    ...(typeof hint === 'string' && { hint: safe(hint) }),
-    ...(typeof stack === 'string' && { stack: safe(stack) }),
   }
+  if (typeof code === 'string') logged['code'] = code
+  if (typeof hint === 'string') logged['hint'] = safe(hint)
+  if (typeof stack === 'string') logged['stack'] = safe(stack)
+  // pino names the type of an error after its constructor, and after `name` where there is none.
+  return Object.setPrototypeOf(logged, null) as LoggedError
 }
 
 /** Logs events that a drain has committed. They contain no secrets; texts of conversations are left out. */
