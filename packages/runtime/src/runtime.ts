@@ -34,7 +34,7 @@ import { memoryStore } from './store/memory-store.ts'
 import { sqliteStore } from './store/sqlite-store.ts'
 import { loggedError, type RuntimeLogger } from './telemetry/logger.ts'
 import { type RuntimeTelemetry, Telemetry } from './telemetry/telemetry.ts'
-import { createWatchdog, type Watchdog } from './telemetry/watchdog.ts'
+import { createLoopWatch, type LoopWatch } from './telemetry/watchdog.ts'
 import type { Store } from './store/store.ts'
 import { upcastingStore } from './contract/upcast.ts'
 
@@ -199,9 +199,9 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
 function watchdogOf(
   { timers, logger, onError }: RuntimeOptions,
   { loopBlockedMs }: RuntimeLimits,
-): Watchdog | undefined {
+): LoopWatch | undefined {
   if (timers || loopBlockedMs === Infinity) return undefined
-  return createWatchdog({
+  return createLoopWatch({
     blockedMs: loopBlockedMs,
     report(error, { blockedMs, suspects, place, isCertain }) {
       const err = loggedError(error)

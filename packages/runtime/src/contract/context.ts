@@ -24,7 +24,7 @@ import type { KernelState } from './state.ts'
 import type { DrainTrace } from '../telemetry/drain-trace.ts'
 import type { RuntimeLogger } from '../telemetry/logger.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
-import type { UserCode, Watchdog } from '../telemetry/watchdog.ts'
+import type { UserCode, LoopWatch } from '../telemetry/watchdog.ts'
 import type { Clock, IdSource } from '@skein/base'
 import type { ThreadEvent } from '@skein/threads'
 
@@ -144,7 +144,7 @@ export interface KernelEnvironment {
   /** Sends events to subscribers without writing them to the log. */
   show(threadId: string, events: readonly (RuntimeEvent | ThreadEvent)[]): void
   readonly telemetry?: Telemetry | undefined
-  readonly watchdog?: Watchdog | undefined
+  readonly watchdog?: LoopWatch | undefined
   readonly logger?: RuntimeLogger | undefined
 }
 

@@ -69,7 +69,7 @@ export interface MessageQueued extends EventBase<'message_queued'> {
   /** The parent's interrupt that is answered when the session that takes this message ends. */
   readonly parentInterruptId?: string
   /**
-   * The span that caused the message, as a `traceparent` (W3C Trace Context §3.2). The session that takes the
+   * The span that caused the message, as a `traceparent` (W3C Trace Context). The session that takes the
    * message belongs to its trace.
    */
   readonly trace?: string

@@ -33,7 +33,7 @@ export interface OpenTelemetryApi {
   readonly metrics: { getMeter(name: string, version?: string): RuntimeMeter }
 }
 
-/** Identifies a span, as in the header `traceparent` (W3C Trace Context §3.2). */
+/** Identifies a span, as in the header `traceparent` (W3C Trace Context). */
 export interface TraceParent {
   readonly traceId: string
   readonly spanId: string
@@ -233,7 +233,7 @@ function instruments(meter: RuntimeMeter): Instruments {
 
 const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/
 
-/** Reads a `traceparent`. Returns undefined when it is not valid (W3C Trace Context §3.2.2). */
+/** Reads a `traceparent`. Returns undefined when it is not valid (W3C Trace Context). */
 export function parseTraceparent(header: string | null | undefined): TraceParent | undefined {
   const [, traceId, spanId, flags] = TRACEPARENT.exec(header ?? '') ?? []
   if (traceId === undefined || spanId === undefined || flags === undefined) return undefined

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { createWatchdog, type Blocked, type UserCode, type Watchdog } from './watchdog.ts'
+import { createLoopWatch, type Blocked, type UserCode, type LoopWatch } from './watchdog.ts'
 
 const program = fileURLToPath(new URL('../../test/fixtures/blocking-program.ts', import.meta.url))
 
@@ -56,10 +56,10 @@ describe('before its second thread runs', () => {
   }
 
   /** Blocks the loop in a hook and returns the report. */
-  async function reportOf(work: (watchdog: Watchdog) => void): Promise<Blocked> {
+  async function reportOf(work: (watchdog: LoopWatch) => void): Promise<Blocked> {
     let resolve: (blocked: Blocked) => void = () => {}
     const reported = new Promise<Blocked>((resolved) => (resolve = resolved))
-    const watchdog = createWatchdog({ blockedMs: 100, report: (_, blocked) => resolve(blocked) })
+    const watchdog = createLoopWatch({ blockedMs: 100, report: (_, blocked) => resolve(blocked) })
     watchdog.start()
     const alive = setInterval(() => {}, 1000)
     try {

@@ -10,8 +10,8 @@ export interface UserCode {
   readonly threadId: string
 }
 
-/** Options of `createWatchdog`. */
-export interface WatchdogOptions {
+/** Options of `createLoopWatch`. */
+export interface LoopWatchOptions {
   /** How long the event loop may stand still before that is reported. */
   readonly blockedMs: number
   /** Called when the loop runs again. */
@@ -30,7 +30,7 @@ export interface Blocked {
 }
 
 /** Notices when user code keeps the event loop from running. */
-export interface Watchdog {
+export interface LoopWatch {
   /** Runs user code. Reports name it if it keeps the event loop from running. */
   run<T>(code: UserCode, work: () => T): T
   start(): void
@@ -61,12 +61,12 @@ const READER = 'skein.watchdog'
  * The second thread starts after the first `blockedMs`, so that short-lived programs do not pay for it. It
  * keeps no process alive, and is not started while a debugger is attached, which stops the loop on purpose.
  */
-export function createWatchdog(options: WatchdogOptions): Watchdog {
-  return new LoopWatchdog(options)
+export function createLoopWatch(options: LoopWatchOptions): LoopWatch {
+  return new RunningLoopWatch(options)
 }
 
-class LoopWatchdog implements Watchdog {
-  readonly #options: WatchdogOptions
+class RunningLoopWatch implements LoopWatch {
+  readonly #options: LoopWatchOptions
   readonly #numbers = new Int32Array(new SharedArrayBuffer(8))
   readonly #names = new Uint8Array(new SharedArrayBuffer((SLOTS + 2) * SLOT_BYTES))
   readonly #encoder = new TextEncoder()
@@ -79,7 +79,7 @@ class LoopWatchdog implements Watchdog {
   #beatAt = 0
   #worker: Worker | undefined
 
-  constructor(options: WatchdogOptions) {
+  constructor(options: LoopWatchOptions) {
     this.#options = options
   }
 
@@ -158,7 +158,7 @@ class LoopWatchdog implements Watchdog {
 
   #startWorker(): void {
     if (inspectorUrl() !== undefined) return
-    Object.defineProperty(globalThis, Symbol.for(READER), {
+    Object.defineProperty(globalThis, READER, {
       value: () => running.getStore() ?? -1,
       configurable: true,
     })
@@ -211,16 +211,17 @@ const fill = (slot, text) => {
   names[at] = new TextEncoder().encodeInto(text, names.subarray(at + 1, at + SLOT_BYTES)).written
 }
 // Pauses the main thread, reads the slot of the running code and its place, and lets it go on.
-const look = () =>
+const look = (seen) =>
   new Promise((resolve) => {
     const session = new Session()
     const files = new Map()
     const end = (found) => {
-      clearTimeout(timer)
+      clearInterval(timer)
       session.disconnect()
       resolve(found)
     }
-    const timer = setTimeout(end, 1000, undefined)
+    // The loop may run again before the pause takes effect, e.g. after a native call.
+    const timer = setInterval(() => Atomics.load(numbers, 0) === seen || end(undefined), 50)
     session.on('Debugger.scriptParsed', ({ params }) => files.set(params.scriptId, params.url))
     session.on('Debugger.paused', ({ params: { callFrames } }) => {
       const place = callFrames
@@ -230,7 +231,8 @@ const look = () =>
             (url || files.get(scriptId) || '').split('/').slice(-3).join('/') + ':' + (lineNumber + 1),
         }))
         .find(({ url }) => url !== '' && !url.startsWith('node:'))
-      const expression = 'globalThis[Symbol.for(' + JSON.stringify(READER) + ')]()'
+      // In frames of Node itself not even \`Symbol\` is in scope.
+      const expression = 'globalThis[' + JSON.stringify(READER) + ']()'
       const frame = { callFrameId: callFrames[0].callFrameId, expression, returnByValue: true }
       session.post('Debugger.evaluateOnCallFrame', frame, (error, answer) =>
         end({ slot: error ? -1 : answer.result.value, place: place ? place.text : '' }),
@@ -253,7 +255,7 @@ const watch = async () => {
     const open = []
     for (let slot = 0; slot < SLOTS; slot++) if (names[slot * SLOT_BYTES] > 0) open.push(slot)
     if (open.length > 0) {
-      const found = await look()
+      const found = await look(seen)
       const slot = found && typeof found.slot === 'number' ? found.slot : -1
       const place = found ? found.place : ''
       const suspects = (slot >= 0 ? [slot] : open).map(nameAt)
