@@ -89,7 +89,8 @@ export interface RuntimeOptions extends Omit<RegistryOptions, 'agents'> {
   readonly telemetry?: RuntimeTelemetry
 }
 
-const defaultLimits: RuntimeLimits = {
+/** The default limits. */
+export const defaultLimits: RuntimeLimits = {
   modelAttempts: 4,
   modelBackoffMs: 1_000,
   drainAttempts: 5,
