@@ -43,6 +43,53 @@ describe('dev', { timeout }, () => {
     expect(existsSync(file)).toBe(false)
   })
 
+  test('logs requests and failures to standard error, for people or as JSON lines, or not', async () => {
+    const canary = 'canary-51f3'
+    const ask = async (url: string): Promise<void> => {
+      const headers = { 'content-type': 'application/json' }
+      const body = JSON.stringify({ agent: 'failing', message: canary })
+      await fetch(`${url}/threads`, { method: 'POST', headers, body })
+      await fetch(`${url}/nowhere?key=${canary}`)
+    }
+    const people = await startDev([badAgents], { cwd: tempFolder() })
+    await ask(people.url)
+    await people.running.until(
+      'stderr',
+      /^\d\d:\d\d:\d\d request .*method=POST path=\/threads .*$/m,
+    )
+    await people.running.until(
+      'stderr',
+      /^\d\d:\d\d:\d\d warn: request .*path=\/nowhere status=404/m,
+    )
+    await people.running.until(
+      'stderr',
+      /warn: session failed threadId=\S+ tenant=default agent=failing/,
+    )
+    expect(people.running.stderr).not.toContain(canary)
+
+    const lines = await startDev([badAgents, '--log', 'warn'], { cwd: tempFolder() })
+    await ask(lines.url)
+    await lines.running.until('stderr', 'warn: session failed')
+    expect(lines.running.stderr).not.toContain('method=POST')
+
+    const json = new Running(['dev', '--port', '0', '--json', badAgents], { cwd: tempFolder() })
+    await json.until('stdout', /"url":"[^"]+"/)
+    await ask((JSON.parse(json.stdout) as { url: string }).url)
+    await json.until('stderr', '"session failed"')
+    const parsed = json.stderr
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as object)
+    expect(parsed).toContainEqual(
+      expect.objectContaining({ level: 30, msg: 'request', method: 'POST', path: '/threads' }),
+    )
+    expect(json.stderr).not.toContain(canary)
+
+    const wrong = await skein(['dev', '--log', 'loud'], { cwd: tempFolder() })
+    expect(wrong).toMatchObject({ code: 2, stdout: '' })
+    expect(wrong.stderr).toContain('--log takes one of')
+  })
+
   test('takes the next port when one is taken, and says so', async () => {
     const taken = createServer()
     await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))

@@ -36,6 +36,8 @@ import { openFacade } from './thread/changes.ts'
 import { KernelFold } from './fold/fold.ts'
 import { type KernelAction, next } from './next.ts'
 import type { KernelState } from './contract/state.ts'
+import { DrainTrace } from './telemetry/drain-trace.ts'
+import { logEvents, rememberRedactor } from './telemetry/logger.ts'
 
 /** Keeps the fold of a thread between two drains, so that a busy thread's events are folded only once. */
 export interface FoldMemory {
@@ -57,10 +59,14 @@ export function createDrain(environment: KernelEnvironment, memory?: FoldMemory)
     try {
       await drain.run()
       memory?.put(threadId, fold)
+      drain.trace?.close()
     } catch (error) {
       // Once another drain has claimed the thread, an error here is only a consequence of that, so it is not
       // reported.
-      if (drain.isFenced || isStoreError(error, 'FENCED')) return
+      const isFenced = drain.isFenced || isStoreError(error, 'FENCED')
+      drain.trace?.close(isFenced ? undefined : error)
+      if (isFenced) return
+      rememberRedactor(error, (text) => drain.redactor()?.text(text) ?? text)
       if (error instanceof RuntimeError && error.code === 'LOG_VERSION') {
         // This claim must not count as an attempt: a newer program that can read the log would
         // otherwise find the thread failed.
@@ -78,6 +84,7 @@ class ThreadDrain implements DrainContext {
   readonly head: ThreadHead
   readonly epoch: number
   readonly signal: AbortSignal
+  readonly trace: DrainTrace | undefined
   /** Whether another drain has claimed the thread; the store then rejects every commit of this drain. */
   isFenced = false
   #isDue = false
@@ -95,6 +102,8 @@ class ThreadDrain implements DrainContext {
     this.epoch = claim.epoch
     this.signal = signal
     this.#fold = fold
+    const { telemetry } = environment
+    this.trace = telemetry && new DrainTrace(telemetry, claim.head, () => this.state)
   }
 
   get state(): KernelState {
@@ -113,7 +122,7 @@ class ThreadDrain implements DrainContext {
       const { agent, epoch } = this
       const action = next(this.state, { agent, epoch, now: clock.now(), limits })
       if (this.#mustLeave(action)) return
-      if (action.type !== 'park') await this.#perform(action)
+      if (action.type !== 'park') await this.#traced(action)
       else if (await park(this, action)) return
     }
   }
@@ -126,6 +135,10 @@ class ThreadDrain implements DrainContext {
     if (!this.signal.aborted) return false
     const isClosing = type === 'close' || type === 'park' || type === 'cascade'
     return !(isClosing && isStop(this.signal.reason))
+  }
+
+  #traced(action: Exclude<KernelAction, { type: 'park' }>): Promise<void> {
+    return this.trace?.perform(() => this.#perform(action)) ?? this.#perform(action)
   }
 
   #perform(action: Exclude<KernelAction, { type: 'park' }>): Promise<void> {
@@ -175,7 +188,9 @@ class ThreadDrain implements DrainContext {
     const { clock } = this.environment
     const governance = write.governance ?? this.#openGovernor?.takeWrites()
     const written = this.#redacted([...(write.events ?? []), ...(governance?.events ?? [])])
-    const events = written.map(asStored)
+    const { trace } = this
+    const plain = { events: written.map(asStored), others: this.#redacted(write.others ?? []) }
+    const { events, others } = trace?.stamp(plain) ?? plain
     let { wake } = write
     // While a drain works, its thread is marked as due, so that after a crash the next start of the runtime
     // finds the thread even if nothing else has woken it.
@@ -191,13 +206,16 @@ class ThreadDrain implements DrainContext {
       wake,
       expectSeq: write.expectsNoMail ? this.state.seq : undefined,
     }
-    const result = await this.#write({
+    const commit: Commit = {
       point,
-      threads: [own, ...this.#redacted(write.others ?? [])],
+      threads: [own, ...others],
       blobs: [...(write.blobs ?? []), ...(governance?.blobs ?? [])],
       audit: governance?.audit,
       spent: governance?.spent,
-    })
+    }
+    const result = await (trace?.commit(commit, () => this.#write(commit)) ?? this.#write(commit))
+    trace?.committed(events)
+    if (this.environment.logger) logEvents(this.environment.logger, this, events)
     const last = result.seqs.get(this.head.id) ?? this.state.seq
     if (last !== this.state.seq + events.length) return this.catchUp()
     for (const event of events) this.#fold.push({ seq: this.state.seq + 1, event })
@@ -286,7 +304,15 @@ class ThreadDrain implements DrainContext {
     const { clock, ids } = this.environment
     const { model, definition } = prompt.models[0]!
     const { config, providerOptions: params } = definition ?? {}
-    return llm({ model, signal: this.signal, clock, ids, config, params, ...options })
+    const middleware = this.trace && [this.trace.middleware()]
+    return llm({ model, signal: this.signal, clock, ids, config, params, middleware, ...options })
+  }
+
+  runUserCode<T>({ id, kind, name }: Parameters<DrainContext['runUserCode']>[0], work: () => T): T {
+    const { watchdog } = this.environment
+    const code = { kind, name, threadId: this.head.id }
+    const watched = watchdog ? () => watchdog.run(code, work) : work
+    return this.trace ? this.trace.run(id, watched) : watched()
   }
 
   governor(): Promise<SessionGovernor> {

@@ -40,6 +40,7 @@ export {
   type ToolFromOptions,
   type ToolOptions,
 } from './definitions/define-tool.ts'
+export { inWorker, type InWorkerOptions, type WorkerToolContext } from './definitions/in-worker.ts'
 export { DefinitionError } from './definitions/resolved.ts'
 export type {
   Ref,
@@ -103,6 +104,8 @@ export {
 } from './dispatch/in-process-dispatcher.ts'
 export { systemTimers, type Timers } from './dispatch/dispatcher.ts'
 export type { RuntimeLimits } from './contract/context.ts'
+export type { OpenTelemetryApi, RuntimeTelemetry } from './telemetry/telemetry.ts'
+export { lineLogger, type LineLoggerOptions, type RuntimeLogger } from './telemetry/logger.ts'
 export {
   memoryGovernanceKeys,
   openGovernanceKeys,

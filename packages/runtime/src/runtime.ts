@@ -32,6 +32,9 @@ import { aesVault, openVaultKey, storedVaultKey } from './secrets/vault.ts'
 import type { ThreadState } from './contract/thread-state.ts'
 import { memoryStore } from './store/memory-store.ts'
 import { sqliteStore } from './store/sqlite-store.ts'
+import { loggedError, type RuntimeLogger } from './telemetry/logger.ts'
+import { type RuntimeTelemetry, Telemetry } from './telemetry/telemetry.ts'
+import { createLoopWatch, type LoopWatch } from './telemetry/watchdog.ts'
 import type { Store } from './store/store.ts'
 import { upcastingStore } from './contract/upcast.ts'
 
@@ -77,9 +80,17 @@ export interface RuntimeOptions extends Omit<RegistryOptions, 'agents'> {
   readonly maxConcurrent?: number
   /** Called with errors of background work, which no caller is waiting for. */
   readonly onError?: (error: unknown, threadId?: string) => void
+  /**
+   * Logs failures and ended sessions; more at level `debug`. A logger of pino fits. Texts of conversations and
+   * secrets are not logged. Default: none.
+   */
+  readonly logger?: RuntimeLogger
+  /** OpenTelemetry: spans and metrics of sessions, turns, calls, waits and commits. Default: none. */
+  readonly telemetry?: RuntimeTelemetry
 }
 
-const defaultLimits: RuntimeLimits = {
+/** The default limits. */
+export const defaultLimits: RuntimeLimits = {
   modelAttempts: 4,
   modelBackoffMs: 1_000,
   drainAttempts: 5,
@@ -91,6 +102,7 @@ const defaultLimits: RuntimeLimits = {
   maxMessageBytes: 4 * 1024 * 1024,
   interruptTtlMs: 7 * 24 * 3_600_000,
   variablesTtlMs: 24 * 3_600_000,
+  loopBlockedMs: 1_000,
 }
 
 /** A runtime whose definitions can be replaced while it runs. */
@@ -125,7 +137,13 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
     (folder === undefined
       ? await storedVaultKey(store)
       : openVaultKey(join(folder, 'keys', 'secrets.key')))
-  const { maxConcurrent, onError } = options
+  const { maxConcurrent, logger } = options
+  const limits = { ...defaultLimits, ...options.limits }
+  const onError = (error: unknown, threadId?: string): void => {
+    logger?.error({ threadId, err: loggedError(error) }, 'background work failed')
+    options.onError?.(error, threadId)
+  }
+  const watchdog = watchdogOf(options, limits)
   const dispatcher =
     options.dispatcher?.({ store, timers }) ??
     inProcessDispatcher({ store, timers, maxConcurrent, onError })
@@ -137,7 +155,6 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
     issuers: options.issuers,
   })
   const { policy, governorLimits } = options
-  const limits = { ...defaultLimits, ...options.limits }
   const environment: KernelEnvironment = {
     registry,
     store,
@@ -163,6 +180,9 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
     instanceEnv: options.env ?? {},
     commit: createCommit({ store, live, dispatcher }),
     show: (threadId, events) => live.show(threadId, events),
+    logger,
+    watchdog,
+    telemetry: options.telemetry && new Telemetry(options.telemetry, clock),
   }
   const context = createApiContext({
     ...environment,
@@ -171,6 +191,25 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
     audit: (tree) => exportAudit(store, tree, keys),
   })
   return assemble({ environment, context, store, dispatcher, registry, sign: desk.signApproval })
+}
+
+/**
+ * Creates the watchdog of a runtime; none if it is switched off, or if the runtime has timers of its own,
+ * because the time of a simulation says nothing about the event loop.
+ */
+function watchdogOf(
+  { timers, logger, onError }: RuntimeOptions,
+  { loopBlockedMs }: RuntimeLimits,
+): LoopWatch | undefined {
+  if (timers || loopBlockedMs === Infinity) return undefined
+  return createLoopWatch({
+    blockedMs: loopBlockedMs,
+    report(error, { blockedMs, suspects, place, isCertain }) {
+      const err = loggedError(error)
+      logger?.warn({ err, blockedMs, suspects, place }, 'event loop blocked')
+      if (isCertain) onError?.(error, suspects[0]?.threadId)
+    },
+  })
 }
 
 interface Parts {
@@ -196,13 +235,17 @@ function assemble({
     store,
     threads: createThreads(context),
     inbox: createInbox(context, (request, by) => sign(request, { by })),
-    start: () => dispatcher.start(drain),
+    start() {
+      environment.watchdog?.start()
+      return dispatcher.start(drain)
+    },
     async stop(options) {
       // This interval keeps the process alive until `stop` has finished, because the runtime's own timers do
       // not.
       const awake = setInterval(() => {}, 60_000)
       try {
         await dispatcher.stop(options)
+        environment.watchdog?.stop()
         await store.close()
       } finally {
         clearInterval(awake)

@@ -10,6 +10,7 @@ export { memoryCache, type MemoryCacheOptions } from './cache.ts'
 export { costMiddleware, type CostOptions } from './cost.ts'
 export { findModel, type ModelCatalog, type ModelInfo, type ModelPrices } from './cost.ts'
 export { telemetryMiddleware, type TelemetryOptions } from './telemetry.ts'
+export { toolAttributes } from './telemetry-attributes.ts'
 export type { Span, SpanAttributes, SpanOptions, Tracer } from './telemetry.ts'
 export {
   loadThread,

@@ -106,8 +106,14 @@ export function resultAttributes(result: EmbeddingResult | ImageResult): SpanAtt
   }
 }
 
-/** Returns the attributes that are known when a tool starts. */
-export function toolAttributes(call: ToolCall, tool: Tool | undefined): SpanAttributes {
+/**
+ * Returns the attributes of an `execute_tool` span that are known when a tool starts, for code that runs
+ * tools without `llm`.
+ */
+export function toolAttributes(
+  call: Pick<ToolCall, 'toolCallId' | 'toolName'>,
+  tool?: Pick<Tool, 'description'>,
+): SpanAttributes {
   return {
     'gen_ai.operation.name': 'execute_tool',
     'gen_ai.tool.name': call.toolName,

@@ -274,6 +274,7 @@ async function runInTime(
   if (timeoutMs === undefined) return run(call, environment, context)
   const controller = new AbortController()
   const signal = AbortSignal.any([environment.signal, controller.signal])
+  const startedAt = performance.now()
   let timer: ReturnType<typeof setTimeout> | undefined
   const tooLate = new Promise<ToolOutcome>((resolve) => {
     timer = setTimeout(() => {
@@ -283,7 +284,13 @@ async function runInTime(
     }, timeoutMs)
   })
   try {
-    return await Promise.race([run(call, { ...environment, signal }, context), tooLate])
+    const outcome = await Promise.race([run(call, { ...environment, signal }, context), tooLate])
+    // A tool that blocks the event loop returns before the timer can fire, however late it is.
+    const ms = Math.round(performance.now() - startedAt)
+    if (controller.signal.aborted || outcome.type !== 'done' || ms <= timeoutMs) return outcome
+    return failed(
+      `The tool "${call.toolName}" took ${ms} ms, longer than its ${timeoutMs} ms. The event loop was blocked, so the tool could not be stopped and has run to its end. Calling it again would do its work a second time.`,
+    )
   } finally {
     clearTimeout(timer)
   }

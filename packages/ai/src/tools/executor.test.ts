@@ -281,6 +281,33 @@ describe('limits', () => {
     expect(aborted).toMatchObject({ name: 'TimeoutError' })
   })
 
+  test('a tool that blocks the event loop for longer than its timeout is an error that says it has run', async () => {
+    const block = (): string => {
+      const until = performance.now() + 60
+      while (performance.now() < until);
+      return 'late'
+    }
+    const failing = (): never => {
+      block()
+      throw new Error('own error')
+    }
+    const tools = [
+      tool('blocking', { timeoutMs: 20, run: block }),
+      tool('failing', { timeoutMs: 20, run: failing }),
+      tool('patient', { timeoutMs: 10_000, run: block }),
+    ]
+    const result = await run({ tools, calls: tools.map(({ name }) => call(name)) })
+    const [blocking, failed, patient] = result.settled.map(({ outcome }) => outcome)
+    expect(blocking).toMatchObject({
+      type: 'error',
+      message: expect.stringMatching(
+        /^The tool "blocking" took \d+ ms, longer than its 20 ms\. .* has run to its end\./,
+      ),
+    })
+    expect(failed).toMatchObject({ type: 'error', message: 'own error' })
+    expect(patient).toEqual({ type: 'done', result: 'late' })
+  })
+
   test('an abort while a tool with a timeout runs reaches it too', async () => {
     const controller = new AbortController()
     let aborted = false

@@ -29,6 +29,12 @@ export const dev: Command = defineCommand({
       value: 'number',
       description: `Port to listen on; if it is taken, the next free one. 0: any. Default: ${DEFAULT_PORT}.`,
     },
+    log: {
+      type: 'string',
+      value: 'level',
+      description:
+        'What is logged to standard error: debug, info, warn, error or silent. Default: info.',
+    },
     ...JSON_OPTION,
   },
   examples: ['skein dev', 'skein dev ./my-agents --port 8080'],
@@ -37,11 +43,16 @@ export const dev: Command = defineCommand({
     if (!Number.isInteger(port) || port < 0 || port > 65_535)
       throw usageError(`--port takes a number from 0 to 65535, not "${values.port}".`)
     const registry = await loadDefinitions(folder)
-    const onError = (error: unknown): void => output.say(`error: ${errorText(error)}`)
-    const runtime = await openRuntime(registry, onError)
+    const { lineLogger } = await import('@skein/runtime')
+    const logger = lineLogger({
+      format: values.json === true ? 'json' : 'text',
+      level: logLevel(values.log),
+      write: (line) => output.say(line),
+    })
+    const runtime = await openRuntime(registry, { logger })
     try {
       await runtime.start()
-      const serving = await listen(runtime, { port, auth: 'none', local: localPerson(), onError })
+      const serving = await listen(runtime, { port, auth: 'none', local: localPerson(), logger })
       const stopped = untilStopped(output)
       writeServerFile({ url: serving.url, pid: process.pid })
       const watching = watchFolder(registry.folder, (files) => void reload(registry, files, output))
@@ -58,6 +69,14 @@ export const dev: Command = defineCommand({
     }
   },
 })
+
+const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
+
+function logLevel(given: unknown): (typeof LOG_LEVELS)[number] {
+  const level = LOG_LEVELS.find((one) => one === (given ?? 'info'))
+  if (level) return level
+  throw usageError(`--log takes one of ${LOG_LEVELS.join(', ')}, not "${given}".`)
+}
 
 /** Serves on the port or, if the port is taken, on the next free port. */
 async function listen(runtime: EmbeddedRuntime, options: ServeOptions): Promise<Serving> {

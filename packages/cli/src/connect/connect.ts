@@ -53,7 +53,9 @@ async function connect(
     return { client, url, close: async () => undefined }
   }
   const registry = await loadDefinitions(target.folder)
-  const runtime = await openRuntime(registry, (error) => output.say(`error: ${errorText(error)}`))
+  const runtime = await openRuntime(registry, {
+    onError: (error) => output.say(`error: ${errorText(error)}`),
+  })
   if (works) {
     output.say(output.paint('dim', modelsOf(registry)))
     await runtime.start()

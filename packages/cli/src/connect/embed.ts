@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { userInfo } from 'node:os'
-import type { DiscoveredRegistry, EmbeddedRuntime, Registry } from '@skein/runtime'
+import type { DiscoveredRegistry, EmbeddedRuntime, Registry, RuntimeOptions } from '@skein/runtime'
 import type { Client } from '@skein/runtime/client'
 import type { Http, Principal } from '@skein/runtime/http'
 import { CommandError } from '../terminal/command.ts'
@@ -39,11 +39,11 @@ export function modelsOf({ agents }: Pick<Registry, 'agents'>): string {
 /** Opens the store of this folder and creates a runtime for it. Threads run once the runtime is started. */
 export async function openRuntime(
   registry: Registry,
-  onError: (error: unknown, threadId?: string) => void,
+  reports: Pick<RuntimeOptions, 'onError' | 'logger'>,
 ): Promise<EmbeddedRuntime> {
   const { createRuntime } = await import('@skein/runtime')
   try {
-    return await createRuntime({ registry, folder: stateFolder(), onError })
+    return await createRuntime({ registry, folder: stateFolder(), ...reports })
   } catch (error) {
     if (!(error instanceof Error) || (error as { code?: unknown }).code !== 'STORE_LOCKED')
       throw error

@@ -25,6 +25,7 @@ import { withState } from './with-state.ts'
 import { type MessageJSON, messageOf } from '@skein/base'
 import type { MessageQueued } from '../contract/event.ts'
 import { normalisePath } from '../thread/paths.ts'
+import { incomingTraceparent } from '../telemetry/telemetry.ts'
 
 /** Creates the message functions of the API; they follow the same rules as for tools. */
 export function messagesApi(
@@ -91,9 +92,13 @@ async function runHook(context: ApiContext, { threadId, hook, args }: HookRun): 
   const timeoutMs = hook.timeoutMs ?? context.limits.hookTimeoutMs
   const execute = hook.execute as (...all: unknown[]) => unknown // `hooksOf` selected the hook by name
   try {
-    return await withState(context, threadId, (state) =>
-      within(timeoutMs, async () => execute(state, ...args)),
-    )
+    return await withState(context, threadId, (state) => {
+      const run = (): unknown => execute(state, ...args)
+      const code = { kind: 'hook', name: hook.id, threadId } as const
+      return within(timeoutMs, async () =>
+        context.watchdog ? context.watchdog.run(code, run) : run(),
+      )
+    })
   } catch (error) {
     const message = `The hook "${hook.id}" failed: ${messageOf(error)}`
     const raised = { type: 'error_raised', at: context.at(), code: 'HOOK_FAILED', message } as const
@@ -184,6 +189,7 @@ export function queuedMessage(context: ApiContext, sent: SendMessage | string): 
     userId: message.userId,
     attachments: attachments.length > 0 ? attachments : undefined,
     metadata: metadata && checkedMetadata(metadata, 'the message'),
+    trace: context.telemetry?.active() ?? incomingTraceparent(),
   }
 }
 

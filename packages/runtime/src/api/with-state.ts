@@ -2,6 +2,7 @@ import { writeOf } from '../thread/changes.ts'
 import { createEnvReader } from '../thread/env.ts'
 import { createThreadFacade } from '../thread/facade.ts'
 import type { ThreadState } from '../contract/thread-state.ts'
+import { rememberRedactor } from '../telemetry/logger.ts'
 import { isOver, load, threadIsOver, toRuntimeError, type ApiContext } from './api-context.ts'
 
 /** Calls a function with the state of a thread. Its changes are written in one commit when it returns. */
@@ -35,7 +36,14 @@ export async function withState<T>(
   function safe<Value>(value: Value): Value {
     return vault.redactor(facade.secrets()).json(value)
   }
-  const result = await work(facade.state)
+  let result: T
+  try {
+    result = await work(facade.state)
+  } catch (error) {
+    const redactor = vault.redactor(facade.secrets())
+    rememberRedactor(error, (text) => redactor.text(text))
+    throw error
+  }
   const hidden = facade.secrets()
   const changes = facade.takeChanges()
   const place = { environment: context, state: kernel, head, at: context.at }

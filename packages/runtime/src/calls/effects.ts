@@ -25,7 +25,10 @@ export async function runEffect(context: DrainContext, effectId: string): Promis
   const facade = context.facade(agent.a)
   try {
     if (!definition) throw new Error(`There is no effect "${name}" any more.`)
-    const run = (signal: AbortSignal) => definition.run(facade.state, args, signal)
+    const run = (signal: AbortSignal) =>
+      context.runUserCode({ kind: 'effect', name, id: effectId }, () =>
+        definition.run(facade.state, args, signal),
+      )
     await within(definition.timeoutMs ?? 60_000, run, context.signal)
   } catch (error) {
     if (context.signal.aborted) return

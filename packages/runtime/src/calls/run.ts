@@ -214,7 +214,7 @@ export class RunningCall implements CallPorts {
     const { signal, toolCallId } = context
     const facade = drain.facade(side, { tool, config, signal, toolCallId })
     try {
-      const result = await tool.run!(args, {
+      const use = {
         ...context, // for an `agent()`, this includes the members of UAP §8.4
         state: facade.state,
         signal,
@@ -222,7 +222,10 @@ export class RunningCall implements CallPorts {
         toolName: name,
         idempotencyKey: this.#admitted?.idempotency_key ?? callIdOf(drain.state, toolCallId),
         options: config?.options,
-      })
+      }
+      const result = await drain.runUserCode({ kind: 'tool', name, id: toolCallId }, () =>
+        tool.run!(args, use),
+      )
       // A tool that ends the session may name files. If one of them does not exist, the call fails.
       const call = { toolCallId, toolName: name, arguments: args }
       for (const binding of [side.sessionStop, side.sessionFail])

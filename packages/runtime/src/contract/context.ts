@@ -21,6 +21,10 @@ import type {
 } from '../store/store.ts'
 import type { ThreadState } from './thread-state.ts'
 import type { KernelState } from './state.ts'
+import type { DrainTrace } from '../telemetry/drain-trace.ts'
+import type { RuntimeLogger } from '../telemetry/logger.ts'
+import type { Telemetry } from '../telemetry/telemetry.ts'
+import type { UserCode, LoopWatch } from '../telemetry/watchdog.ts'
 import type { Clock, IdSource } from '@skein/base'
 import type { ThreadEvent } from '@skein/threads'
 
@@ -34,6 +38,8 @@ export interface DrainContext {
   readonly epoch: number
   readonly signal: AbortSignal
   readonly agent: ResolvedAgent
+  /** The spans of this drain; undefined without telemetry. */
+  readonly trace: DrainTrace | undefined
   /** The current time as events store it (ISO 8601). */
   at(): string
   /**
@@ -58,6 +64,11 @@ export interface DrainContext {
   tools(side: ResolvedSide): readonly Tool[]
   /** Returns the first model of a side for requests of the runtime itself, without tools and history. */
   sideModel(side: ResolvedSide, options?: { readonly system?: string }): LLMInstance
+  /**
+   * Runs user code. The spans that it makes are children of the span of its call or effect (`id`), and the
+   * watchdog can name it.
+   */
+  runUserCode<T>(code: Omit<UserCode, 'threadId'> & { readonly id?: string }, work: () => T): T
   /** Returns the governor of the running session, which admits its calls and its result. */
   governor(): Promise<SessionGovernor>
   /**
@@ -132,6 +143,9 @@ export interface KernelEnvironment {
   commit(commit: Commit): Promise<CommitResult>
   /** Sends events to subscribers without writing them to the log. */
   show(threadId: string, events: readonly (RuntimeEvent | ThreadEvent)[]): void
+  readonly telemetry?: Telemetry | undefined
+  readonly watchdog?: LoopWatch | undefined
+  readonly logger?: RuntimeLogger | undefined
 }
 
 /** Limits of a runtime; each has a default. */
@@ -158,6 +172,11 @@ export interface RuntimeLimits {
   readonly interruptTtlMs: number
   /** How long the runtime waits for the variables that a child needs. Default 24 h. */
   readonly variablesTtlMs: number
+  /**
+   * How long the event loop may stand still before the watchdog names the tool, hook or effect that is
+   * running. `Infinity` switches the watchdog off. Default 1 s.
+   */
+  readonly loopBlockedMs: number
 }
 
 /**

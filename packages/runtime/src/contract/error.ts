@@ -31,6 +31,8 @@ export type RuntimeErrorCode =
   | 'KEY_INVALID'
   | 'RUNTIME_STOPPED'
   | 'AGENT_DIVERGED'
+  | 'LOOP_BLOCKED'
+  | 'TOOL_WORKER_FAILED'
 
 /** An error that the runtime throws, with a stable code. */
 export class RuntimeError extends SkeinError {

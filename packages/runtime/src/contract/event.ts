@@ -68,6 +68,11 @@ export interface MessageQueued extends EventBase<'message_queued'> {
   readonly resumes?: boolean
   /** The parent's interrupt that is answered when the session that takes this message ends. */
   readonly parentInterruptId?: string
+  /**
+   * The span that caused the message, as a `traceparent` (W3C Trace Context). The session that takes the
+   * message belongs to its trace.
+   */
+  readonly trace?: string
 }
 
 /** A queued message was withdrawn. */
@@ -95,6 +100,8 @@ export interface SessionStart extends EventBase<'session_start'> {
    * listed; they are added when the messages are taken.
    */
   readonly waiters?: readonly string[]
+  /** The first span of the session, as a `traceparent`; later spans of the session are its children. */
+  readonly trace?: string
 }
 
 /** A tool asked to end the session after its step. */

@@ -140,12 +140,15 @@ export interface Session {
   /** How many calls in a row failed with the same error of the same tool. */
   sameErrors: number
   lastError: string | undefined
+  /** The first span of the session, as a `traceparent`. */
+  readonly trace: string | undefined
 }
 
 /** The running turn of a side. */
 export interface SideTurn {
   readonly id: string
   readonly side: Side
+  readonly startedAt: string
   step: Step | undefined
   /** The inferences of the current run of the strategy, in order. Only for a side that is an `agent()`. */
   inferences: InferenceRecorded[]
@@ -176,6 +179,7 @@ interface EndedSession {
   readonly data: JsonValue | undefined
   readonly firstEntry: number
   readonly seq: number
+  readonly trace: string | undefined
 }
 
 /** A call that waits for an answer, or whose answer was not used yet. */
@@ -185,6 +189,7 @@ export interface OpenInterrupt {
   readonly openedAt: string
   readonly expiresAt: string | undefined
   answer: InterruptAnswer | undefined
+  answeredAt: string | undefined
   answeredBy: string | undefined
 }
 

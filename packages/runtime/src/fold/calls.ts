@@ -50,6 +50,7 @@ export function foldCall(state: KernelState, event: CallEvent): void {
         openedAt: at,
         expiresAt,
         answer: undefined,
+        answeredAt: undefined,
         answeredBy: undefined,
       })
       return
@@ -59,6 +60,7 @@ export function foldCall(state: KernelState, event: CallEvent): void {
       if (!open && event.report) return queueReport(state, event, event.report)
       if (!open || open.answer) return // only the first answer to an interrupt is used
       open.answer = event.answer
+      open.answeredAt = event.at
       open.answeredBy = event.answeredBy
       return
     }

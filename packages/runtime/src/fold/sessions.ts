@@ -43,6 +43,7 @@ export function foldSession(state: KernelState, event: SessionEvent): void {
         steps: { a: 0, b: 0 },
         sameErrors: 0,
         lastError: undefined,
+        trace: event.trace,
       }
       if (state.stop !== 'requested') state.stop = 'none'
       state.resume = undefined
@@ -52,7 +53,8 @@ export function foldSession(state: KernelState, event: SessionEvent): void {
       const { sessionId: id, outcome, reason, message, attachments = [], data } = event
       const firstEntry = state.session?.firstEntry ?? state.entries.length
       const { seq } = state
-      state.lastSession = { id, outcome, reason, message, attachments, data, firstEntry, seq }
+      const ended = { id, outcome, reason, message, attachments, data, firstEntry, seq }
+      state.lastSession = { ...ended, trace: state.session?.trace }
       state.session = undefined
       state.stop = outcome === 'stopped' ? 'stopped' : 'none'
       return
@@ -62,7 +64,13 @@ export function foldSession(state: KernelState, event: SessionEvent): void {
       return
     case 'turn_start':
       if (state.session)
-        state.session.turn = { id: event.turnId, side: event.side, step: undefined, inferences: [] }
+        state.session.turn = {
+          id: event.turnId,
+          side: event.side,
+          startedAt: event.at,
+          step: undefined,
+          inferences: [],
+        }
       state.nextSide = event.side
       return
     case 'turn_end':

@@ -41,7 +41,11 @@ export async function runHooks<Name extends HookName, T>(
     try {
       const execute = hook.execute as (...all: unknown[]) => unknown // the kind of hook was checked above
       const timeoutMs = hook.timeoutMs ?? context.environment.limits.hookTimeoutMs
-      const answer = await within(timeoutMs, async () => execute(facade.state, ...args(value)))
+      const answer = await within(timeoutMs, async () =>
+        context.runUserCode({ kind: 'hook', name: hook.id }, () =>
+          execute(facade.state, ...args(value)),
+        ),
+      )
       const write = await writeOf(context, facade.takeChanges())
       if (write.events.length + write.others.length > 0)
         await context.commit(`hook_${hook.hook}`, write)

@@ -1,9 +1,9 @@
 import { Hono } from 'hono'
-import { type Clock, type IdSource, systemClock, uuidV7 } from '@skein/base'
+import { type Clock, type IdSource, redactSecrets, systemClock, uuidV7 } from '@skein/base'
 import { systemTimers, type Timers } from '../dispatch/dispatcher.ts'
 import type { Runtime } from '../contract/runtime-api.ts'
 import { admitRequest } from './admit.ts'
-import { type Auth, toVerify } from './auth/authenticate.ts'
+import { type Auth, toVerify, type Verify } from './auth/authenticate.ts'
 import { errorCodeOf, errorResponse } from './error-response.ts'
 import { HttpError, rateLimited } from '../operations/http-error.ts'
 import { DEFAULT_LIMITS, type HttpLimits, type Services } from './services.ts'
@@ -14,6 +14,8 @@ import { RequestGuard, TokenBuckets } from './guard.ts'
 import type { OperationRoute, ThreadCall } from '../operations/operation.ts'
 import { ROUTES } from './routes.ts'
 import { OpenStreams } from './stream/event-stream.ts'
+import { loggedError, type RuntimeLogger } from '../telemetry/logger.ts'
+import { withTraceparent } from '../telemetry/telemetry.ts'
 
 /** Who may call the server, from where, and with which limits. */
 export interface HttpOptions {
@@ -49,6 +51,11 @@ export interface HttpOptions {
   readonly local?: Principal
   /** Called with every error whose message is not sent to the client; the client receives only the id. */
   readonly onError?: (error: unknown, id: string) => void
+  /**
+   * Logs each request (method, path without query, status, milliseconds until the answer begins, request id,
+   * tenant) and each unexpected error. A logger of pino fits. Default: none.
+   */
+  readonly logger?: RuntimeLogger
   readonly clock?: Clock
   readonly ids?: IdSource
   readonly timers?: Timers
@@ -94,6 +101,8 @@ class HttpSurface implements Http {
   readonly #perAddress: TokenBuckets
   readonly #admit: ReturnType<typeof admitRequest>
   #isClosing = false
+  /** The tenants of requests that are being answered, for the log. */
+  readonly #tenants = new WeakMap<Request, string>()
 
   constructor(runtime: Runtime, options: HttpOptions) {
     const { prefix = '', clock = systemClock, timers = systemTimers(clock), local } = options
@@ -113,15 +122,38 @@ class HttpSurface implements Http {
       metrics: new Metrics(runtime, streams, clock),
       openapi: () => this.openapi(),
       isClosing: () => this.#isClosing,
-      report: (error) => options.onError?.(error, (options.ids ?? uuidV7)()),
+      report: (error) => this.#report(error, (options.ids ?? uuidV7)()),
     }
-    this.#admit = admitRequest(runtime, toVerify(options.auth, local), this.#services)
+    const verify = toVerify(options.auth, local)
+    const identify: Verify = async (request) => {
+      const principal = await verify(request)
+      if (principal) this.#tenants.set(request, principal.tenant)
+      return principal
+    }
+    this.#admit = admitRequest(runtime, options.logger ? identify : verify, this.#services)
     this.#mount(prefix)
   }
 
   async fetch(request: Request, connection: ClientConnection = {}): Promise<Response> {
-    const response = await this.#guarded(request, connection)
-    return this.#guard.finish(request, response)
+    const { logger } = this.#options
+    const startedAt = performance.now()
+    const traceparent = request.headers.get('traceparent')
+    const answered = await withTraceparent(traceparent, () => this.#guarded(request, connection))
+    const response = this.#guard.finish(request, answered)
+    if (!logger) return response
+    const requestId = requestIdOf(request) ?? (this.#options.ids ?? uuidV7)()
+    if (!response.headers.has('x-request-id')) response.headers.set('x-request-id', requestId)
+    const { status } = response
+    const details = {
+      requestId,
+      method: request.method,
+      path: loggedPath(request),
+      status,
+      ms: Math.round(performance.now() - startedAt),
+      tenant: this.#tenants.get(request),
+    }
+    logger[status >= 500 ? 'error' : status >= 400 ? 'warn' : 'info'](details, 'request')
+    return response
   }
 
   openapi(): Record<string, unknown> {
@@ -142,7 +174,7 @@ class HttpSurface implements Http {
       const early = this.#guard.preflight(request) ?? (await this.#options.before?.(request))
       return early ?? (await this.#app.fetch(request, { connection }))
     } catch (error) {
-      return this.#refuse(error)
+      return this.#refuse(error, request)
     }
   }
 
@@ -197,7 +229,7 @@ class HttpSurface implements Http {
       // If the route is about a thread, `admit` has already found that thread.
       response = await route.handle(call as ThreadCall)
     } catch (error) {
-      response = this.#refuse(error)
+      response = this.#refuse(error, request)
     }
     // The router drops the body of a response to HEAD; cancelling it prevents a stream from staying open.
     if (request.method === 'HEAD') await response.body?.cancel()
@@ -205,9 +237,41 @@ class HttpSurface implements Http {
     return response
   }
 
-  #refuse(error: unknown): Response {
-    const { ids = uuidV7, onError } = this.#options
+  #refuse(error: unknown, request?: Request): Response {
+    const { ids = uuidV7 } = this.#options
     this.#services.metrics.countError(errorCodeOf(error))
-    return errorResponse(error, { id: ids, report: (cause, id) => onError?.(cause, id) })
+    return errorResponse(error, {
+      id: ids,
+      report: (cause, id) => this.#report(cause, id, request),
+    })
   }
+
+  #report(error: unknown, errorId: string, request?: Request): void {
+    const { logger, onError } = this.#options
+    const err = logger && loggedError(error, request ? credentialsOf(request) : [])
+    logger?.error({ errorId, err }, 'unexpected error')
+    onError?.(error, errorId)
+  }
+}
+
+/** Returns the request's own id if it is short and plain, so that it can be logged and sent back. */
+function requestIdOf({ headers }: Request): string | undefined {
+  const given = headers.get('x-request-id') ?? ''
+  return /^[\w.:-]{1,64}$/.test(given) ? given : undefined
+}
+
+const MAX_LOGGED_PATH = 256
+
+/** Returns the path without its query, which may contain keys and texts. */
+function loggedPath(request: Request): string {
+  const { pathname } = new URL(request.url)
+  return redactSecrets(pathname, credentialsOf(request)).slice(0, MAX_LOGGED_PATH)
+}
+
+/** Returns the secrets that the client sent, which errors may repeat. */
+function credentialsOf({ headers }: Request): readonly string[] {
+  const texts = ['authorization', 'x-api-key', 'cookie', 'proxy-authorization'].flatMap(
+    (name) => headers.get(name)?.split(/[\s;,=]+/) ?? [],
+  )
+  return texts.filter((text) => text.length >= 8)
 }

@@ -72,7 +72,7 @@ export class RequestGuard {
       headers: {
         'access-control-allow-methods': 'GET, POST, PUT, PATCH, DELETE',
         'access-control-allow-headers':
-          'authorization, content-type, last-event-id, x-api-key, if-none-match',
+          'authorization, content-type, last-event-id, x-api-key, if-none-match, traceparent',
         'access-control-max-age': '600',
       },
     })
@@ -87,7 +87,7 @@ export class RequestGuard {
     if (this.#origins.size > 0) headers.append('vary', 'origin')
     if (origin !== null && this.allows(origin)) {
       headers.set('access-control-allow-origin', origin)
-      headers.set('access-control-expose-headers', 'etag, retry-after, location')
+      headers.set('access-control-expose-headers', 'etag, retry-after, location, x-request-id')
       headers.set('cross-origin-resource-policy', 'cross-origin')
     }
     const { status, statusText, body } = response

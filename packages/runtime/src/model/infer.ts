@@ -150,7 +150,7 @@ async function prepare(
     config: { ...config, retryStrategy: config?.retryStrategy ?? new NoRetry() },
     system,
     structure,
-    middleware: side.agent?.llmMiddleware,
+    middleware: [context.trace?.middleware() ?? [], side.agent?.llmMiddleware ?? []].flat(),
     signal,
     clock,
     ids,

@@ -125,6 +125,7 @@ export const testLimits: ApiEnvironment['limits'] = {
   maxMessageBytes: 2000,
   interruptTtlMs: 1000,
   variablesTtlMs: 1000,
+  loopBlockedMs: Infinity,
 }
 
 export const coded = (code: string): Error => expect.objectContaining({ code }) as Error

@@ -42,6 +42,7 @@ const limits = {
   maxMessageBytes: 1,
   interruptTtlMs: 1,
   variablesTtlMs: 1,
+  loopBlockedMs: Infinity,
 }
 
 /** A terminated thread takes nothing, and all below it are terminated with it. */

@@ -1,0 +1,159 @@
+import { type Clock, displayText, messageOf, redactSecrets, systemClock } from '@skein/base'
+import type { RuntimeEvent } from '../contract/event.ts'
+import type { KernelState } from '../contract/state.ts'
+import type { ThreadHead } from '../store/store.ts'
+
+/**
+ * A logger in the shape of pino's: each method is called with details and a message. A logger of pino fits as
+ * it is.
+ */
+export interface RuntimeLogger {
+  /** The lowest level that is written, if the logger says so. */
+  readonly level?: string
+  trace?(details: object, message?: string): void
+  debug(details: object, message?: string): void
+  info(details: object, message?: string): void
+  warn(details: object, message?: string): void
+  error(details: object, message?: string): void
+  child?(bindings: Record<string, unknown>): RuntimeLogger
+}
+
+/** The levels of `lineLogger`, least important first, with pino's numbers. */
+const LEVELS = { trace: 10, debug: 20, info: 30, warn: 40, error: 50 } as const
+type Level = keyof typeof LEVELS
+
+/** Options of `lineLogger`. */
+export interface LineLoggerOptions {
+  /** `json`: one JSON object per line, with pino's names. `text`: for people. */
+  readonly format: 'json' | 'text'
+  /** Writes one line, without its line break. Default: standard error. */
+  readonly write?: (line: string) => void
+  /** The lowest level that is written; `silent` writes nothing. Default `info`. */
+  readonly level?: Level | 'silent'
+  readonly clock?: Clock
+}
+
+/**
+ * Creates a logger that writes lines, for programs without a logger of their own.
+ *
+ *     await serve(runtime, { port: 8080, auth, logger: lineLogger({ format: 'json' }) })
+ */
+export function lineLogger(options: LineLoggerOptions): Required<RuntimeLogger> {
+  return bound(options, {})
+}
+
+function bound(options: LineLoggerOptions, bindings: object): Required<RuntimeLogger> {
+  const { format, level = 'info', clock = systemClock } = options
+  const { write = (line: string) => void process.stderr.write(`${line}\n`) } = options
+  const lowest = level === 'silent' ? Infinity : LEVELS[level]
+  const at =
+    (name: Level) =>
+    (details: object, message = ''): void => {
+      if (LEVELS[name] < lowest) return
+      const line = { level: LEVELS[name], time: clock.now(), ...bindings, ...details, msg: message }
+      write(format === 'json' ? JSON.stringify(line) : textLine(name, line))
+    }
+  return {
+    level,
+    trace: at('trace'),
+    debug: at('debug'),
+    info: at('info'),
+    warn: at('warn'),
+    error: at('error'),
+    child: (more) => bound(options, { ...bindings, ...more }),
+  }
+}
+
+/** Formats a line for people: the time, the level unless it is `info`, the message, then the details. */
+function textLine(name: Level, line: { readonly time: number; readonly msg: string }): string {
+  const { time, msg, level: _, err, ...details } = line as typeof line & Record<string, unknown>
+  const parts = [new Date(time).toISOString().slice(11, 19)]
+  if (name !== 'info') parts.push(`${name}:`)
+  if (msg !== '') parts.push(msg)
+  for (const [key, value] of Object.entries(details))
+    if (value !== undefined)
+      parts.push(`${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
+  if (err) {
+    const { code, message, hint } = err as LoggedError
+    parts.push(`${message}${code === undefined ? '' : ` [${code}]`}${hint ? ` ${hint}` : ''}`)
+  }
+  return displayText(parts.join(' '), { isLine: true })
+}
+
+/** An error as it is logged. pino logs it like an `Error`. */
+interface LoggedError {
+  readonly name: string
+  readonly message: string
+  readonly code?: string
+  readonly hint?: string
+  readonly stack?: string
+}
+
+/** How the secrets that the text of an error may contain are removed; set where the secrets are known. */
+const redactors = new WeakMap<object, (text: string) => string>()
+
+/** Records how to remove the secrets of a thread from an error that its code threw. */
+export function rememberRedactor(error: unknown, redact: (text: string) => string): void {
+  if (typeof error === 'object' && error !== null && !redactors.has(error))
+    redactors.set(error, redact)
+}
+
+/** Converts an error for a log line, without secrets. `secrets` are those of the request, if there is one. */
+export function loggedError(error: unknown, secrets: readonly string[] = []): LoggedError {
+  const own = typeof error === 'object' && error !== null ? redactors.get(error) : undefined
+  const safe = (text: string): string => redactSecrets(own?.(text) ?? text, secrets)
+  const { code, hint, stack } = (error instanceof Error ? error : {}) as Partial<LoggedError>
+  const logged: Record<string, string> = {
+    name: error instanceof Error ? error.name : typeof error,
+    message: safe(messageOf(error)),
+  }
+  if (typeof code === 'string') logged['code'] = code
+  if (typeof hint === 'string') logged['hint'] = safe(hint)
+  if (typeof stack === 'string') logged['stack'] = safe(stack)
+  // pino names the type of an error after its constructor, and after `name` where there is none.
+  return Object.setPrototypeOf(logged, null) as LoggedError
+}
+
+/** Logs events that a drain has committed. They contain no secrets; texts of conversations are left out. */
+export function logEvents(
+  logger: RuntimeLogger,
+  { head, state }: { readonly head: ThreadHead; readonly state: KernelState },
+  events: readonly RuntimeEvent[],
+): void {
+  for (const event of events) {
+    const place = { threadId: head.id, tenant: head.tenant, agent: state.agent }
+    switch (event.type) {
+      case 'session_start':
+        logger.debug({ ...place, sessionId: event.sessionId }, 'session started')
+        break
+      case 'session_end': {
+        const { sessionId, outcome, reason, message, at } = event
+        const ms = Date.parse(at) - Date.parse(state.session?.startedAt ?? at)
+        const details = { ...place, sessionId, outcome, reason, ms }
+        if (outcome === 'failed') logger.warn({ ...details, why: message }, 'session failed')
+        else logger.info(details, `session ${outcome}`)
+        break
+      }
+      case 'step_failed': {
+        const { code, message, retryAt } = event
+        logger.warn({ ...place, code, why: message, retryAt }, 'model request failed')
+        break
+      }
+      case 'error_raised':
+        logger.error({ ...place, code: event.code, why: event.message }, 'error')
+        break
+      case 'tool_execution_end': {
+        const { toolName, toolCallId, outcome } = event
+        logger.debug({ ...place, toolName, toolCallId, outcome }, 'call ended')
+        break
+      }
+      case 'interrupt_opened': {
+        const { kind, toolCallId } = event.interrupt
+        logger.info({ ...place, kind, toolCallId }, 'call waits')
+        break
+      }
+      default:
+        break
+    }
+  }
+}
