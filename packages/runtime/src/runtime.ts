@@ -7,6 +7,7 @@ import {
   createApiContext,
   createCommit,
   createFoldMemory,
+  Outage,
 } from './api/api-context.ts'
 import { createInbox } from './api/inbox.ts'
 import { createThreads } from './api/threads.ts'
@@ -125,7 +126,12 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
     (folder === undefined
       ? await storedVaultKey(store)
       : openVaultKey(join(folder, 'keys', 'secrets.key')))
-  const { maxConcurrent, onError } = options
+  const { maxConcurrent } = options
+  const outage = new Outage()
+  const onError = (error: unknown, threadId?: string): void => {
+    outage.note(error)
+    options.onError?.(error, threadId)
+  }
   const dispatcher =
     options.dispatcher?.({ store, timers }) ??
     inProcessDispatcher({ store, timers, maxConcurrent, onError })
@@ -161,13 +167,14 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
     }),
     limits,
     instanceEnv: options.env ?? {},
-    commit: createCommit({ store, live, dispatcher }),
+    commit: createCommit({ store, live, dispatcher, outage }),
     show: (threadId, events) => live.show(threadId, events),
   }
   const context = createApiContext({
     ...environment,
     live,
     dispatcher,
+    outage,
     audit: (tree) => exportAudit(store, tree, keys),
   })
   return assemble({ environment, context, store, dispatcher, registry, sign: desk.signApproval })

@@ -7,6 +7,7 @@ import {
   type Commit,
   type CommitResult,
   isStoreError,
+  isUnwritable,
   type Store,
   type ThreadChange,
   type ThreadHead,
@@ -24,6 +25,7 @@ export interface ApiEnvironment extends KernelEnvironment {
   readonly dispatcher: Dispatcher
   /** The cache of folds that the API reads threads through. Default: a new cache. */
   readonly folds?: FoldCache
+  readonly outage?: Outage
   /** Returns the audit log of a root thread, with a signed checkpoint. */
   readonly audit?: (rootId: string) => Promise<AuditExport>
 }
@@ -31,14 +33,51 @@ export interface ApiEnvironment extends KernelEnvironment {
 /** The context that every function of the API receives. */
 export interface ApiContext extends ApiEnvironment {
   readonly folds: FoldCache
+  readonly outage: Outage
   /** Returns the current time in the format of event timestamps (ISO 8601). */
   at(): string
 }
 
 /** Creates the context of the API functions from the parts of a runtime. */
 export function createApiContext(environment: ApiEnvironment): ApiContext {
-  const { clock, store, folds = createFoldCache(store) } = environment
-  return { ...environment, folds, at: () => new Date(clock.now()).toISOString() }
+  const { clock, store, folds = createFoldCache(store), outage = new Outage() } = environment
+  return { ...environment, folds, outage, at: () => new Date(clock.now()).toISOString() }
+}
+
+/**
+ * Remembers that the store cannot be written (see `isUnwritable`). While that lasts, nothing can be committed
+ * that would end a wait, so callers that wait for a thread are told instead of waiting for ever.
+ */
+export class Outage {
+  #error: unknown
+  readonly #waiting = new Set<AbortController>()
+
+  /** Called with every error of background work. */
+  note(error: unknown): void {
+    if (!isUnwritable(error)) return
+    this.#error = error
+    for (const controller of this.#waiting) controller.abort(error)
+  }
+
+  /** Called when a commit has succeeded. */
+  end(): void {
+    this.#error = undefined
+  }
+
+  /** Runs `wait` with a signal that aborts with the error of the store, or with the signal of the caller. */
+  async guard<T>(
+    signal: AbortSignal | undefined,
+    wait: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    if (this.#error !== undefined) throw this.#error
+    const controller = new AbortController()
+    this.#waiting.add(controller)
+    try {
+      return await wait(signal ? AbortSignal.any([signal, controller.signal]) : controller.signal)
+    } finally {
+      this.#waiting.delete(controller)
+    }
+  }
 }
 
 /** Reads only the head of a thread, for callers that do not need its log. Rejects with `THREAD_NOT_FOUND`. */
@@ -209,6 +248,7 @@ interface CommitParts {
   readonly store: Store
   readonly live: LiveBus
   readonly dispatcher: Dispatcher
+  readonly outage?: Outage
 }
 
 /**
@@ -219,9 +259,11 @@ export function createCommit({
   store,
   live,
   dispatcher,
+  outage,
 }: CommitParts): (commit: Commit) => Promise<CommitResult> {
   return async (commit) => {
     const result = await store.commit(commit)
+    outage?.end()
     for (const [id, events] of appended(commit.threads, result)) live.publish(id, events)
     for (const { id, append = [], wake } of commit.threads) {
       // The running drain is interrupted first, because its work is no longer needed; then the thread is

@@ -56,11 +56,10 @@ export async function createThread(context: ApiContext, thread: CreateThread): P
     const change = { id, create, append, wake: wakes ? { by: now } : undefined }
     await context.commit({ point: 'create_thread', threads: [change] })
   } catch (error) {
-    // Creating a thread again with the same client id returns the existing thread, if agent and owner are the
-    // same.
+    // Creating a thread again with the same client id returns the existing thread, if the agent is the same.
     const isTaken = isStoreError(error, 'CLIENT_ID_TAKEN') && clientId !== null
-    const known = isTaken ? await store.headByClientId(tenant, clientId) : undefined
-    if (known && known.agent === thread.agent && known.owner === owner) return known
+    const known = isTaken ? await store.headByClientId(tenant, clientId, owner) : undefined
+    if (known && known.agent === thread.agent) return known
     throw toRuntimeError(error)
   }
   return headOf(context, id)
