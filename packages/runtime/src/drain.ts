@@ -39,8 +39,9 @@ import type { KernelState } from './contract/state.ts'
 
 /** Keeps the fold of a thread between two drains, so that a busy thread's events are folded only once. */
 export interface FoldMemory {
-  take(threadId: string): KernelFold | undefined
-  put(threadId: string, fold: KernelFold): void
+  /** Returns the fold of this log; undefined if there is none, or only one of a log that was replaced. */
+  take(threadId: string, logId: number): KernelFold | undefined
+  put(threadId: string, logId: number, fold: KernelFold): void
 }
 
 /**
@@ -52,11 +53,12 @@ export function createDrain(environment: KernelEnvironment, memory?: FoldMemory)
   return async (threadId, signal) => {
     const claim = await environment.store.claim(threadId)
     if (!claim) return
-    const fold = memory?.take(threadId) ?? new KernelFold()
+    const { logId } = claim.head
+    const fold = memory?.take(threadId, logId) ?? new KernelFold()
     const drain = new ThreadDrain(environment, claim, fold, signal)
     try {
       await drain.run()
-      memory?.put(threadId, fold)
+      memory?.put(threadId, logId, fold)
     } catch (error) {
       // Once another drain has claimed the thread, an error here is only a consequence of that, so it is not
       // reported.

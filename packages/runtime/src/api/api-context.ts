@@ -335,39 +335,36 @@ export function createFoldCache(
   store: Pick<Store, 'head' | 'events'>,
   { max = 64, pageSize = 1000 }: FoldCacheOptions = {},
 ): FoldCache {
-  const folds = new Map<string, KernelFold>()
+  const folds = new FoldMap(max)
 
-  /** Returns the fold of a thread and marks it as the most recently used. */
-  function use(threadId: string, head: ThreadHead): KernelFold {
-    const known = folds.get(threadId)
-    // Erasing replaces the log of a thread, so a fold of the old log cannot be continued.
-    const isCurrent = known?.state.isErased === (head.lifecycle === 'erased')
-    const fold = isCurrent ? known : new KernelFold()
-    folds.delete(threadId)
-    folds.set(threadId, fold)
-    if (folds.size > max) folds.delete(folds.keys().next().value!)
-    return fold
+  async function load(threadId: string): Promise<LoadedThread | undefined> {
+    const head = await store.head(threadId)
+    if (!head) {
+      folds.delete(threadId)
+      return undefined
+    }
+    const { logId } = head
+    const fold = folds.get(threadId, logId) ?? new KernelFold()
+    folds.set(threadId, logId, fold)
+    let isRead = false
+    while (fold.state.seq < head.seq) {
+      isRead = true
+      const page = await store.events(threadId, { after: fold.state.seq, limit: pageSize })
+      // Another reader may have folded some of these events meanwhile; `push` ignores events it already
+      // has.
+      for (const stored of page) fold.push(stored)
+      if (page.length < pageSize) break
+    }
+    // If the log was replaced while it was read, the fold may contain events of both.
+    if (isRead && (await store.head(threadId))?.logId !== logId) {
+      folds.delete(threadId)
+      return load(threadId)
+    }
+    return { head, state: fold.state }
   }
 
   return {
-    async load(threadId) {
-      const head = await store.head(threadId)
-      if (!head) {
-        folds.delete(threadId)
-        return undefined
-      }
-      const fold = use(threadId, head)
-      for (;;) {
-        const after = fold.state.seq
-        if (after >= head.seq) break
-        const page = await store.events(threadId, { after, limit: pageSize })
-        // Another reader may have folded some of these events meanwhile; `push` ignores events it already
-        // has.
-        for (const stored of page) fold.push(stored)
-        if (page.length < pageSize) break
-      }
-      return { head, state: fold.state }
-    },
+    load,
     forget: (threadId) => void folds.delete(threadId),
     get size() {
       return folds.size
@@ -380,17 +377,45 @@ export function createFoldCache(
  * events to that fold meanwhile.
  */
 export function createFoldMemory({ max = 256 }: { readonly max?: number } = {}): FoldMemory {
-  const folds = new Map<string, KernelFold>()
+  const folds = new FoldMap(max)
   return {
-    take(threadId) {
-      const fold = folds.get(threadId)
+    take(threadId, logId) {
+      const fold = folds.get(threadId, logId)
       folds.delete(threadId)
       return fold
     },
-    put(threadId, fold) {
-      folds.delete(threadId)
-      folds.set(threadId, fold)
-      if (folds.size > max) folds.delete(folds.keys().next().value!)
-    },
+    put: (threadId, logId, fold) => folds.set(threadId, logId, fold),
+  }
+}
+
+/**
+ * The most recently used folds. Each is kept with the number of its log, because the log of a thread can be
+ * replaced (erased, or removed and made again), also by another process.
+ */
+class FoldMap {
+  readonly #folds = new Map<string, { readonly logId: number; readonly fold: KernelFold }>()
+  readonly #max: number
+
+  constructor(max: number) {
+    this.#max = max
+  }
+
+  get size(): number {
+    return this.#folds.size
+  }
+
+  get(threadId: string, logId: number): KernelFold | undefined {
+    const known = this.#folds.get(threadId)
+    return known?.logId === logId ? known.fold : undefined
+  }
+
+  set(threadId: string, logId: number, fold: KernelFold): void {
+    this.#folds.delete(threadId)
+    this.#folds.set(threadId, { logId, fold })
+    if (this.#folds.size > this.#max) this.#folds.delete(this.#folds.keys().next().value!)
+  }
+
+  delete(threadId: string): void {
+    this.#folds.delete(threadId)
   }
 }
