@@ -104,6 +104,7 @@ export {
   type InProcessDispatcherOptions,
 } from './dispatch/in-process-dispatcher.ts'
 export { systemTimers, type Timers } from './dispatch/dispatcher.ts'
+export type { SecretKeyOptions } from './secrets/vault.ts'
 export type { RuntimeLimits } from './contract/context.ts'
 export {
   memoryGovernanceKeys,

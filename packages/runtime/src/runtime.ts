@@ -29,7 +29,7 @@ import { createDrain } from './drain.ts'
 import type { KernelEnvironment, RuntimeLimits } from './contract/context.ts'
 import { createLiveBus } from './live/live-bus.ts'
 import type { Runtime } from './contract/runtime-api.ts'
-import { aesVault, openVaultKey, storedVaultKey } from './secrets/vault.ts'
+import { openVault, type SecretKeyOptions } from './secrets/vault.ts'
 import type { ThreadState } from './contract/thread-state.ts'
 import { memoryStore } from './store/memory-store.ts'
 import { sqliteStore } from './store/sqlite-store.ts'
@@ -39,7 +39,7 @@ import { upcastingStore } from './contract/upcast.ts'
 /**
  * The options of a runtime. The agents come from `agents` or `registry`; every other option may be left out.
  */
-export interface RuntimeOptions extends Omit<RegistryOptions, 'agents'> {
+export interface RuntimeOptions extends Omit<RegistryOptions, 'agents'>, SecretKeyOptions {
   /** The agents. Prompts, tools and agents that they refer to need not be listed. */
   readonly agents?: RegistryOptions['agents']
   /**
@@ -62,8 +62,6 @@ export interface RuntimeOptions extends Omit<RegistryOptions, 'agents'> {
   readonly id?: string
   /** Variables of this installation; a thread's variable of the same name overrides them. */
   readonly env?: Readonly<Record<string, string>>
-  /** The key that encrypts stored secrets, 32 bytes. Default: a key file in the folder. */
-  readonly secretKey?: Uint8Array
   readonly keys?: GovernanceKeys
   /**
    * Decides about calls of tools. Default: low-risk writes are allowed, high-risk writes need the approval of
@@ -104,7 +102,8 @@ export interface EmbeddedRuntime extends Runtime {
 /**
  * Creates a runtime. It begins to work when `start` is called.
  *
- *     const runtime = await createRuntime({ agents: [support], folder: '.skein' })
+ *     const secretKey = process.env.SKEIN_SECRET_KEY // openssl rand -base64 32
+ *     const runtime = await createRuntime({ agents: [support], folder: '.skein', secretKey })
  *     await runtime.start()
  *     const thread = await runtime.threads.create({ agent: 'support' })
  *     const { text } = await runtime.threads.run(thread.id, 'Where is my order?')
@@ -117,15 +116,14 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
   const openStore = (): Store =>
     folder === undefined ? memoryStore() : sqliteStore({ path: join(folder, 'skein.db') })
   const store = upcastingStore(options.store ?? openStore())
+  const vault = await openVault(options, { folder, store }).catch(async (error: unknown) => {
+    if (!options.store) await store.close()
+    throw error
+  })
   const ids = options.ids ?? timeOrderedIds({ clock })
   const keys =
     options.keys ??
     (await openGovernanceKeys(folder === undefined ? { store } : { folder: join(folder, 'keys') }))
-  const key =
-    options.secretKey ??
-    (folder === undefined
-      ? await storedVaultKey(store)
-      : openVaultKey(join(folder, 'keys', 'secrets.key')))
   const { maxConcurrent } = options
   const outage = new Outage()
   const onError = (error: unknown, threadId?: string): void => {
@@ -149,7 +147,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
     store,
     clock,
     ids,
-    vault: aesVault({ key }),
+    vault,
     governors: createSessionGovernors({
       id,
       store,

@@ -1,6 +1,11 @@
 import { existsSync } from 'node:fs'
 import { userInfo } from 'node:os'
-import type { DiscoveredRegistry, EmbeddedRuntime, Registry } from '@skein/runtime'
+import type {
+  DiscoveredRegistry,
+  EmbeddedRuntime,
+  Registry,
+  SecretKeyOptions,
+} from '@skein/runtime'
 import type { Client } from '@skein/runtime/client'
 import type { Http, Principal } from '@skein/runtime/http'
 import { CommandError } from '../terminal/command.ts'
@@ -43,7 +48,7 @@ export async function openRuntime(
 ): Promise<EmbeddedRuntime> {
   const { createRuntime } = await import('@skein/runtime')
   try {
-    return await createRuntime({ registry, folder: stateFolder(), onError })
+    return await createRuntime({ registry, folder: stateFolder(), onError, ...secretKeys() })
   } catch (error) {
     if (!(error instanceof Error) || (error as { code?: unknown }).code !== 'STORE_LOCKED')
       throw error
@@ -56,6 +61,21 @@ export async function openRuntime(
       cause: error,
     })
   }
+}
+
+/** The environment variable with the keys of stored secrets. */
+export const SECRET_KEY_VARIABLE = 'SKEIN_SECRET_KEY'
+
+/**
+ * Returns the keys of stored secrets: from the environment, the current one first, then earlier ones after
+ * commas. Without the variable a key is made and kept beside the store, which is for development.
+ */
+function secretKeys(): SecretKeyOptions {
+  const [secretKey, ...oldSecretKeys] = (process.env[SECRET_KEY_VARIABLE] ?? '')
+    .split(',')
+    .map((key) => key.trim())
+    .filter((key) => key !== '')
+  return secretKey === undefined ? { keepsSecretKeyWithData: true } : { secretKey, oldSecretKeys }
 }
 
 /**
