@@ -160,7 +160,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
       undo: ({ session, tool, args, callId, ...rest }) => {
         const names = { toolCallId: callId, toolName: tool.name }
         const run = (state: ThreadState): unknown => tool.run?.(args, { state, ...names, ...rest })
-        return withState(context, session.threadId, run, { allowsOver: true })
+        return withState(context, session.threadId, run, { allowsOver: true, isRepeatable: false })
       },
     }),
     limits,
@@ -215,7 +215,8 @@ function assemble({
     },
     idle: () => dispatcher.idle(),
     subscribe: (threadId, options) => context.live.subscribe(threadId, options),
-    withState: (threadId, work) => withState(context, threadId, work),
+    withState: (threadId, work, { isRepeatable } = {}) =>
+      withState(context, threadId, work, { isRepeatable }),
     changes: (options) => context.live.changes(options),
     replaceRegistry: (next) => registry.replace(next),
   }

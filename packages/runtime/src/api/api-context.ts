@@ -12,11 +12,14 @@ import {
   type ThreadChange,
   type ThreadHead,
 } from '../store/store.ts'
+import type { Redactor } from '../secrets/vault.ts'
+import { threadSecrets } from '../thread/env.ts'
 import { type FacadeBuffer, jsonCopy } from '../thread/values.ts'
 import type { KernelState } from '../contract/state.ts'
 import type { JsonObject } from '@skein/base'
 import type { RuntimeEvent, StoredEvent } from '../contract/event.ts'
 import { KernelFold } from '../fold/fold.ts'
+import { isStorable } from '../store/thread-head.ts'
 import type { FoldMemory } from '../drain.ts'
 
 /** The parts of a runtime that the API is built from. */
@@ -142,7 +145,7 @@ export async function editThread<T>(
     const { result, change, others = [], blobs } = await decide(thread)
     if (!change) return { result, seq: expectSeq }
     const own = { ...change, id: threadId, expectSeq, mustBeLive: !allowsOver || undefined }
-    const commit = { point, threads: [own, ...others], blobs }
+    const commit = { point, threads: redacted(context, thread.state, [own, ...others]), blobs }
     try {
       const { seqs } = await context.commit(commit)
       return { result, seq: seqs.get(threadId) ?? expectSeq }
@@ -151,6 +154,63 @@ export async function editThread<T>(
       if (!isStoreError(error, 'LOG_MOVED') || tries >= MAX_TRIES) throw toRuntimeError(error)
     }
   }
+}
+
+/**
+ * Removes the secrets of a thread from everything that a commit says of it, so that they never reach a row.
+ * Every write of the API passes here. `secrets` are further secrets, e.g. such as were set just now.
+ */
+export function redacted<T extends readonly ThreadChange[]>(
+  context: ApiContext,
+  state: KernelState,
+  changes: T,
+  secrets: readonly string[] = [],
+): T {
+  const redactor = redactorOf(context, state, secrets)
+  if (!redactor) return changes
+  return changes.map((change) => {
+    const { append, create, head } = change
+    return {
+      ...change,
+      ...(append && {
+        append: append.map((event) => (isVariable(event) ? event : redactor.json(event))),
+      }),
+      ...(head && { head: redactor.json(head) }),
+      // Ids and names in the other columns are not texts of somebody.
+      ...(create && {
+        create: { ...create, title: redactor.json(create.title), tags: redactor.json(create.tags) },
+      }),
+    }
+  }) as unknown as T // one change for each change
+}
+
+/** Variables are left as they are: secrets among them are sealed, and tools need the others as they were set. */
+function isVariable({ type }: RuntimeEvent): boolean {
+  return type === 'env_set' || type === 'variables_provided'
+}
+
+interface KnownRedactor {
+  readonly agent: unknown
+  readonly envSeq: number
+  readonly redactor: Redactor | undefined
+}
+
+/** The redactor of each state, because building one takes longer than using it. */
+const redactors = new WeakMap<KernelState, KnownRedactor>()
+
+function redactorOf(
+  context: ApiContext,
+  state: KernelState,
+  more: readonly string[],
+): Redactor | undefined {
+  const agent = context.registry.agents.get(state.agent)
+  const known = redactors.get(state)
+  if (known && more.length === 0 && known.agent === agent && known.envSeq === state.envSeq)
+    return known.redactor
+  const secrets = new Set([...threadSecrets(context, state), ...more])
+  const redactor = secrets.size > 0 ? context.vault.redactor(secrets) : undefined
+  if (more.length === 0) redactors.set(state, { agent, envSeq: state.envSeq, redactor })
+  return redactor
 }
 
 /** Converts store errors that a caller can act on into runtime errors; returns all other errors unchanged. */
@@ -219,9 +279,11 @@ const MAX_METADATA_BYTES = 64 * 1024
 
 /** Throws unless the value is a text of 1 to `MAX_LABEL` characters. `what` names the value in the error. */
 export function checkLabel(text: string, what: string): void {
-  if (typeof text === 'string' && text !== '' && text.length <= MAX_LABEL) return
+  if (typeof text === 'string' && text !== '' && text.length <= MAX_LABEL && isStorable(text))
+    return
   throw new RuntimeError(`${what} must be a text of 1 to ${MAX_LABEL} characters.`, {
     code: 'INPUT_INVALID',
+    hint: 'The character NUL and halves of surrogate pairs are not allowed.',
   })
 }
 

@@ -38,9 +38,15 @@ export interface Runtime {
   subscribe(threadId: string, options?: SubscribeOptions): AsyncIterable<NumberedEvent>
   /**
    * Calls `work` with the state of a thread, as endpoints get it. The changes are committed when `work`
-   * returns and dropped when it throws.
+   * returns and dropped when it throws. If another writer has set a value that `work` read, `work` is called
+   * again with the state as it is then, like a transaction of a database; with `isRepeatable: false`, and
+   * after `emit` or `setStatus`, the promise rejects with `STATE_CONFLICT` instead.
    */
-  withState<T>(threadId: string, work: (state: ThreadState) => T | Promise<T>): Promise<T>
+  withState<T>(
+    threadId: string,
+    work: (state: ThreadState) => T | Promise<T>,
+    options?: { readonly isRepeatable?: boolean },
+  ): Promise<T>
   /**
    * Returns the heads of new, changed and removed threads as they change, for programs that show a list of
    * threads.
