@@ -69,7 +69,7 @@ export async function runLoad({
   threads = Math.ceil(clients / 4),
 }: LoadOptions): Promise<LoadReport> {
   const folder = mkdtempSync(join(tmpdir(), 'skein-load-'))
-  const runtime = await createRuntime({ agents: [talker()], folder })
+  const runtime = await createRuntime({ agents: [talker()], folder, secretKey: new Uint8Array(32) })
   await runtime.start()
   const serving = await serve(runtime, {
     port: 0,

@@ -9,6 +9,7 @@
  */
 
 // #region program
+import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -22,7 +23,8 @@ const prompt = definePrompt({ name: 'greeter', prompt: 'You remember names.', mo
 const greeter = defineAgent({ name: 'greeter', sideA: { prompt } })
 
 const folder = await mkdtemp(join(tmpdir(), 'skein-'))
-const first = await createRuntime({ agents: [greeter], folder })
+const secretKey = randomBytes(32) // in production from the environment, never beside the data
+const first = await createRuntime({ agents: [greeter], folder, secretKey })
 await first.start()
 const thread = await first.threads.create({ agent: 'greeter' })
 const { text } = await first.threads.run(thread.id, 'I am Ada.')
@@ -31,7 +33,7 @@ const { lifecycle, seq } = await first.threads.get(thread.id)
 console.log(`${lifecycle} after ${seq} events`)
 await first.stop()
 
-const second = await createRuntime({ agents: [greeter], folder })
+const second = await createRuntime({ agents: [greeter], folder, secretKey })
 await second.start()
 const kept = await second.threads.messages(thread.id)
 const answer = await second.threads.run(thread.id, 'Who am I?')

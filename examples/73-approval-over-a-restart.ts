@@ -13,6 +13,7 @@
  */
 
 // #region program
+import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -49,8 +50,9 @@ const prompt = definePrompt({ name: 'refunds', prompt: 'You refund.', model, too
 const desk = defineAgent({ name: 'refunds', sideA: { prompt } })
 
 const folder = await mkdtemp(join(tmpdir(), 'skein-'))
+const secretKey = randomBytes(32) // in production from the environment, never beside the data
 const open = async (): Promise<EmbeddedRuntime> => {
-  const runtime = await createRuntime({ agents: [desk], tools: [charge], folder })
+  const runtime = await createRuntime({ agents: [desk], tools: [charge], folder, secretKey })
   await runtime.start()
   return runtime
 }

@@ -12,6 +12,7 @@
  */
 
 // #region program
+import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -54,8 +55,9 @@ const researcher = agent({ model, tools: [search, askEditor], execution: react()
 const desk = defineAgent({ name: 'desk', sideA: { agent: researcher } })
 
 const folder = await mkdtemp(join(tmpdir(), 'skein-'))
+const secretKey = randomBytes(32) // in production from the environment, never beside the data
 const open = async (): Promise<EmbeddedRuntime> => {
-  const runtime = await createRuntime({ agents: [desk], folder })
+  const runtime = await createRuntime({ agents: [desk], folder, secretKey })
   await runtime.start()
   return runtime
 }

@@ -29,7 +29,7 @@ export async function startRuntime(
   })
   const prompt = definePrompt({ name: 'helper', prompt: instructions, model, tools: [tool] })
   const helper = defineAgent({ name: 'helper', sideA: { prompt } })
-  const runtime = await createRuntime({ agents: [helper], folder })
+  const runtime = await createRuntime({ agents: [helper], folder, secretKey: new Uint8Array(32) })
   await runtime.start()
   return runtime
 }

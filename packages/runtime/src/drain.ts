@@ -6,8 +6,8 @@ import type { Drain } from './dispatch/dispatcher.ts'
 import { RuntimeError } from './contract/error.ts'
 import type { StoredEvent } from './contract/event.ts'
 import type { SessionGovernor } from './governance/session-governors.ts'
-import { createEnvReader, type EnvReader } from './thread/env.ts'
-import { envContext, type Redactor } from './secrets/vault.ts'
+import { createEnvReader, type EnvReader, threadSecrets } from './thread/env.ts'
+import type { Redactor } from './secrets/vault.ts'
 import {
   type Claim,
   type Commit,
@@ -33,6 +33,7 @@ import {
   type Write,
 } from './contract/context.ts'
 import { openFacade } from './thread/changes.ts'
+import { checkReads, readsOf, withUpdates, writtenKeys } from './thread/values.ts'
 import { KernelFold } from './fold/fold.ts'
 import { type KernelAction, next } from './next.ts'
 import type { KernelState } from './contract/state.ts'
@@ -41,8 +42,9 @@ import { logEvents, rememberRedactor } from './telemetry/logger.ts'
 
 /** Keeps the fold of a thread between two drains, so that a busy thread's events are folded only once. */
 export interface FoldMemory {
-  take(threadId: string): KernelFold | undefined
-  put(threadId: string, fold: KernelFold): void
+  /** Returns the fold of this log; undefined if there is none, or only one of a log that was replaced. */
+  take(threadId: string, logId: number): KernelFold | undefined
+  put(threadId: string, logId: number, fold: KernelFold): void
 }
 
 /**
@@ -54,11 +56,12 @@ export function createDrain(environment: KernelEnvironment, memory?: FoldMemory)
   return async (threadId, signal) => {
     const claim = await environment.store.claim(threadId)
     if (!claim) return
-    const fold = memory?.take(threadId) ?? new KernelFold()
+    const { logId } = claim.head
+    const fold = memory?.take(threadId, logId) ?? new KernelFold()
     const drain = new ThreadDrain(environment, claim, fold, signal)
     try {
       await drain.run()
-      memory?.put(threadId, fold)
+      memory?.put(threadId, logId, fold)
       drain.trace?.close()
     } catch (error) {
       // Once another drain has claimed the thread, an error here is only a consequence of that, so it is not
@@ -184,9 +187,10 @@ class ThreadDrain implements DrainContext {
     return committed
   }
 
-  async #commit(point: string, write: Write): Promise<void> {
+  async #commit(point: string, given: Write): Promise<void> {
     const { clock } = this.environment
-    const governance = write.governance ?? this.#openGovernor?.takeWrites()
+    const { write, isGuarded } = this.#checked(given)
+    const governance = given.governance ?? this.#openGovernor?.takeWrites()
     const written = this.#redacted([...(write.events ?? []), ...(governance?.events ?? [])])
     const { trace } = this
     const plain = { events: written.map(asStored), others: this.#redacted(write.others ?? []) }
@@ -194,17 +198,15 @@ class ThreadDrain implements DrainContext {
     let { wake } = write
     // While a drain works, its thread is marked as due, so that after a crash the next start of the runtime
     // finds the thread even if nothing else has woken it.
-    if (!wake && !this.#isDue && (this.head.wakeAt ?? Infinity) > clock.now()) {
-      this.#isDue = true
-      wake = { by: clock.now() }
-    }
+    const marksDue = !wake && !this.#isDue && (this.head.wakeAt ?? Infinity) > clock.now()
+    if (marksDue) wake = { by: clock.now() }
     const own: ThreadChange = {
       id: this.head.id,
       fence: this.epoch,
       append: events,
       head: write.isProgress ? { ...write.head, attempts: 0 } : write.head,
       wake,
-      expectSeq: write.expectsNoMail ? this.state.seq : undefined,
+      expectSeq: write.expectsNoMail || isGuarded ? this.state.seq : undefined,
     }
     const commit: Commit = {
       point,
@@ -213,7 +215,14 @@ class ThreadDrain implements DrainContext {
       audit: governance?.audit,
       spent: governance?.spent,
     }
-    const result = await (trace?.commit(commit, () => this.#write(commit)) ?? this.#write(commit))
+    const isRetried = isGuarded && !write.expectsNoMail
+    const commitNow = (): Promise<CommitResult | undefined> => this.#write(commit, isRetried)
+    const result = await (trace?.commit(commit, commitNow) ?? commitNow())
+    if (!result) {
+      await this.catchUp()
+      return this.#commit(point, { ...given, governance })
+    }
+    this.#isDue ||= marksDue
     trace?.committed(events)
     if (this.environment.logger) logEvents(this.environment.logger, this, events)
     const last = result.seqs.get(this.head.id) ?? this.state.seq
@@ -221,10 +230,35 @@ class ThreadDrain implements DrainContext {
     for (const event of events) this.#fold.push({ seq: this.state.seq + 1, event })
   }
 
-  async #write(commit: Commit): Promise<CommitResult> {
+  /**
+   * Checks the values that the write uses against the log as far as it was read. Returns the write, or the one
+   * that replaces it after a conflict, and whether it is right only if nobody writes in between.
+   */
+  #checked(given: Write): { readonly write: Write; readonly isGuarded: boolean } {
+    const { events = [], values, onConflict } = given
+    if (!values) return { write: given, isGuarded: false }
+    const keys = writtenKeys(events)
+    const reads = readsOf(values, keys)
+    try {
+      checkReads(this.state, reads, keys)
+      const write = { ...given, events: withUpdates(events, values, this.state.values) }
+      return { write, isGuarded: reads.length > 0 || values.updates.size > 0 }
+    } catch (error) {
+      if (!onConflict) {
+        // Records of the governor that were taken for this write are lost with it.
+        if (given.governance) this.dropGovernor()
+        throw error
+      }
+      return { write: onConflict(error), isGuarded: false }
+    }
+  }
+
+  /** Returns undefined if the log has moved and `mayMove` says that the caller then tries again. */
+  async #write(commit: Commit, mayMove: boolean): Promise<CommitResult | undefined> {
     try {
       return await this.environment.commit(commit)
     } catch (error) {
+      if (mayMove && isStoreError(error, 'LOG_MOVED')) return undefined
       // The open governor contains decisions that were not written to the log, so it is dropped and later
       // opened again from the log.
       this.dropGovernor()
@@ -269,23 +303,10 @@ class ThreadDrain implements DrainContext {
   redactor(): Redactor | undefined {
     const key = `${this.state.envSeq} ${this.#hidden.size} ${this.state.agent}`
     if (this.#redactor?.key === key) return this.#redactor.redactor
-    const secrets = new Set([...this.#hidden, ...this.#secrets()])
+    const secrets = new Set([...this.#hidden, ...threadSecrets(this.environment, this.state)])
     const redactor = secrets.size > 0 ? this.environment.vault.redactor(secrets) : undefined
     this.#redactor = { key, redactor }
     return redactor
-  }
-
-  /**
-   * Returns the secret values of the thread. If its agent is no longer defined, only the thread's own secret
-   * variables are returned.
-   */
-  #secrets(): readonly string[] {
-    const { registry, vault } = this.environment
-    const agent = registry.agents.get(this.state.agent)
-    if (agent) return this.env(agent.a).secrets()
-    return [...this.state.env].flatMap(([name, { type, value }]) =>
-      type === 'secret' ? [vault.open(value, envContext(this.head.id, name))] : [],
-    )
   }
 
   facade(side: ResolvedSide, use?: FacadeUse): Facade {

@@ -92,17 +92,20 @@ export type {
   Claim,
   ThreadQuery,
   Store,
+  StoreTotals,
   StoreErrorCode,
 } from './store/store.ts'
 export { StoreError, isStoreError } from './store/store.ts'
 export { memoryStore } from './store/memory-store.ts'
 export { sqliteStore, type SqliteStore, type SqliteStoreOptions } from './store/sqlite-store.ts'
+export { verifyStore, type StoreReport } from './store/sqlite-verify.ts'
 export type { Dispatcher, Drain } from './dispatch/dispatcher.ts'
 export {
   inProcessDispatcher,
   type InProcessDispatcherOptions,
 } from './dispatch/in-process-dispatcher.ts'
 export { systemTimers, type Timers } from './dispatch/dispatcher.ts'
+export type { SecretKeyOptions } from './secrets/vault.ts'
 export type { RuntimeLimits } from './contract/context.ts'
 export type { OpenTelemetryApi, RuntimeTelemetry } from './telemetry/telemetry.ts'
 export { lineLogger, type LineLoggerOptions, type RuntimeLogger } from './telemetry/logger.ts'

@@ -7,6 +7,7 @@ import {
   createApiContext,
   createCommit,
   createFoldMemory,
+  Outage,
 } from './api/api-context.ts'
 import { createInbox } from './api/inbox.ts'
 import { createThreads } from './api/threads.ts'
@@ -28,7 +29,7 @@ import { createDrain } from './drain.ts'
 import type { KernelEnvironment, RuntimeLimits } from './contract/context.ts'
 import { createLiveBus } from './live/live-bus.ts'
 import type { Runtime } from './contract/runtime-api.ts'
-import { aesVault, openVaultKey, storedVaultKey } from './secrets/vault.ts'
+import { openVault, type SecretKeyOptions } from './secrets/vault.ts'
 import type { ThreadState } from './contract/thread-state.ts'
 import { memoryStore } from './store/memory-store.ts'
 import { sqliteStore } from './store/sqlite-store.ts'
@@ -41,7 +42,7 @@ import { upcastingStore } from './contract/upcast.ts'
 /**
  * The options of a runtime. The agents come from `agents` or `registry`; every other option may be left out.
  */
-export interface RuntimeOptions extends Omit<RegistryOptions, 'agents'> {
+export interface RuntimeOptions extends Omit<RegistryOptions, 'agents'>, SecretKeyOptions {
   /** The agents. Prompts, tools and agents that they refer to need not be listed. */
   readonly agents?: RegistryOptions['agents']
   /**
@@ -64,8 +65,6 @@ export interface RuntimeOptions extends Omit<RegistryOptions, 'agents'> {
   readonly id?: string
   /** Variables of this installation; a thread's variable of the same name overrides them. */
   readonly env?: Readonly<Record<string, string>>
-  /** The key that encrypts stored secrets, 32 bytes. Default: a key file in the folder. */
-  readonly secretKey?: Uint8Array
   readonly keys?: GovernanceKeys
   /**
    * Decides about calls of tools. Default: low-risk writes are allowed, high-risk writes need the approval of
@@ -115,7 +114,8 @@ export interface EmbeddedRuntime extends Runtime {
 /**
  * Creates a runtime. It begins to work when `start` is called.
  *
- *     const runtime = await createRuntime({ agents: [support], folder: '.skein' })
+ *     const secretKey = process.env.SKEIN_SECRET_KEY // openssl rand -base64 32
+ *     const runtime = await createRuntime({ agents: [support], folder: '.skein', secretKey })
  *     await runtime.start()
  *     const thread = await runtime.threads.create({ agent: 'support' })
  *     const { text } = await runtime.threads.run(thread.id, 'Where is my order?')
@@ -128,18 +128,19 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
   const openStore = (): Store =>
     folder === undefined ? memoryStore() : sqliteStore({ path: join(folder, 'skein.db') })
   const store = upcastingStore(options.store ?? openStore())
+  const vault = await openVault(options, { folder, store }).catch(async (error: unknown) => {
+    if (!options.store) await store.close()
+    throw error
+  })
   const ids = options.ids ?? timeOrderedIds({ clock })
   const keys =
     options.keys ??
     (await openGovernanceKeys(folder === undefined ? { store } : { folder: join(folder, 'keys') }))
-  const key =
-    options.secretKey ??
-    (folder === undefined
-      ? await storedVaultKey(store)
-      : openVaultKey(join(folder, 'keys', 'secrets.key')))
   const { maxConcurrent, logger } = options
   const limits = { ...defaultLimits, ...options.limits }
+  const outage = new Outage()
   const onError = (error: unknown, threadId?: string): void => {
+    outage.note(error)
     logger?.error({ threadId, err: loggedError(error) }, 'background work failed')
     options.onError?.(error, threadId)
   }
@@ -160,7 +161,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
     store,
     clock,
     ids,
-    vault: aesVault({ key }),
+    vault,
     governors: createSessionGovernors({
       id,
       store,
@@ -173,12 +174,12 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
       undo: ({ session, tool, args, callId, ...rest }) => {
         const names = { toolCallId: callId, toolName: tool.name }
         const run = (state: ThreadState): unknown => tool.run?.(args, { state, ...names, ...rest })
-        return withState(context, session.threadId, run, { allowsOver: true })
+        return withState(context, session.threadId, run, { allowsOver: true, isRepeatable: false })
       },
     }),
     limits,
     instanceEnv: options.env ?? {},
-    commit: createCommit({ store, live, dispatcher }),
+    commit: createCommit({ store, live, dispatcher, outage }),
     show: (threadId, events) => live.show(threadId, events),
     logger,
     watchdog,
@@ -188,6 +189,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
     ...environment,
     live,
     dispatcher,
+    outage,
     audit: (tree) => exportAudit(store, tree, keys),
   })
   return assemble({ environment, context, store, dispatcher, registry, sign: desk.signApproval })
@@ -253,7 +255,8 @@ function assemble({
     },
     idle: () => dispatcher.idle(),
     subscribe: (threadId, options) => context.live.subscribe(threadId, options),
-    withState: (threadId, work) => withState(context, threadId, work),
+    withState: (threadId, work, { isRepeatable } = {}) =>
+      withState(context, threadId, work, { isRepeatable }),
     changes: (options) => context.live.changes(options),
     replaceRegistry: (next) => registry.replace(next),
   }

@@ -2,7 +2,13 @@ import { readdirSync, watch, type FSWatcher } from 'node:fs'
 import { join, relative } from 'node:path'
 import type { DiscoveredRegistry, EmbeddedRuntime } from '@skein/runtime'
 import type { ServeOptions, Serving } from '@skein/runtime/http'
-import { loadDefinitions, localPerson, modelsOf, openRuntime } from '../connect/embed.ts'
+import {
+  loadDefinitions,
+  localPerson,
+  modelsOf,
+  openRuntime,
+  SECRET_KEY_VARIABLE,
+} from '../connect/embed.ts'
 import { removeServerFile, storeFile, writeServerFile } from '../connect/server-file.ts'
 import {
   defineCommand,
@@ -119,6 +125,10 @@ function announce(
   output.line(`${label('address')}${output.paint('cyan', url)}`)
   output.line(`${label('agents')}${agents.join(', ')} (${models})`)
   output.line(`${label('store')}${store}`)
+  if (!process.env[SECRET_KEY_VARIABLE])
+    output.line(
+      `${label('secrets')}key kept beside the store; set ${SECRET_KEY_VARIABLE} to keep it elsewhere`,
+    )
 }
 
 async function reload(

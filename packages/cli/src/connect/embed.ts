@@ -1,6 +1,12 @@
 import { existsSync } from 'node:fs'
 import { userInfo } from 'node:os'
-import type { DiscoveredRegistry, EmbeddedRuntime, Registry, RuntimeOptions } from '@skein/runtime'
+import type {
+  DiscoveredRegistry,
+  EmbeddedRuntime,
+  Registry,
+  RuntimeOptions,
+  SecretKeyOptions,
+} from '@skein/runtime'
 import type { Client } from '@skein/runtime/client'
 import type { Http, Principal } from '@skein/runtime/http'
 import { CommandError } from '../terminal/command.ts'
@@ -43,7 +49,7 @@ export async function openRuntime(
 ): Promise<EmbeddedRuntime> {
   const { createRuntime } = await import('@skein/runtime')
   try {
-    return await createRuntime({ registry, folder: stateFolder(), ...reports })
+    return await createRuntime({ registry, folder: stateFolder(), ...reports, ...secretKeys() })
   } catch (error) {
     if (!(error instanceof Error) || (error as { code?: unknown }).code !== 'STORE_LOCKED')
       throw error
@@ -56,6 +62,21 @@ export async function openRuntime(
       cause: error,
     })
   }
+}
+
+/** The environment variable with the keys of stored secrets. */
+export const SECRET_KEY_VARIABLE = 'SKEIN_SECRET_KEY'
+
+/**
+ * Returns the keys of stored secrets: from the environment, the current one first, then earlier ones after
+ * commas. Without the variable a key is made and kept beside the store, which is for development.
+ */
+function secretKeys(): SecretKeyOptions {
+  const [secretKey, ...oldSecretKeys] = (process.env[SECRET_KEY_VARIABLE] ?? '')
+    .split(',')
+    .map((key) => key.trim())
+    .filter((key) => key !== '')
+  return secretKey === undefined ? { keepsSecretKeyWithData: true } : { secretKey, oldSecretKeys }
 }
 
 /**

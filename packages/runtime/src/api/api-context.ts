@@ -7,15 +7,19 @@ import {
   type Commit,
   type CommitResult,
   isStoreError,
+  isUnwritable,
   type Store,
   type ThreadChange,
   type ThreadHead,
 } from '../store/store.ts'
+import type { Redactor } from '../secrets/vault.ts'
+import { threadSecrets } from '../thread/env.ts'
 import { type FacadeBuffer, jsonCopy } from '../thread/values.ts'
 import type { KernelState } from '../contract/state.ts'
 import type { JsonObject } from '@skein/base'
 import type { RuntimeEvent, StoredEvent } from '../contract/event.ts'
 import { KernelFold } from '../fold/fold.ts'
+import { isStorable } from '../store/thread-head.ts'
 import type { FoldMemory } from '../drain.ts'
 
 /** The parts of a runtime that the API is built from. */
@@ -24,6 +28,7 @@ export interface ApiEnvironment extends KernelEnvironment {
   readonly dispatcher: Dispatcher
   /** The cache of folds that the API reads threads through. Default: a new cache. */
   readonly folds?: FoldCache
+  readonly outage?: Outage
   /** Returns the audit log of a root thread, with a signed checkpoint. */
   readonly audit?: (rootId: string) => Promise<AuditExport>
 }
@@ -31,14 +36,51 @@ export interface ApiEnvironment extends KernelEnvironment {
 /** The context that every function of the API receives. */
 export interface ApiContext extends ApiEnvironment {
   readonly folds: FoldCache
+  readonly outage: Outage
   /** Returns the current time in the format of event timestamps (ISO 8601). */
   at(): string
 }
 
 /** Creates the context of the API functions from the parts of a runtime. */
 export function createApiContext(environment: ApiEnvironment): ApiContext {
-  const { clock, store, folds = createFoldCache(store) } = environment
-  return { ...environment, folds, at: () => new Date(clock.now()).toISOString() }
+  const { clock, store, folds = createFoldCache(store), outage = new Outage() } = environment
+  return { ...environment, folds, outage, at: () => new Date(clock.now()).toISOString() }
+}
+
+/**
+ * Remembers that the store cannot be written (see `isUnwritable`). While that lasts, nothing can be committed
+ * that would end a wait, so callers that wait for a thread are told instead of waiting for ever.
+ */
+export class Outage {
+  #error: unknown
+  readonly #waiting = new Set<AbortController>()
+
+  /** Called with every error of background work. */
+  note(error: unknown): void {
+    if (!isUnwritable(error)) return
+    this.#error = error
+    for (const controller of this.#waiting) controller.abort(error)
+  }
+
+  /** Called when a commit has succeeded. */
+  end(): void {
+    this.#error = undefined
+  }
+
+  /** Runs `wait` with a signal that aborts with the error of the store, or with the signal of the caller. */
+  async guard<T>(
+    signal: AbortSignal | undefined,
+    wait: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    if (this.#error !== undefined) throw this.#error
+    const controller = new AbortController()
+    this.#waiting.add(controller)
+    try {
+      return await wait(signal ? AbortSignal.any([signal, controller.signal]) : controller.signal)
+    } finally {
+      this.#waiting.delete(controller)
+    }
+  }
 }
 
 /** Reads only the head of a thread, for callers that do not need its log. Rejects with `THREAD_NOT_FOUND`. */
@@ -103,7 +145,7 @@ export async function editThread<T>(
     const { result, change, others = [], blobs } = await decide(thread)
     if (!change) return { result, seq: expectSeq }
     const own = { ...change, id: threadId, expectSeq, mustBeLive: !allowsOver || undefined }
-    const commit = { point, threads: [own, ...others], blobs }
+    const commit = { point, threads: redacted(context, thread.state, [own, ...others]), blobs }
     try {
       const { seqs } = await context.commit(commit)
       return { result, seq: seqs.get(threadId) ?? expectSeq }
@@ -112,6 +154,63 @@ export async function editThread<T>(
       if (!isStoreError(error, 'LOG_MOVED') || tries >= MAX_TRIES) throw toRuntimeError(error)
     }
   }
+}
+
+/**
+ * Removes the secrets of a thread from everything that a commit says of it, so that they never reach a row.
+ * Every write of the API passes here. `secrets` are further secrets, e.g. such as were set just now.
+ */
+export function redacted<T extends readonly ThreadChange[]>(
+  context: ApiContext,
+  state: KernelState,
+  changes: T,
+  secrets: readonly string[] = [],
+): T {
+  const redactor = redactorOf(context, state, secrets)
+  if (!redactor) return changes
+  return changes.map((change) => {
+    const { append, create, head } = change
+    return {
+      ...change,
+      ...(append && {
+        append: append.map((event) => (isVariable(event) ? event : redactor.json(event))),
+      }),
+      ...(head && { head: redactor.json(head) }),
+      // Ids and names in the other columns are not texts of somebody.
+      ...(create && {
+        create: { ...create, title: redactor.json(create.title), tags: redactor.json(create.tags) },
+      }),
+    }
+  }) as unknown as T // one change for each change
+}
+
+/** Variables are left as they are: secrets among them are sealed, and tools need the others as they were set. */
+function isVariable({ type }: RuntimeEvent): boolean {
+  return type === 'env_set' || type === 'variables_provided'
+}
+
+interface KnownRedactor {
+  readonly agent: unknown
+  readonly envSeq: number
+  readonly redactor: Redactor | undefined
+}
+
+/** The redactor of each state, because building one takes longer than using it. */
+const redactors = new WeakMap<KernelState, KnownRedactor>()
+
+function redactorOf(
+  context: ApiContext,
+  state: KernelState,
+  more: readonly string[],
+): Redactor | undefined {
+  const agent = context.registry.agents.get(state.agent)
+  const known = redactors.get(state)
+  if (known && more.length === 0 && known.agent === agent && known.envSeq === state.envSeq)
+    return known.redactor
+  const secrets = new Set([...threadSecrets(context, state), ...more])
+  const redactor = secrets.size > 0 ? context.vault.redactor(secrets) : undefined
+  if (more.length === 0) redactors.set(state, { agent, envSeq: state.envSeq, redactor })
+  return redactor
 }
 
 /** Converts store errors that a caller can act on into runtime errors; returns all other errors unchanged. */
@@ -180,9 +279,11 @@ const MAX_METADATA_BYTES = 64 * 1024
 
 /** Throws unless the value is a text of 1 to `MAX_LABEL` characters. `what` names the value in the error. */
 export function checkLabel(text: string, what: string): void {
-  if (typeof text === 'string' && text !== '' && text.length <= MAX_LABEL) return
+  if (typeof text === 'string' && text !== '' && text.length <= MAX_LABEL && isStorable(text))
+    return
   throw new RuntimeError(`${what} must be a text of 1 to ${MAX_LABEL} characters.`, {
     code: 'INPUT_INVALID',
+    hint: 'The character NUL and halves of surrogate pairs are not allowed.',
   })
 }
 
@@ -209,6 +310,7 @@ interface CommitParts {
   readonly store: Store
   readonly live: LiveBus
   readonly dispatcher: Dispatcher
+  readonly outage?: Outage
 }
 
 /**
@@ -219,9 +321,11 @@ export function createCommit({
   store,
   live,
   dispatcher,
+  outage,
 }: CommitParts): (commit: Commit) => Promise<CommitResult> {
   return async (commit) => {
     const result = await store.commit(commit)
+    outage?.end()
     for (const [id, events] of appended(commit.threads, result)) live.publish(id, events)
     for (const { id, append = [], wake } of commit.threads) {
       // The running drain is interrupted first, because its work is no longer needed; then the thread is
@@ -293,39 +397,36 @@ export function createFoldCache(
   store: Pick<Store, 'head' | 'events'>,
   { max = 64, pageSize = 1000 }: FoldCacheOptions = {},
 ): FoldCache {
-  const folds = new Map<string, KernelFold>()
+  const folds = new FoldMap(max)
 
-  /** Returns the fold of a thread and marks it as the most recently used. */
-  function use(threadId: string, head: ThreadHead): KernelFold {
-    const known = folds.get(threadId)
-    // Erasing replaces the log of a thread, so a fold of the old log cannot be continued.
-    const isCurrent = known?.state.isErased === (head.lifecycle === 'erased')
-    const fold = isCurrent ? known : new KernelFold()
-    folds.delete(threadId)
-    folds.set(threadId, fold)
-    if (folds.size > max) folds.delete(folds.keys().next().value!)
-    return fold
+  async function load(threadId: string): Promise<LoadedThread | undefined> {
+    const head = await store.head(threadId)
+    if (!head) {
+      folds.delete(threadId)
+      return undefined
+    }
+    const { logId } = head
+    const fold = folds.get(threadId, logId) ?? new KernelFold()
+    folds.set(threadId, logId, fold)
+    let isRead = false
+    while (fold.state.seq < head.seq) {
+      isRead = true
+      const page = await store.events(threadId, { after: fold.state.seq, limit: pageSize })
+      // Another reader may have folded some of these events meanwhile; `push` ignores events it already
+      // has.
+      for (const stored of page) fold.push(stored)
+      if (page.length < pageSize) break
+    }
+    // If the log was replaced while it was read, the fold may contain events of both.
+    if (isRead && (await store.head(threadId))?.logId !== logId) {
+      folds.delete(threadId)
+      return load(threadId)
+    }
+    return { head, state: fold.state }
   }
 
   return {
-    async load(threadId) {
-      const head = await store.head(threadId)
-      if (!head) {
-        folds.delete(threadId)
-        return undefined
-      }
-      const fold = use(threadId, head)
-      for (;;) {
-        const after = fold.state.seq
-        if (after >= head.seq) break
-        const page = await store.events(threadId, { after, limit: pageSize })
-        // Another reader may have folded some of these events meanwhile; `push` ignores events it already
-        // has.
-        for (const stored of page) fold.push(stored)
-        if (page.length < pageSize) break
-      }
-      return { head, state: fold.state }
-    },
+    load,
     forget: (threadId) => void folds.delete(threadId),
     get size() {
       return folds.size
@@ -338,17 +439,45 @@ export function createFoldCache(
  * events to that fold meanwhile.
  */
 export function createFoldMemory({ max = 256 }: { readonly max?: number } = {}): FoldMemory {
-  const folds = new Map<string, KernelFold>()
+  const folds = new FoldMap(max)
   return {
-    take(threadId) {
-      const fold = folds.get(threadId)
+    take(threadId, logId) {
+      const fold = folds.get(threadId, logId)
       folds.delete(threadId)
       return fold
     },
-    put(threadId, fold) {
-      folds.delete(threadId)
-      folds.set(threadId, fold)
-      if (folds.size > max) folds.delete(folds.keys().next().value!)
-    },
+    put: (threadId, logId, fold) => folds.set(threadId, logId, fold),
+  }
+}
+
+/**
+ * The most recently used folds. Each is kept with the number of its log, because the log of a thread can be
+ * replaced (erased, or removed and made again), also by another process.
+ */
+class FoldMap {
+  readonly #folds = new Map<string, { readonly logId: number; readonly fold: KernelFold }>()
+  readonly #max: number
+
+  constructor(max: number) {
+    this.#max = max
+  }
+
+  get size(): number {
+    return this.#folds.size
+  }
+
+  get(threadId: string, logId: number): KernelFold | undefined {
+    const known = this.#folds.get(threadId)
+    return known?.logId === logId ? known.fold : undefined
+  }
+
+  set(threadId: string, logId: number, fold: KernelFold): void {
+    this.#folds.delete(threadId)
+    this.#folds.set(threadId, { logId, fold })
+    if (this.#folds.size > this.#max) this.#folds.delete(this.#folds.keys().next().value!)
+  }
+
+  delete(threadId: string): void {
+    this.#folds.delete(threadId)
   }
 }

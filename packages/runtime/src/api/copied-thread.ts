@@ -3,7 +3,7 @@ import type { RuntimeEvent, RuntimeThreadCreated, StoredEvent } from '../contrac
 import { KernelFold } from '../fold/fold.ts'
 import type { KernelState } from '../contract/state.ts'
 import type { Blob, ThreadHead } from '../store/store.ts'
-import { type ApiContext, headOf, toRuntimeError } from './api-context.ts'
+import { type ApiContext, headOf, redacted, toRuntimeError } from './api-context.ts'
 
 interface Copy {
   readonly id: string
@@ -38,7 +38,8 @@ export async function storeCopy(context: ApiContext, copy: Copy): Promise<Thread
     createdAt: context.clock.now(),
   }
   try {
-    await context.commit({ point, threads: [{ id, create, append }], blobs })
+    const threads = redacted(context, state, [{ id, create, append }])
+    await context.commit({ point, threads, blobs })
   } catch (error) {
     throw toRuntimeError(error)
   }

@@ -7,6 +7,7 @@ import {
   type RuntimeEvent,
 } from '../contract/event.ts'
 import { startsSomething } from '../contract/state.ts'
+import { foldKernel } from '../fold/fold.ts'
 import type { CreateThread } from '../contract/runtime-api.ts'
 import { createEnvReader, envSet } from '../thread/env.ts'
 import { checkedValue, checkValueKey } from '../thread/values.ts'
@@ -17,6 +18,7 @@ import {
   checkLabel,
   checkTags,
   headOf,
+  redacted,
   toRuntimeError,
 } from './api-context.ts'
 import { queuedMessage } from './messages-api.ts'
@@ -54,13 +56,14 @@ export async function createThread(context: ApiContext, thread: CreateThread): P
   const wakes = message !== undefined || startsSomething(agent)
   try {
     const change = { id, create, append, wake: wakes ? { by: now } : undefined }
-    await context.commit({ point: 'create_thread', threads: [change] })
+    const state = foldKernel(append.map((event, index) => ({ seq: index + 1, event })))
+    const threads = redacted(context, state, [change])
+    await context.commit({ point: 'create_thread', threads })
   } catch (error) {
-    // Creating a thread again with the same client id returns the existing thread, if agent and owner are the
-    // same.
+    // Creating a thread again with the same client id returns the existing thread, if the agent is the same.
     const isTaken = isStoreError(error, 'CLIENT_ID_TAKEN') && clientId !== null
-    const known = isTaken ? await store.headByClientId(tenant, clientId) : undefined
-    if (known && known.agent === thread.agent && known.owner === owner) return known
+    const known = isTaken ? await store.headByClientId(tenant, clientId, owner) : undefined
+    if (known && known.agent === thread.agent) return known
     throw toRuntimeError(error)
   }
   return headOf(context, id)

@@ -15,11 +15,13 @@ import {
   editThread,
   editWith,
   load,
+  redacted,
 } from './api-context.ts'
 import { type Message, messageToJSON, UserMessage } from '@skein/ai'
 import type { HookName } from '../definitions/hooks.ts'
 import type { HookDefinition } from '../definitions/types.ts'
 import { RuntimeError } from '../contract/error.ts'
+import type { ThreadState } from '../contract/thread-state.ts'
 import { within } from '../hooks/hooks.ts'
 import { withState } from './with-state.ts'
 import { type MessageJSON, messageOf } from '@skein/base'
@@ -92,17 +94,20 @@ async function runHook(context: ApiContext, { threadId, hook, args }: HookRun): 
   const timeoutMs = hook.timeoutMs ?? context.limits.hookTimeoutMs
   const execute = hook.execute as (...all: unknown[]) => unknown // `hooksOf` selected the hook by name
   try {
-    return await withState(context, threadId, (state) => {
-      const run = (): unknown => execute(state, ...args)
+    const run = (state: ThreadState): Promise<unknown> => {
+      const call = (): unknown => execute(state, ...args)
       const code = { kind: 'hook', name: hook.id, threadId } as const
       return within(timeoutMs, async () =>
-        context.watchdog ? context.watchdog.run(code, run) : run(),
+        context.watchdog ? context.watchdog.run(code, call) : call(),
       )
-    })
+    }
+    return await withState(context, threadId, run, { isRepeatable: false })
   } catch (error) {
     const message = `The hook "${hook.id}" failed: ${messageOf(error)}`
     const raised = { type: 'error_raised', at: context.at(), code: 'HOOK_FAILED', message } as const
-    await context.commit({ point: 'hook_failed', threads: [{ id: threadId, append: [raised] }] })
+    const { state } = await load(context, threadId)
+    const threads = redacted(context, state, [{ id: threadId, append: [raised] }])
+    await context.commit({ point: 'hook_failed', threads })
     return undefined
   }
 }

@@ -37,10 +37,18 @@ export async function settledThread(
 }
 
 /**
- * Waits for the result. The thread is checked after each commit, and so are its descendants while it waits
- * for them, because a descendant may need a person. Aborting ends the waiting, not the session.
+ * Waits for the result. Rejects while the store cannot be written, because nothing would be committed that
+ * ends the wait; the work itself goes on when the store can be written again.
  */
-async function waitFor(context: ApiContext, wait: Wait): Promise<SessionResult> {
+function waitFor(context: ApiContext, wait: Wait): Promise<SessionResult> {
+  return context.outage.guard(wait.signal, (signal) => resultOf(context, { ...wait, signal }))
+}
+
+/**
+ * Checks the thread after each commit, and its descendants while it waits for them, because a descendant may
+ * need a person. Aborting ends the waiting, not the session.
+ */
+async function resultOf(context: ApiContext, wait: Wait): Promise<SessionResult> {
   const { threadId, signal } = wait
   let below: readonly string[] = []
   for (;;) {

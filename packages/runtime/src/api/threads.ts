@@ -32,8 +32,9 @@ export function createThreads(environment: ApiEnvironment): Threads {
   return {
     create: (thread) => createThread(context, thread),
     get: (threadId) => headOf(context, threadId),
-    byClientId: (tenant, clientId) => store.headByClientId(tenant, clientId),
+    byClientId: (tenant, clientId, owner) => store.headByClientId(tenant, clientId, owner),
     list: (query = {}) => store.list(query),
+    totals: () => store.totals(),
     async update(threadId, { title, tags }) {
       if (title !== undefined) checkLabel(title, 'The title of the thread')
       if (tags !== undefined) checkTags(tags)

@@ -1,22 +1,74 @@
 import { writeOf } from '../thread/changes.ts'
 import { createEnvReader } from '../thread/env.ts'
-import { createThreadFacade } from '../thread/facade.ts'
+import { createThreadFacade, type FacadeChanges } from '../thread/facade.ts'
+import { checkReads, withUpdates } from '../thread/values.ts'
 import type { ThreadState } from '../contract/thread-state.ts'
+import { RuntimeError } from '../contract/error.ts'
+import { isStoreError } from '../store/store.ts'
 import { rememberRedactor } from '../telemetry/logger.ts'
-import { isOver, load, threadIsOver, toRuntimeError, type ApiContext } from './api-context.ts'
+import {
+  isOver,
+  load,
+  redacted,
+  threadIsOver,
+  toRuntimeError,
+  type ApiContext,
+} from './api-context.ts'
 
-/** Calls a function with the state of a thread. Its changes are written in one commit when it returns. */
+interface WithStateOptions {
+  readonly allowsOver?: boolean
+  /** Whether `work` may be called again after a conflict. Default true. */
+  readonly isRepeatable?: boolean
+}
+
+/** The maximum number of times that `work` is called while other writers keep changing what it read. */
+const MAX_RUNS = 100
+
+/**
+ * Calls a function with the state of a thread. Its changes are written in one commit when it returns. If
+ * another writer has set a value that the function read, it is called again.
+ */
 export async function withState<T>(
   context: ApiContext,
   threadId: string,
   work: (state: ThreadState) => T | Promise<T>,
-  { allowsOver = false }: { readonly allowsOver?: boolean } = {},
+  { allowsOver = false, isRepeatable = true }: WithStateOptions = {},
 ): Promise<T> {
+  for (let runs = 1; ; runs++) {
+    const run = await runOnce(context, threadId, work, allowsOver)
+    try {
+      await store(context, threadId, run, allowsOver)
+      return run.result
+    } catch (error) {
+      const isConflict = error instanceof RuntimeError && error.code === 'STATE_CONFLICT'
+      // What was shown or committed at once cannot be taken back, so it must not happen twice.
+      const mayRepeat = isRepeatable && !run.hasTold && runs < MAX_RUNS
+      if (!isConflict || !mayRepeat) throw toRuntimeError(error)
+    }
+  }
+}
+
+interface Run<T> {
+  readonly result: T
+  readonly changes: FacadeChanges
+  /** Every secret value, including those that were just set. */
+  readonly secrets: readonly string[]
+  /** Whether events were shown or committed while the code ran. */
+  readonly hasTold: boolean
+}
+
+async function runOnce<T>(
+  context: ApiContext,
+  threadId: string,
+  work: (state: ThreadState) => T | Promise<T>,
+  allowsOver: boolean,
+): Promise<Run<T>> {
   const thread = await load(context, threadId)
   const { head, state: kernel } = thread
   if (!allowsOver && isOver(thread)) throw threadIsOver(thread)
   const agent = context.registry.agent(kernel.agent)
   const { instanceEnv, vault } = context
+  let hasTold = false
   const facade = createThreadFacade({
     kernel,
     head,
@@ -25,17 +77,15 @@ export async function withState<T>(
     signal: new AbortController().signal,
     allowedTools: [],
     immediate: async (events) => {
-      const append = events.filter((event) => !(event.type === 'custom_event' && event.isTransient))
-      const shown = events.filter((event) => !append.includes(event))
-      if (shown.length > 0) context.show(threadId, safe(shown))
+      hasTold = true
+      const safe = vault.redactor(facade.secrets()).json(events)
+      const append = safe.filter((event) => !(event.type === 'custom_event' && event.isTransient))
+      const shown = safe.filter((event) => !append.includes(event))
+      if (shown.length > 0) context.show(threadId, shown)
       if (append.length > 0)
-        await context.commit({ point: 'tell', threads: [{ id: threadId, append: safe(append) }] })
+        await context.commit({ point: 'tell', threads: [{ id: threadId, append }] })
     },
   })
-  /** Returns the value with all secrets of the thread redacted, including those that were just set. */
-  function safe<Value>(value: Value): Value {
-    return vault.redactor(facade.secrets()).json(value)
-  }
   let result: T
   try {
     result = await work(facade.state)
@@ -44,25 +94,43 @@ export async function withState<T>(
     rememberRedactor(error, (text) => redactor.text(text))
     throw error
   }
-  const hidden = facade.secrets()
-  const changes = facade.takeChanges()
-  const place = { environment: context, state: kernel, head, at: context.at }
-  const { events, others, blobs, head: patch } = await writeOf(place, changes)
-  if (events.length + others.length === 0) return result
-  const change = {
-    id: threadId,
-    append: events,
-    ...(!allowsOver && { mustBeLive: true }),
-    head: patch,
-    // Raising the epoch prevents a running drain from writing anything more.
-    ...(changes.terminates && { raisesEpoch: true }),
-    wake: { by: context.clock.now() },
+  const secrets = facade.secrets()
+  return { result, changes: facade.takeChanges(), secrets, hasTold }
+}
+
+/** Commits what the code changed; throws `STATE_CONFLICT` if a value that it read has been set since. */
+async function store(
+  context: ApiContext,
+  threadId: string,
+  { changes, secrets }: Run<unknown>,
+  allowsOver: boolean,
+): Promise<void> {
+  const { values } = changes
+  const isGuarded = values.reads.length > 0 || values.updates.size > 0
+  for (;;) {
+    const { head, state } = await load(context, threadId)
+    const expectSeq = isGuarded ? state.seq : undefined
+    const place = { environment: context, state, head, at: context.at }
+    const { events, others, blobs, head: patch } = await writeOf(place, changes)
+    if (events.length + others.length === 0) return
+    checkReads(state, values.reads)
+    const change = {
+      id: threadId,
+      append: withUpdates(events, values, state.values),
+      expectSeq,
+      ...(!allowsOver && { mustBeLive: true }),
+      head: patch,
+      // Raising the epoch prevents a running drain from writing anything more.
+      ...(changes.terminates && { raisesEpoch: true }),
+      wake: { by: context.clock.now() },
+    }
+    try {
+      const threads = redacted(context, state, [change, ...others], secrets)
+      await context.commit({ point: 'with_state', threads, blobs })
+      return
+    } catch (error) {
+      // Another writer committed first; if it left the values alone, the same changes are committed again.
+      if (!isGuarded || !isStoreError(error, 'LOG_MOVED')) throw error
+    }
   }
-  try {
-    const threads = vault.redactor(hidden).json([change, ...others])
-    await context.commit({ point: 'with_state', threads, blobs })
-  } catch (error) {
-    throw toRuntimeError(error)
-  }
-  return result
 }

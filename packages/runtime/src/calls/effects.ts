@@ -1,5 +1,5 @@
 import { messageOf } from '@skein/base'
-import type { DrainContext } from '../contract/context.ts'
+import type { DrainContext, Write } from '../contract/context.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
 import { afterStored, hookedWriteOf, within } from '../hooks/hooks.ts'
 import type { EffectState } from '../contract/state.ts'
@@ -32,17 +32,26 @@ export async function runEffect(context: DrainContext, effectId: string): Promis
     await within(definition.timeoutMs ?? 60_000, run, context.signal)
   } catch (error) {
     if (context.signal.aborted) return
+    return context.commit('effect_end', failed(error))
+  }
+  const write = await hookedWriteOf(context, facade.takeChanges(), agent.a)
+  const events = [...write.events, ended(context, effect, {})]
+  let isStored = true
+  const onConflict = (error: unknown): Write => {
+    isStored = false
+    return failed(error)
+  }
+  await context.commit('effect_end', { ...write, events, onConflict, isProgress: true })
+  if (isStored) await afterStored(context, agent.a, write.events)
+
+  function failed(error: unknown): Write {
     const again =
       retry && attempt < retry.attempts
         ? environment.clock.now() + retry.backoffMs * 2 ** (attempt - 1)
         : undefined
-    const events = [ended(context, effect, { error: messageOf(error), runAt: again })]
-    return context.commit('effect_end', { events, isProgress: true })
+    const end = ended(context, effect!, { error: messageOf(error), runAt: again })
+    return { events: [end], isProgress: true }
   }
-  const write = await hookedWriteOf(context, facade.takeChanges(), agent.a)
-  const events = [...write.events, ended(context, effect, {})]
-  await context.commit('effect_end', { ...write, events, isProgress: true })
-  await afterStored(context, agent.a, write.events)
 }
 
 function ended(

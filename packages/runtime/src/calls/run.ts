@@ -9,7 +9,7 @@ import {
   type ToolEffect,
   type ToolOutcome,
 } from '@skein/ai'
-import type { JsonObject } from '@skein/base'
+import { type JsonObject, messageOf } from '@skein/base'
 import type { AdmittedCall } from '@skein/governance'
 import { afterSpawn, type SpawnPlan } from '../children/spawn.ts'
 import type { DrainContext, Write } from '../contract/context.ts'
@@ -331,11 +331,19 @@ export class RunningCall implements CallPorts {
     }
     if (this.#isHidden) events.push({ type: 'tool_call_hidden', at, toolCallId })
     const blobs = [...(own?.blobs ?? []), ...(plan?.blobs ?? [])]
-    const write = { events, others, blobs, head: own?.head, isProgress: true }
+    let told = outcome
+    const onConflict = (error: unknown): Write => {
+      // The tool has run, so its model is told so; running it again could repeat its side effects.
+      const message = `The tool ran, but its changes to the thread were not stored. ${messageOf(error)}`
+      told = { type: 'error', message }
+      return { events: [endEvent(drain, call, told)], isProgress: true }
+    }
+    const values = own?.values
+    const write = { events, others, blobs, head: own?.head, values, onConflict, isProgress: true }
     if (!(await this.#commit('call_end', call, write))) return
     await afterSpawn(drain, plan, side)
-    await afterStored(drain, side, own?.events ?? [])
-    const done = [seenCall(call), seenResult(call, outcome)]
+    if (told === outcome) await afterStored(drain, side, own?.events ?? [])
+    const done = [seenCall(call), seenResult(call, told)]
     await runHooks(drain, { side, name: 'tool_call_done', args: () => done }, undefined)
   }
 

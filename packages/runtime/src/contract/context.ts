@@ -9,6 +9,7 @@ import type {
 } from '../governance/session-governors.ts'
 import type { EnvReader } from '../thread/env.ts'
 import type { FacadeChanges } from '../thread/facade.ts'
+import type { ValueUse } from '../thread/values.ts'
 import type { Redactor, Vault } from '../secrets/vault.ts'
 import type {
   Blob,
@@ -115,6 +116,13 @@ export interface Write {
   readonly blobs?: readonly Blob[]
   readonly head?: HeadPatch
   readonly wake?: ThreadChange['wake']
+  /**
+   * How the events use the values of the thread. If a value that was read and is set here was set by another
+   * writer in between, the commit is refused with `STATE_CONFLICT`.
+   */
+  readonly values?: ValueUse
+  /** Returns the write that replaces this one if it is refused with `STATE_CONFLICT`. */
+  readonly onConflict?: (error: unknown) => Omit<Write, 'values' | 'governance'>
   /** Makes the store reject the commit when another writer has appended to the log meanwhile. */
   readonly expectsNoMail?: boolean
   /**

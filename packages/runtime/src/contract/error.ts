@@ -29,6 +29,8 @@ export type RuntimeErrorCode =
   | 'BUDGET_EXCEEDED'
   | 'DEPTH_EXCEEDED'
   | 'KEY_INVALID'
+  | 'SECRET_KEY_MISSING'
+  | 'STATE_CONFLICT'
   | 'RUNTIME_STOPPED'
   | 'AGENT_DIVERGED'
   | 'LOOP_BLOCKED'

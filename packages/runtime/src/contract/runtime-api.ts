@@ -7,7 +7,7 @@ import type { Thread as ThreadDocument, ThreadEvent, FoldedThread } from '@skein
 import type { Budget } from '../definitions/types.ts'
 import type { Registry } from '../definitions/resolved.ts'
 import type { RuntimeEvent, SessionOutcome, StoredEvent } from './event.ts'
-import type { ThreadHead, ThreadQuery } from '../store/store.ts'
+import type { StoreTotals, ThreadHead, ThreadQuery } from '../store/store.ts'
 import type {
   EffectSchedule,
   FileStat,
@@ -38,9 +38,15 @@ export interface Runtime {
   subscribe(threadId: string, options?: SubscribeOptions): AsyncIterable<NumberedEvent>
   /**
    * Calls `work` with the state of a thread, as endpoints get it. The changes are committed when `work`
-   * returns and dropped when it throws.
+   * returns and dropped when it throws. If another writer has set a value that `work` read, `work` is called
+   * again with the state as it is then, like a transaction of a database; with `isRepeatable: false`, and
+   * after `emit` or `setStatus`, the promise rejects with `STATE_CONFLICT` instead.
    */
-  withState<T>(threadId: string, work: (state: ThreadState) => T | Promise<T>): Promise<T>
+  withState<T>(
+    threadId: string,
+    work: (state: ThreadState) => T | Promise<T>,
+    options?: { readonly isRepeatable?: boolean },
+  ): Promise<T>
   /**
    * Returns the heads of new, changed and removed threads as they change, for programs that show a list of
    * threads.
@@ -214,8 +220,18 @@ export interface Threads {
   create(thread: CreateThread): Promise<ThreadHead>
   /** Returns the head of a thread; rejects with `THREAD_NOT_FOUND`. */
   get(threadId: string): Promise<ThreadHead>
-  byClientId(tenant: string, clientId: string): Promise<ThreadHead | undefined>
+  /**
+   * Returns the thread of this owner with this client id. Without `owner`, the oldest thread of the tenant
+   * with this client id, whoever owns it.
+   */
+  byClientId(
+    tenant: string,
+    clientId: string,
+    owner?: string | null,
+  ): Promise<ThreadHead | undefined>
   list(query?: ThreadQuery): Promise<readonly ThreadHead[]>
+  /** Returns how many threads there are and what they have used; the time does not grow with their number. */
+  totals(): Promise<StoreTotals>
   update(
     threadId: string,
     change: { readonly title?: string; readonly tags?: readonly string[] },

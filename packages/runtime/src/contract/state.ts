@@ -69,6 +69,8 @@ export interface KernelState {
   readonly interrupts: Map<string, OpenInterrupt>
   readonly children: Map<string, ChildState>
   readonly values: Map<string, JsonValue>
+  /** Number of the event that last set or removed each value, by its key. */
+  readonly valueSeqs: Map<string, number>
   readonly env: Map<string, EnvEntry>
   readonly files: Map<string, FileStat>
   readonly effects: Map<string, EffectState>
@@ -269,6 +271,7 @@ export function emptyKernelState(): KernelState {
     interrupts: new Map(),
     children: new Map(),
     values: new Map(),
+    valueSeqs: new Map(),
     env: new Map(),
     files: new Map(),
     effects: new Map(),

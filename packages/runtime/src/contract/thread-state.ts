@@ -122,8 +122,18 @@ export interface ThreadState {
   setEnv(name: string, value: string | null, options?: { readonly type?: 'text' | 'secret' }): void
 
   getValue(key: string): JsonValue | undefined
-  /** Sets a value; null removes it. */
+  /**
+   * Sets a value; null removes it. If the same code has read the value before, and another writer has set it
+   * since, the commit is refused (`STATE_CONFLICT`), so that no change is lost: an endpoint runs again, the
+   * call of a tool ends with an error. `updateValue` has no conflicts.
+   */
   setValue(key: string, value: JsonValue | null): void
+  /**
+   * Changes a value by a function of its current value, e.g. `updateValue('count', (n) => Number(n ?? 0) + 1)`.
+   * The function is called again at the commit if the value was changed meanwhile, so it must have no side
+   * effects. Null removes the value.
+   */
+  updateValue(key: string, change: (value: JsonValue | undefined) => JsonValue | null): void
   listValues(prefix?: string): Readonly<Record<string, JsonValue>>
 
   /** Runs another tool that is listed in `uses` and returns its result. Nothing is stored in the history. */

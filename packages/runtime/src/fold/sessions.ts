@@ -202,6 +202,7 @@ export function foldService(state: KernelState, event: RuntimeEvent): void {
       state.files.delete(event.path)
       return
     case 'value_set':
+      state.valueSeqs.set(event.key, state.seq)
       if (event.value === null) state.values.delete(event.key)
       else state.values.set(event.key, event.value)
       return

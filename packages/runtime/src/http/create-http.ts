@@ -119,7 +119,7 @@ class HttpSurface implements Http {
       streams,
       prefix,
       holdsGoverned: options.chat?.hold ?? false,
-      metrics: new Metrics(runtime, streams, clock),
+      metrics: new Metrics(runtime, streams),
       openapi: () => this.openapi(),
       isClosing: () => this.#isClosing,
       report: (error) => this.#report(error, (options.ids ?? uuidV7)()),

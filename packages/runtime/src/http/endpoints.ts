@@ -27,14 +27,17 @@ export const endpointOperations: readonly OperationRoute[] = METHODS.map((method
     query: 'any',
     body: method === 'GET' ? undefined : { bytes: 'any' },
     answers: [raw('Whatever the endpoint answers.', '*/*')],
-    errors: ['ROUTE_NOT_FOUND', 'METHOD_NOT_ALLOWED', 'THREAD_TERMINATED'],
+    errors: ['ROUTE_NOT_FOUND', 'METHOD_NOT_ALLOWED', 'THREAD_TERMINATED', 'STATE_CONFLICT'],
     async run(call) {
       const { runtime, thread, params } = call
       const { endpoints } = runtime.registry
       const found = findEndpoint(endpoints, method, params.path)
       if (!found) throw notFound(endpoints, params.path)
-      const response = await runtime.withState(thread.id, (state) =>
-        found.endpoint.execute(forwarded(call), state, found.params),
+      const { isRepeatable } = found.endpoint
+      const response = await runtime.withState(
+        thread.id,
+        (state) => found.endpoint.execute(forwarded(call), state, found.params),
+        { isRepeatable },
       )
       if (response instanceof Response) return response
       throw new HttpError(`The endpoint "${found.endpoint.path}" did not return a Response.`, {

@@ -7,6 +7,7 @@ import {
   type ApiErrorCode,
 } from '../operations/http-error.ts'
 import { jsonResponse } from '../operations/operation.ts'
+import { isUnwritable } from '../store/store.ts'
 
 /**
  * Creates the response to an error. An unexpected error is reported to the operator; the client gets only its
@@ -17,9 +18,17 @@ export function errorResponse(
   unexpected: { readonly id: () => string; readonly report: (error: unknown, id: string) => void },
 ): Response {
   const known = toKnown(error)
-  if (known) return written(known)
+  if (known && !isUnwritable(error)) return written(known)
   const id = unexpected.id()
   unexpected.report(error, id)
+  // The message of the store names a path of the server, which is for the operator alone.
+  if (known)
+    return written(
+      new HttpError('The server cannot store anything at the moment.', {
+        code: known.code,
+        hint: `Nothing was changed. Try again later; the operator finds error ${id}.`,
+      }),
+    )
   return written(
     new HttpError('Something went wrong on the server.', {
       code: 'INTERNAL',

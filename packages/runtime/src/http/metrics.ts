@@ -1,15 +1,8 @@
-import type { Clock } from '@skein/base'
 import type { Runtime } from '../contract/runtime-api.ts'
-import type { ThreadLifecycle } from '../store/store.ts'
 import { LIFECYCLES } from '../operations/schemas.ts'
 import type { OpenStreams } from './stream/event-stream.ts'
 
 const BUCKETS_SECONDS: readonly number[] = [0.005, 0.025, 0.1, 0.5, 2.5, 10]
-
-/** The minimum time between two counts of threads. A count stops at `MAX_COUNTED` threads per lifecycle. */
-const COUNT_AGE_MS = 15_000
-const MAX_COUNTED = 20_000
-const PAGE = 1000
 
 interface RouteCounts {
   readonly byStatus: Map<number, number>
@@ -18,26 +11,16 @@ interface RouteCounts {
   total: number
 }
 
-interface ThreadCounts {
-  readonly at: number
-  readonly byLifecycle: ReadonlyMap<ThreadLifecycle, number>
-  readonly tokens: number
-  readonly costUsd: number
-}
-
 /** The counters of one server in the Prometheus format. Labels are routes, statuses and codes, never ids. */
 export class Metrics {
   readonly #runtime: Runtime
   readonly #streams: OpenStreams
-  readonly #clock: Clock
   readonly #routes = new Map<string, RouteCounts>()
   readonly #errors = new Map<string, number>()
-  #threads: Promise<ThreadCounts> | undefined
 
-  constructor(runtime: Runtime, streams: OpenStreams, clock: Clock) {
+  constructor(runtime: Runtime, streams: OpenStreams) {
     this.#runtime = runtime
     this.#streams = streams
-    this.#clock = clock
   }
 
   countRequest(route: string, status: number, seconds: number): void {
@@ -60,11 +43,13 @@ export class Metrics {
   }
 
   async toText(): Promise<string> {
-    const { byLifecycle, tokens, costUsd } = await this.#countThreads()
-    const lifecycles = [...byLifecycle].map(([lifecycle, count]) => line({ lifecycle }, count))
+    const { threads, tokens, costUsd } = await this.#runtime.threads.totals()
+    const lifecycles = LIFECYCLES.map((lifecycle) =>
+      line({ lifecycle }, threads.get(lifecycle) ?? 0),
+    )
     return [
       ...metric('skein_threads', 'gauge', 'Threads by lifecycle.', lifecycles),
-      ...single('skein_running_drains', 'gauge', 'Threads that run.', byLifecycle.get('running')!),
+      ...single('skein_running_drains', 'gauge', 'Threads that run.', threads.get('running') ?? 0),
       ...single('skein_tokens', 'gauge', 'Tokens of all threads.', tokens),
       ...single('skein_cost_usd', 'gauge', 'Cost of all threads in US dollars.', costUsd),
       ...single('skein_stream_clients', 'gauge', 'Open streams.', this.#streams.size),
@@ -95,33 +80,6 @@ export class Metrics {
       yield `${name}_count${line({ route }, total)}`
     }
   }
-
-  async #countThreads(): Promise<ThreadCounts> {
-    const known = await this.#threads?.catch(() => undefined)
-    if (known && this.#clock.now() - known.at < COUNT_AGE_MS) return known
-    this.#threads = countThreads(this.#runtime, this.#clock.now())
-    return this.#threads
-  }
-}
-
-async function countThreads(runtime: Runtime, at: number): Promise<ThreadCounts> {
-  const byLifecycle = new Map<ThreadLifecycle, number>()
-  let tokens = 0
-  let costUsd = 0
-  for (const lifecycle of LIFECYCLES) {
-    let count = 0
-    for (let offset = 0; offset < MAX_COUNTED; offset += PAGE) {
-      const page = await runtime.threads.list({ lifecycle, limit: PAGE, offset })
-      count += page.length
-      for (const head of page) {
-        tokens += head.tokens
-        costUsd += head.costUsd
-      }
-      if (page.length < PAGE) break
-    }
-    byLifecycle.set(lifecycle, count)
-  }
-  return { at, byLifecycle, tokens, costUsd }
 }
 
 function single(name: string, type: string, help: string, value: number): string[] {

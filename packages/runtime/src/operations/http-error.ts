@@ -91,6 +91,11 @@ export const STATUS: Readonly<Record<ApiErrorCode, number>> = {
   STORE_VERSION: 503,
   STORE_CLOSED: 503,
   STORE_CORRUPT: 500,
+  STORE_FULL: 507,
+  STORE_READ_ONLY: 503,
+  STORE_LIMIT: 507,
+  TEXT_INVALID: 400,
+  SECRET_KEY_MISSING: 500,
 }
 
 /** One problem of a request. */

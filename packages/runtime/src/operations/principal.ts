@@ -77,9 +77,22 @@ export async function findChat(
   principal: Principal,
   chatId: string,
 ): Promise<ThreadHead> {
-  const head = await runtime.threads.byClientId(principal.tenant, chatId)
-  if (head && (seesAllOwners(principal) || head.owner === principal.user)) return head
-  return findThread(runtime, principal, chatId)
+  const head = await byClientId(runtime, principal, chatId)
+  return head ?? findThread(runtime, principal, chatId)
+}
+
+/**
+ * Finds the thread with a client id: the client's own thread; for a client that sees all owners and has none
+ * of its own, the oldest one of its tenant.
+ */
+export async function byClientId(
+  { threads }: Runtime,
+  principal: Principal,
+  clientId: string,
+): Promise<ThreadHead | undefined> {
+  const { tenant, user = null } = principal
+  const own = await threads.byClientId(tenant, clientId, user)
+  return own || !seesAllOwners(principal) ? own : threads.byClientId(tenant, clientId)
 }
 
 /** Resolves to the thread, or to undefined instead of rejecting when there is no such thread. */

@@ -171,6 +171,7 @@ export const SCHEMAS: { readonly [Name in keyof NamedTypes]: Shape<NamedTypes[Na
     createdAt: number,
     updatedAt: number,
     seq: integer,
+    logId: integer,
     epoch: integer,
     wakeAt: nullable(number),
     attempts: integer,

@@ -12,7 +12,7 @@ import {
   type OperationCall,
   type OperationRoute,
 } from './operation.ts'
-import { hasScope, seesAllOwners, type Principal } from './principal.ts'
+import { byClientId, hasScope, seesAllOwners, type Principal } from './principal.ts'
 import { lifecycle, ref, tags, type ThreadBody } from './schemas.ts'
 import { answer, between, boolean, integer, arrayOf, choice, shape, maxText } from './shape.ts'
 
@@ -51,9 +51,8 @@ export const threadOperations: readonly OperationRoute[] = [
     async run({ runtime, principal, query }) {
       const { limit = DEFAULT_LIMIT, offset = 0, clientId } = query
       if (clientId !== undefined) {
-        const thread = await runtime.threads.byClientId(principal.tenant, clientId)
-        const isSeen = thread && (seesAllOwners(principal) || thread.owner === principal.user)
-        return { threads: isSeen ? [thread] : [] }
+        const thread = await byClientId(runtime, principal, clientId)
+        return { threads: thread ? [thread] : [] }
       }
       const threads = await runtime.threads.list({
         ...threadQuery(query, principal),

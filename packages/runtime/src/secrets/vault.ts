@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto'
 import { decodeBase64Url, encodeBase64Url } from '@skein/base'
 import { RuntimeError } from '../contract/error.ts'
 import { createRedactor } from './redactor.ts'
@@ -13,7 +13,7 @@ import {
   unlinkSync,
   writeSync,
 } from 'node:fs'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { Store } from '../store/store.ts'
 
 /** Encrypts stored secrets and removes secrets from texts. */
@@ -45,7 +45,9 @@ export function envContext(threadId: string, name: string): string {
   return `${threadId}/${name}`
 }
 
-const FORMAT = 'v1.'
+const FORMAT = 'v2.'
+/** The format of values that were sealed before keys had ids; every key is tried with them. */
+const WITHOUT_ID = 'v1.'
 const KEY_BYTES = 32
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
@@ -53,6 +55,8 @@ const TAG_BYTES = 16
 interface AesVaultOptions {
   /** The AES key, 32 bytes. */
   readonly key: Uint8Array
+  /** Keys that were used before; they only open what was sealed with them. */
+  readonly oldKeys?: readonly Uint8Array[]
   /**
    * Generates nonces; it must never return the same nonce twice. Default: the platform's secure generator.
    */
@@ -60,17 +64,21 @@ interface AesVaultOptions {
 }
 
 /**
- * Creates a vault that encrypts with AES-256-GCM. The sealed form is `v1.` and then nonce, tag and ciphertext
- * in base64url.
+ * Creates a vault that encrypts with AES-256-GCM. The sealed form is `v2.`, the id of the key, a dot, and then
+ * nonce, tag and ciphertext in base64url.
  */
-export function aesVault({ key, random = randomBytes }: AesVaultOptions): Vault {
-  if (key.length !== KEY_BYTES) {
-    throw new RuntimeError(`The vault's key has ${key.length} bytes.`, {
-      code: 'ENV_INVALID',
-      hint: `It must have ${KEY_BYTES}.`,
-    })
-  }
+export function aesVault({ key, oldKeys = [], random = randomBytes }: AesVaultOptions): Vault {
+  for (const one of [key, ...oldKeys])
+    if (one.length !== KEY_BYTES)
+      throw new RuntimeError(`The vault's key has ${one.length} bytes.`, {
+        code: 'ENV_INVALID',
+        hint: `It must have ${KEY_BYTES}.`,
+      })
   const secretKey = Uint8Array.from(key)
+  const keys = new Map(
+    [secretKey, ...oldKeys.map((old) => Uint8Array.from(old))].map((one) => [keyId(one), one]),
+  )
+  const ownId = keyId(secretKey)
   return {
     seal(secret, context) {
       // Encoding to UTF-8 would silently replace a lone surrogate.
@@ -83,11 +91,12 @@ export function aesVault({ key, random = randomBytes }: AesVaultOptions): Vault 
       const cipher = createCipheriv('aes-256-gcm', secretKey, nonce)
       cipher.setAAD(Buffer.from(context))
       const sealed = [cipher.update(secret, 'utf8'), cipher.final()]
-      return FORMAT + encodeBase64Url(Buffer.concat([nonce, cipher.getAuthTag(), ...sealed]))
+      const bytes = Buffer.concat([nonce, cipher.getAuthTag(), ...sealed])
+      return `${FORMAT}${ownId}.${encodeBase64Url(bytes)}`
     },
     open(sealed, context) {
       try {
-        return open(sealed, context, secretKey)
+        return open(sealed, context, keys)
       } catch {
         // The cause is left out, because the error must not reveal anything about the key or the text.
         throw unopenable(context)
@@ -97,9 +106,29 @@ export function aesVault({ key, random = randomBytes }: AesVaultOptions): Vault 
   }
 }
 
-function open(sealed: string, context: string, key: Uint8Array): string {
-  if (!sealed.startsWith(FORMAT)) throw unopenable(context)
-  const bytes = decodeBase64Url(sealed.slice(FORMAT.length))
+/** Returns the id of a key, which is stored with what was sealed and tells nothing about the key. */
+function keyId(key: Uint8Array): string {
+  return createHmac('sha256', key).update('skein key id').digest('hex').slice(0, 8)
+}
+
+function open(sealed: string, context: string, keys: ReadonlyMap<string, Uint8Array>): string {
+  if (sealed.startsWith(WITHOUT_ID)) {
+    for (const key of keys.values())
+      try {
+        return openWith(key, sealed.slice(WITHOUT_ID.length), context)
+      } catch {
+        // It was sealed with another of the keys, or it was changed; the last line of this function says so.
+      }
+    throw unopenable(context)
+  }
+  const [, id = '', body = ''] = /^v2\.([0-9a-f]{8})\.([\w-]+)$/.exec(sealed) ?? []
+  const key = keys.get(id)
+  if (!key) throw unopenable(context)
+  return openWith(key, body, context)
+}
+
+function openWith(key: Uint8Array, body: string, context: string): string {
+  const bytes = decodeBase64Url(body)
   if (bytes.length < NONCE_BYTES + TAG_BYTES) throw unopenable(context)
   const nonce = bytes.subarray(0, NONCE_BYTES)
   const decipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES })
@@ -112,7 +141,7 @@ function open(sealed: string, context: string, key: Uint8Array): string {
 function unopenable(context: string): RuntimeError {
   return new RuntimeError(`The sealed value of ${context} cannot be opened.`, {
     code: 'ENV_INVALID',
-    hint: 'It was sealed with another key or for another place, or it was changed. Set it again.',
+    hint: 'It was sealed with a key that is not among `secretKey` and `oldSecretKeys`, or for another place, or it was changed. Pass that key, or set the value again.',
   })
 }
 
@@ -166,10 +195,55 @@ function invalid(path: string, why: string): RuntimeError {
   })
 }
 
+/** The options of a runtime that name the keys of its secrets. */
+export interface SecretKeyOptions {
+  /**
+   * The key that encrypts stored secrets: 32 bytes, or their base64. A store that outlives the process needs
+   * one, and it must be kept elsewhere than the store.
+   */
+  readonly secretKey?: Uint8Array | string
+  /** Earlier keys, newest first. Values that were encrypted with them can still be read. */
+  readonly oldSecretKeys?: readonly (Uint8Array | string)[]
+  /**
+   * Makes a key and keeps it beside the data (a file in the folder, else a setting of the store). Whoever
+   * copies the data then has the key too; for development, or where the whole disk is protected.
+   */
+  readonly keepsSecretKeyWithData?: boolean
+}
+
+/** Creates the vault of a runtime; throws `SECRET_KEY_MISSING` for a lasting store without a key. */
+export async function openVault(
+  { secretKey, oldSecretKeys = [], keepsSecretKeyWithData = false }: SecretKeyOptions,
+  { folder, store }: { readonly folder: string | undefined; readonly store: Store },
+): Promise<Vault> {
+  const file = folder === undefined ? undefined : join(folder, 'keys', 'secrets.key')
+  // A key that was once kept beside the data still opens what was sealed with it.
+  const beside = file === undefined ? undefined : readKey(file)
+  const oldKeys = [...oldSecretKeys.map(keyBytes), ...(beside ? [beside] : [])]
+  if (secretKey !== undefined) return aesVault({ key: keyBytes(secretKey), oldKeys })
+  if (!keepsSecretKeyWithData && !store.isTemporary)
+    throw new RuntimeError('The store is lasting, and no `secretKey` was given.', {
+      code: 'SECRET_KEY_MISSING',
+      hint: 'Make a key with `openssl rand -base64 32`, keep it apart from the data, and pass it as `secretKey` (the command reads SKEIN_SECRET_KEY). `keepsSecretKeyWithData: true` makes a key beside the data, which protects nothing from whoever can copy the data.',
+    })
+  const key = file === undefined ? await storedVaultKey(store) : openVaultKey(file)
+  return aesVault({ key, oldKeys })
+}
+
+function keyBytes(key: Uint8Array | string): Uint8Array {
+  if (typeof key !== 'string') return key
+  const bytes = /^[A-Za-z0-9+/_-]{43}=?$/.test(key.trim()) ? Buffer.from(key, 'base64') : undefined
+  if (bytes?.length === KEY_BYTES) return bytes
+  throw new RuntimeError('A secret key is not 32 bytes in base64.', {
+    code: 'KEY_INVALID',
+    hint: 'Make one with `openssl rand -base64 32`.',
+  })
+}
+
 const SETTING = 'vault_key'
 
-/** Reads or creates a key in the store itself, for memory stores and tests, which have no folder for it. */
-export async function storedVaultKey(store: Store): Promise<Uint8Array> {
+/** Reads or creates a key in the store itself, for stores that have no folder. */
+async function storedVaultKey(store: Store): Promise<Uint8Array> {
   const known = (await store.setting(SETTING))?.['key']
   if (typeof known === 'string') return Buffer.from(known, 'base64')
   const key = randomBytes(32)

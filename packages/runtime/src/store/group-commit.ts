@@ -68,8 +68,8 @@ export class GroupCommit {
       this.#database.exec('RELEASE job')
       return { value }
     } catch (error) {
-      // A full disk may have ended the whole transaction; then this statement throws, and all writes are
-      // rejected.
+      // A full disk may have ended the whole transaction; then all writes are rejected with its error.
+      if (!this.#database.isTransaction) throw error
       this.#database.exec('ROLLBACK TO job; RELEASE job')
       return { error }
     }

@@ -17,7 +17,9 @@ import {
   type CommitResult,
   type Store,
   StoreError,
+  type StoreTotals,
   type ThreadHead,
+  type ThreadLifecycle,
   type ThreadQuery,
 } from './store.ts'
 import { erasedHead, selectThreads } from './thread-head.ts'
@@ -34,6 +36,7 @@ type NumberedLine = AuditLine & { readonly index: number }
 
 // Every method works synchronously, so that no other call can run between its checks and its writes.
 class MemoryStore implements Store {
+  readonly isTemporary = true
   readonly #heads = new Map<string, ThreadHead>()
   readonly #events = new Map<string, StoredEvent[]>()
   readonly #clientIds = new Map<string, string>()
@@ -44,13 +47,18 @@ class MemoryStore implements Store {
   readonly #auditKeys = new Set<string>()
   readonly #spent = new Set<string>()
   readonly #settings = new Map<string, string>()
+  readonly #counts = new Map<ThreadLifecycle, number>()
+  #tokens = 0
+  #costUsd = 0
+  #lastLogId = 0
   #isClosed = false
 
   async commit(commit: Commit): Promise<CommitResult> {
     this.#mustBeOpen()
     const plan = planCommit(commit, {
       head: (id) => this.#heads.get(id),
-      hasClientId: (tenant, clientId) => this.#clientIds.has(keyOf(tenant, clientId)),
+      hasClientId: (tenant, owner, clientId) => this.#clientIds.has(keyOf(tenant, owner, clientId)),
+      newLogId: () => ++this.#lastLogId,
       hasAuditLine: (requestId, seq) => this.#auditKeys.has(keyOf(requestId, seq)),
       auditLength: (tree) => this.#audit.get(tree)?.length ?? 0,
       isSpent: (jti) => this.#spent.has(jti),
@@ -73,9 +81,18 @@ class MemoryStore implements Store {
     return this.#heads.get(threadId)
   }
 
-  async headByClientId(tenant: string, clientId: string): Promise<ThreadHead | undefined> {
+  async headByClientId(
+    tenant: string,
+    clientId: string,
+    owner?: string | null,
+  ): Promise<ThreadHead | undefined> {
     this.#mustBeOpen()
-    return this.#heads.get(this.#clientIds.get(keyOf(tenant, clientId)) ?? '')
+    if (owner !== undefined)
+      return this.#heads.get(this.#clientIds.get(keyOf(tenant, owner, clientId)) ?? '')
+    const found = [...this.#heads.values()].filter(
+      (head) => head.tenant === tenant && head.clientId === clientId,
+    )
+    return selectThreads(found, { sort: 'oldest', limit: 1 })[0]
   }
 
   async list(query: ThreadQuery): Promise<readonly ThreadHead[]> {
@@ -121,6 +138,11 @@ class MemoryStore implements Store {
     return sum
   }
 
+  async totals(): Promise<StoreTotals> {
+    this.#mustBeOpen()
+    return { threads: new Map(this.#counts), tokens: this.#tokens, costUsd: this.#costUsd }
+  }
+
   async blob(hash: string): Promise<Uint8Array | undefined> {
     this.#mustBeOpen()
     return this.#blobs.get(hash)?.slice()
@@ -141,7 +163,7 @@ class MemoryStore implements Store {
     const head = this.#heads.get(threadId)
     if (!head) throw notFound(threadId)
     const rows = eventRows({ id: threadId, append: skeleton }, 0)
-    this.#setHead(erasedHead(head, skeleton))
+    this.#setHead(erasedHead(head, skeleton, ++this.#lastLogId))
     this.#events.delete(threadId)
     this.#append(rows)
     this.#forgetBlobs(threadId, blobNames({ point: 'erase', threads: [] }, rows))
@@ -153,7 +175,7 @@ class MemoryStore implements Store {
     if (!head) return
     this.#heads.delete(threadId)
     this.#events.delete(threadId)
-    if (head.clientId !== null) this.#clientIds.delete(keyOf(head.tenant, head.clientId))
+    this.#forgetHead(head)
     for (const { requestId, seq } of this.#audit.get(threadId) ?? [])
       this.#auditKeys.delete(keyOf(requestId, seq))
     this.#audit.delete(threadId)
@@ -178,7 +200,6 @@ class MemoryStore implements Store {
   #write(plan: CommitPlan): void {
     for (const { head } of plan.heads) {
       this.#setHead(head)
-      if (head.clientId !== null) this.#clientIds.set(keyOf(head.tenant, head.clientId), head.id)
     }
     this.#append(plan.events)
     for (const { hash, bytes } of plan.blobs)
@@ -192,9 +213,26 @@ class MemoryStore implements Store {
   }
 
   #setHead(head: ThreadHead): ThreadHead {
+    const before = this.#heads.get(head.id)
+    if (before) this.#forgetHead(before)
+    const { tenant, owner, clientId } = head
+    if (clientId !== null) this.#clientIds.set(keyOf(tenant, owner, clientId), head.id)
+    this.#count(head, 1)
     const frozen = deepFreeze({ ...head, tags: [...head.tags] })
     this.#heads.set(head.id, frozen)
     return frozen
+  }
+
+  #forgetHead(head: ThreadHead): void {
+    const { tenant, owner, clientId } = head
+    if (clientId !== null) this.#clientIds.delete(keyOf(tenant, owner, clientId))
+    this.#count(head, -1)
+  }
+
+  #count({ lifecycle, tokens, costUsd }: ThreadHead, by: 1 | -1): void {
+    this.#counts.set(lifecycle, (this.#counts.get(lifecycle) ?? 0) + by)
+    this.#tokens += by * tokens
+    this.#costUsd += by * costUsd
   }
 
   #append(rows: readonly EventRow[]): void {
@@ -225,8 +263,8 @@ class MemoryStore implements Store {
   }
 }
 
-function keyOf(first: string, second: string | number): string {
-  return JSON.stringify([first, second])
+function keyOf(...parts: readonly (string | number | null)[]): string {
+  return JSON.stringify(parts)
 }
 
 function listIn<T>(lists: Map<string, T[]>, key: string): T[] {

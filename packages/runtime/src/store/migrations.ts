@@ -1,3 +1,4 @@
+import { crc32 } from 'node:zlib'
 import type { DatabaseSync } from 'node:sqlite'
 import { StoreError } from './store.ts'
 
@@ -84,7 +85,45 @@ CREATE TABLE settings (
 ) WITHOUT ROWID;
 `,
   },
+  {
+    version: 2,
+    sql: `
+-- Checksums (see rowSum): damage inside a text is noticed when the row is read.
+ALTER TABLE events ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
+UPDATE events SET sum = row_sum(thread_id, seq, json);
+ALTER TABLE audit ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
+UPDATE audit SET sum = row_sum(tree, idx, line);
+ALTER TABLE blobs ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
+UPDATE blobs SET sum = row_sum(hash, 0, bytes);
+
+-- A number for each log, so that a fold of a replaced log is recognised.
+ALTER TABLE threads ADD COLUMN log_id INTEGER NOT NULL DEFAULT 0;
+UPDATE threads SET log_id = rowid;
+
+-- A client id belongs to the owner of its thread, so that one user learns nothing of another's.
+DROP INDEX threads_by_client_id;
+CREATE UNIQUE INDEX threads_by_client_id ON threads (tenant, client_id, coalesce(owner, ''))
+  WHERE client_id IS NOT NULL;
+
+-- Kept with every commit, so that nobody has to count: the last log_id, sums over all threads, and the
+-- number of threads of each lifecycle.
+CREATE TABLE counters (name TEXT PRIMARY KEY NOT NULL, value REAL NOT NULL) WITHOUT ROWID;
+INSERT INTO counters SELECT 'log_id', coalesce(max(log_id), 0) FROM threads;
+INSERT INTO counters SELECT 'tokens', total(tokens) FROM threads;
+INSERT INTO counters SELECT 'cost_usd', total(cost_usd) FROM threads;
+INSERT INTO counters SELECT 'threads ' || lifecycle, count(*) FROM threads GROUP BY lifecycle;
+`,
+  },
 ]
+
+/**
+ * Returns the checksum of a row: CRC-32 of its content, which also depends on the key of the row, so that
+ * rows that changed places are noticed. It guards against damage, not against intent; tamper evidence is the
+ * audit log.
+ */
+export function rowSum(key: string, number: number, content: string | Uint8Array): number {
+  return crc32(content, (crc32(key) ^ number) >>> 0)
+}
 
 /** The application id that identifies our database files ("skei"). */
 const APPLICATION_ID = 0x73_6b_65_69
@@ -96,6 +135,27 @@ export function migrate(
   steps: readonly StoreMigration[] = migrations,
 ): void {
   const newest = steps.at(-1)?.version ?? 0
+  const version = checkOwn(database, path, newest)
+  if (version >= newest) return
+  database.function('row_sum', { deterministic: true }, (key, number, content) =>
+    rowSum(String(key), Number(number), content as string | Uint8Array),
+  )
+  for (const step of steps) if (step.version > version) apply(database, step)
+}
+
+/** Throws unless the database is a store of the newest version, for code that must not migrate it. */
+export function checkStoreVersion(database: DatabaseSync, path: string): void {
+  const newest = migrations.at(-1)?.version ?? 0
+  const version = checkOwn(database, path, newest)
+  if (version === newest) return
+  throw new StoreError(`The store ${path} has version ${version}, not ${newest}.`, {
+    code: 'STORE_VERSION',
+    hint: 'Open it once with this program, which brings it up to date.',
+  })
+}
+
+/** Returns the version of a store; throws for a later version, and for a database of another program. */
+function checkOwn(database: DatabaseSync, path: string, newest: number): number {
   const version = pragma(database, 'user_version')
   if (version > newest)
     throw new StoreError(
@@ -111,7 +171,7 @@ export function migrate(
       code: 'STORE_CORRUPT',
       hint: 'Choose another path for the store.',
     })
-  for (const step of steps) if (step.version > version) apply(database, step)
+  return version
 }
 
 function apply(database: DatabaseSync, { version, sql }: StoreMigration): void {

@@ -7,13 +7,15 @@ import {
   type ThreadChange,
   type ThreadHead,
 } from './store.ts'
-import { changeHead, newHead } from './thread-head.ts'
+import { changeHead, isStorable, newHead } from './thread-head.ts'
 import { isPlainObject } from '@skein/base'
 
 /** The current contents of a store, as far as `planCommit` needs them. */
 export interface StoreView {
   head(id: string): ThreadHead | undefined
-  hasClientId(tenant: string, clientId: string): boolean
+  hasClientId(tenant: string, owner: string | null, clientId: string): boolean
+  /** Returns a number for a new log that no log of this store has had. */
+  newLogId(): number
   hasAuditLine(requestId: string, seq: number): boolean
   /** Number of lines in the audit log of a root thread. */
   auditLength(tree: string): number
@@ -46,6 +48,7 @@ export interface EventRow {
  * All stores share this function, so they refuse the same commits. Throws before anything is written.
  */
 export function planCommit(commit: Commit, view: StoreView): CommitPlan {
+  checkTexts(commit)
   const before = checkThreads(commit.threads, view)
   const spent = new Set<string>()
   for (const { jti } of commit.spent ?? []) {
@@ -113,21 +116,49 @@ function checkThreads(
     const known = heads.get(id) ?? view.head(id)
     if (create && known)
       throw new StoreError(`The thread ${id} exists already.`, { code: 'THREAD_EXISTS' })
-    const head = create ? newHead(id, create) : known
+    const head = create ? newHead(id, create, view.newLogId()) : known
     if (!head) throw notFound(id)
     checkConditions(change, head)
     heads.set(id, head)
     const { tenant, clientId } = head
-    if (!create || clientId === null) continue
-    const key = JSON.stringify([tenant, clientId])
-    if (clientIds.has(key) || view.hasClientId(tenant, clientId))
-      throw new StoreError(`The client id ${clientId} is taken in tenant ${tenant}.`, {
+    const owner = change.head?.owner === undefined ? head.owner : change.head.owner
+    if (clientId === null || (!create && owner === head.owner)) continue
+    const key = JSON.stringify([tenant, owner, clientId])
+    if (clientIds.has(key) || view.hasClientId(tenant, owner, clientId))
+      throw new StoreError(`The owner has another thread with the client id ${clientId}.`, {
         code: 'CLIENT_ID_TAKEN',
         hint: 'Use the thread that has it (`headByClientId`), or another id.',
       })
     clientIds.add(key)
   }
   return heads
+}
+
+/** Throws `TEXT_INVALID` for ids and names that not every database can store (see `isStorable`). */
+function checkTexts({ threads, audit = [], spent = [] }: Commit): void {
+  const check = (text: string | null | undefined, what: string): void => {
+    if (text === null || text === undefined || isStorable(text)) return
+    throw new StoreError(`The ${what} ${JSON.stringify(text)} cannot be stored.`, {
+      code: 'TEXT_INVALID',
+      hint: 'It must be well-formed text without the character NUL.',
+    })
+  }
+  for (const { id, create, head } of threads) {
+    check(head?.owner, 'owner')
+    check(head?.agent, 'agent name')
+    if (!create) continue
+    check(id, 'thread id')
+    check(create.tenant, 'tenant')
+    check(create.owner, 'owner')
+    check(create.agent, 'agent name')
+    check(create.clientId, 'client id')
+  }
+  for (const { tree, requestId, line } of audit) {
+    check(tree, 'thread id')
+    check(requestId, 'request id')
+    check(line, 'audit line')
+  }
+  for (const { jti } of spent) check(jti, 'token id')
 }
 
 function checkConditions({ id, fence, expectSeq, mustBeLive }: ThreadChange, head: ThreadHead) {

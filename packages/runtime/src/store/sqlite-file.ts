@@ -5,7 +5,15 @@ import { closeSync, mkdirSync, openSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 
 /** Opens or creates a database, sets it up for durable commits, and migrates it to the newest version. */
-export function openDatabase(path: string, busyTimeoutMs: number): DatabaseSync {
+export function openDatabase({
+  path,
+  busyTimeoutMs = 5000,
+  maxBytes,
+}: {
+  readonly path: string
+  readonly busyTimeoutMs?: number
+  readonly maxBytes?: number
+}): DatabaseSync {
   const database = new DatabaseSync(path, { timeout: busyTimeoutMs })
   try {
     // FULL: a confirmed commit survives a power failure. secure_delete: erased data is overwritten.
@@ -18,6 +26,10 @@ export function openDatabase(path: string, busyTimeoutMs: number): DatabaseSync 
       PRAGMA journal_size_limit = 67108864;
     `)
     migrate(database, path)
+    if (maxBytes !== undefined) {
+      const pageSize = Number(database.prepare('PRAGMA page_size').get()?.['page_size'])
+      database.exec(`PRAGMA max_page_count = ${Math.max(1, Math.floor(maxBytes / pageSize))}`)
+    }
     return database
   } catch (error) {
     database.close()
@@ -39,8 +51,7 @@ const BUSY = 5
  */
 export function lockOwner(path: string, startedAt: number): OwnerLock {
   const lockPath = `${path}.lock`
-  createPrivately(lockPath)
-  const database = new DatabaseSync(lockPath, { timeout: 100 })
+  const database = openLock(path, lockPath)
   try {
     database.exec(`
       BEGIN IMMEDIATE;
@@ -59,15 +70,25 @@ export function lockOwner(path: string, startedAt: number): OwnerLock {
             code: 'STORE_LOCKED',
             hint: 'One process owns a store. Talk to it over HTTP, or stop it first.',
           })
-        : new StoreError(`The lock ${lockPath} cannot be used.`, {
+        : (unwritable(error, path) ??
+          new StoreError(`The lock ${lockPath} cannot be used.`, {
             code: 'STORE_CORRUPT',
             hint: 'If no process uses the store, delete this file; it holds no data.',
             cause: error,
-          })
+          }))
     database.close()
     throw problem
   }
   return { release: () => database.close() }
+}
+
+function openLock(path: string, lockPath: string): DatabaseSync {
+  try {
+    createPrivately(lockPath)
+    return new DatabaseSync(lockPath, { timeout: 100 })
+  } catch (error) {
+    throw sqliteFailure(error, path)
+  }
 }
 
 /** Describes the process that a lock names. */
@@ -107,16 +128,6 @@ export async function copyDatabase(
   renameSync(part, to)
 }
 
-/** Checks a whole database and lists the problems that SQLite finds; empty if there are none. */
-export function findDamage(database: DatabaseSync): readonly string[] {
-  try {
-    const rows = database.prepare('PRAGMA integrity_check').all()
-    return rows.map((row) => `${row['integrity_check']}`).filter((text) => text !== 'ok')
-  } catch (error) {
-    return [error instanceof Error ? error.message : String(error)]
-  }
-}
-
 /**
  * Removes deleted data from the files. `secure_delete` overwrites deleted rows in place, but older copies may
  * remain in the write-ahead log and in pages from which rows were moved, so the whole file is rewritten. That
@@ -150,7 +161,13 @@ export function createPrivately(path: string): boolean {
   }
 }
 
+const READ_ONLY = 8
+const IO = 10
 const CORRUPT = 11
+const FULL = 13
+const CANNOT_OPEN = 14
+const TOO_BIG = 18
+const NO_LARGE_FILES = 22
 const NOT_A_DATABASE = 26
 
 /** Returns SQLite's primary result code of an error. */
@@ -159,13 +176,60 @@ function sqliteCode(error: unknown): number | undefined {
   return typeof error.errcode === 'number' ? error.errcode & 0xff : undefined
 }
 
-/** Converts the error of a damaged file to `STORE_CORRUPT`; returns any other error unchanged. */
+/**
+ * Converts an error of SQLite or of the file system to a `StoreError` that says what to do; returns any other
+ * error unchanged.
+ */
 export function sqliteFailure(error: unknown, path: string): unknown {
+  if (isStoreError(error)) return error
   const code = sqliteCode(error)
-  if (isStoreError(error) || (code !== CORRUPT && code !== NOT_A_DATABASE)) return error
-  return new StoreError(`The store ${path} is damaged or not a database.`, {
-    code: 'STORE_CORRUPT',
-    hint: 'Keep the file to examine it with the `sqlite3` command, and open a backup in its place.',
-    cause: error,
-  })
+  if (code === CORRUPT || code === NOT_A_DATABASE)
+    return new StoreError(`The store ${path} is damaged or not a database.`, {
+      code: 'STORE_CORRUPT',
+      hint: 'Keep the file to examine it with the `sqlite3` command, and open a backup in its place.',
+      cause: error,
+    })
+  return unwritable(error, path) ?? error
+}
+
+/** Returns the error for a file that cannot be written; undefined if that is not what the error says. */
+function unwritable(cause: unknown, path: string): StoreError | undefined {
+  const system = cause instanceof Error && 'code' in cause ? cause.code : undefined
+  switch (sqliteCode(cause) ?? system) {
+    case FULL:
+    case 'ENOSPC':
+    case 'EDQUOT':
+      return new StoreError(`The store ${path} is full: nothing more can be written.`, {
+        code: 'STORE_FULL',
+        hint: 'Free space on its disk, or raise `maxBytes` if the store has that limit. Work goes on by itself then.',
+        cause,
+      })
+    case READ_ONLY:
+    case CANNOT_OPEN:
+    case 'EROFS':
+    case 'EACCES':
+    case 'EPERM':
+      return new StoreError(`The store ${path} cannot be written by this process.`, {
+        code: 'STORE_READ_ONLY',
+        hint: 'Check that its disk is not mounted read-only, and that this user may write the file and its folder.',
+        cause,
+      })
+    case TOO_BIG:
+      return new StoreError(`A row is too big for the store ${path}.`, {
+        code: 'STORE_LIMIT',
+        hint: 'SQLite stores at most 1 GB in one row. Split the content into several files.',
+        cause,
+      })
+    case IO:
+    case NO_LARGE_FILES:
+    case 'EFBIG':
+    case 'EIO':
+      return new StoreError(`The operating system refused to write or read the store ${path}.`, {
+        code: 'STORE_LIMIT',
+        hint: 'Check the file size limit of the process (`ulimit -f`), the quota of the user and the health of the disk.',
+        cause,
+      })
+    default:
+      return undefined
+  }
 }

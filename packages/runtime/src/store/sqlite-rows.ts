@@ -1,5 +1,7 @@
 import type { SQLInputValue, SQLOutputValue } from 'node:sqlite'
-import type { ThreadHead, ThreadLifecycle, ThreadQuery } from './store.ts'
+import type { RuntimeEvent, StoredEvent } from '../contract/event.ts'
+import { rowSum } from './migrations.ts'
+import { StoreError, type ThreadHead, type ThreadLifecycle, type ThreadQuery } from './store.ts'
 import { pageOf, searchText } from './thread-head.ts'
 
 /** A row as SQLite returns it. */
@@ -15,7 +17,7 @@ export function headFrom(row: Row): ThreadHead {
     parentId: row['parent_id'] as string | null,
     rootId: row['root_id'] as string,
     title: row['title'] as string | null,
-    tags: JSON.parse(row['tags'] as string) as string[],
+    tags: tagsFrom(row),
     clientId: row['client_id'] as string | null,
     lifecycle: row['lifecycle'] as ThreadLifecycle,
     waiting: row['waiting'] as number,
@@ -24,22 +26,50 @@ export function headFrom(row: Row): ThreadHead {
     createdAt: row['created_at'] as number,
     updatedAt: row['updated_at'] as number,
     seq: row['seq'] as number,
+    logId: row['log_id'] as number,
     epoch: row['epoch'] as number,
     wakeAt: row['wake_at'] as number | null,
     attempts: row['attempts'] as number,
   }
 }
 
+function tagsFrom(row: Row): readonly string[] {
+  try {
+    const tags: unknown = JSON.parse(row['tags'] as string)
+    if (Array.isArray(tags)) return tags as string[] // only the store writes this column
+  } catch {
+    // Reported below, without the parser's message, which quotes what was stored.
+  }
+  throw damaged(`The head of thread ${String(row['id'])}`)
+}
+
+/** Converts a row of the table `events`; throws `STORE_CORRUPT` if it is not what was written. */
+export function eventFrom(threadId: string, row: Row): StoredEvent {
+  const seq = row['seq'] as number
+  const json = row['json'] as string
+  if (rowSum(threadId, seq, json) !== row['sum'])
+    throw damaged(`Event ${seq} of thread ${threadId}`)
+  return { seq, event: JSON.parse(json) as RuntimeEvent }
+}
+
+/** Creates the error for a row that is not what was written. */
+export function damaged(what: string): StoreError {
+  return new StoreError(`${what} is damaged: its checksum is wrong.`, {
+    code: 'STORE_CORRUPT',
+    hint: 'Run `skein store verify` to see what else is damaged, and open a backup.',
+  })
+}
+
 /** Inserts a new thread, with the values of `newRow`. */
 export const insertHead = `INSERT INTO threads (
   id, tenant, parent_id, root_id, client_id, created_at,
   owner, agent, title, tags, search,
-  lifecycle, waiting, tokens, cost_usd, updated_at, seq, epoch, wake_at, attempts
-) VALUES (?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+  lifecycle, waiting, tokens, cost_usd, updated_at, seq, log_id, epoch, wake_at, attempts
+) VALUES (?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 /** Updates the columns that change with nearly every commit. */
 export const updateHead = `UPDATE threads SET lifecycle = ?, waiting = ?, tokens = ?, cost_usd = ?,
-  updated_at = ?, seq = ?, epoch = ?, wake_at = ?, attempts = ? WHERE id = ?`
+  updated_at = ?, seq = ?, log_id = ?, epoch = ?, wake_at = ?, attempts = ? WHERE id = ?`
 
 /**
  * Updates the columns that seldom change; separate, because updating their indexes and the search text is
@@ -56,8 +86,9 @@ export function newRow(head: ThreadHead): SQLInputValue[] {
 
 /** Returns the values for `updateHead`. */
 export function progress(head: ThreadHead): SQLInputValue[] {
-  const { lifecycle, waiting, tokens, costUsd, updatedAt, seq, epoch, wakeAt, attempts } = head
-  return [lifecycle, waiting, tokens, costUsd, updatedAt, seq, epoch, wakeAt, attempts]
+  const { lifecycle, waiting, tokens, costUsd, updatedAt, seq, logId, epoch, wakeAt, attempts } =
+    head
+  return [lifecycle, waiting, tokens, costUsd, updatedAt, seq, logId, epoch, wakeAt, attempts]
 }
 
 /** Returns the values for `updateLabels`. */

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, describe, expect, test } from 'vitest'
+import { sha256Hex } from '@skein/base'
 import { addThreads, newThread, valueSet } from '../testing/contract.ts'
 import { sqliteStore } from './sqlite-store.ts'
 import type { Store } from './store.ts'
@@ -180,7 +181,8 @@ describe('erasure', () => {
     for (let i = 0; i < 200; i++) {
       const title = `${secret} ${i}`
       const long = valueSet(secret.repeat((i * 37) % 300))
-      const blobs = [{ hash: `${i}`.padStart(64, '0'), bytes: Buffer.from(secret.repeat(i)) }]
+      const bytes = Buffer.from(secret.repeat(i))
+      const blobs = [{ hash: sha256Hex(bytes), bytes }]
       const threads = [{ id: 'private', append: [long], head: { title, tags: [secret] } }]
       await store.commit({ point: 'test', threads, blobs })
       await append(store, `t${i % 5}`, 'x'.repeat((i * 53) % 3000))

@@ -7,20 +7,22 @@ import { blobNames, eventRows, storedText, notFound, planCommit } from './plan-c
 import {
   copyDatabase,
   createPrivately,
-  findDamage,
   lockOwner,
   openDatabase,
   type OwnerLock,
   scrub,
   sqliteFailure,
 } from './sqlite-file.ts'
+import { damaged } from './sqlite-rows.ts'
 import { SqliteTables } from './sqlite-tables.ts'
+import { verifyDatabase } from './sqlite-verify.ts'
 import {
   type Claim,
   type Commit,
   type CommitResult,
   type Store,
   StoreError,
+  type StoreTotals,
   type ThreadHead,
   type ThreadQuery,
 } from './store.ts'
@@ -30,6 +32,8 @@ import { erasedHead } from './thread-head.ts'
 export interface SqliteStoreOptions {
   /** The file; it and its folder are created if missing. `:memory:` keeps nothing after `close`. */
   readonly path: string
+  /** The largest size of the file; a commit beyond it is refused (`STORE_FULL`). Default: no limit. */
+  readonly maxBytes?: number
   /** How long to wait for another program that reads the file. Default 5 s. */
   readonly busyTimeoutMs?: number
   /** The clock for the start time in the owner's record. */
@@ -47,12 +51,12 @@ export interface SqliteStore extends Store {
 
 /** Opens a store in a file. A commit that has resolved survives a crash of the process and of the machine. */
 export function sqliteStore(options: SqliteStoreOptions): SqliteStore {
-  const { path, busyTimeoutMs = 5000, clock = systemClock } = options
-  if (path === ':memory:') return new FileStore(path, openDatabase(path, busyTimeoutMs))
+  const { path, clock = systemClock } = options
+  if (path === ':memory:') return new FileStore(path, openDatabase(options))
   const lock = lockOwner(path, clock.now())
   try {
     createPrivately(path)
-    return openFile(path, openDatabase(path, busyTimeoutMs), lock)
+    return openFile(path, openDatabase(options), lock)
   } catch (error) {
     lock.release()
     throw sqliteFailure(error, path)
@@ -75,6 +79,7 @@ const SCRUB = ' scrub'
 
 class FileStore implements SqliteStore {
   readonly path: string
+  readonly isTemporary: boolean
   readonly #database: DatabaseSync
   readonly #lock: OwnerLock | undefined
   readonly #tables: SqliteTables
@@ -85,6 +90,7 @@ class FileStore implements SqliteStore {
 
   constructor(path: string, database: DatabaseSync, lock?: OwnerLock) {
     this.path = path
+    this.isTemporary = path === ':memory:'
     this.#database = database
     this.#lock = lock
     this.#tables = new SqliteTables(database)
@@ -115,8 +121,12 @@ class FileStore implements SqliteStore {
     return this.#read((tables) => tables.head(threadId))
   }
 
-  headByClientId(tenant: string, clientId: string): Promise<ThreadHead | undefined> {
-    return this.#read((tables) => tables.headByClientId(tenant, clientId))
+  headByClientId(
+    tenant: string,
+    clientId: string,
+    owner?: string | null,
+  ): Promise<ThreadHead | undefined> {
+    return this.#read((tables) => tables.headByClientId(tenant, clientId, owner))
   }
 
   list(query: ThreadQuery): Promise<readonly ThreadHead[]> {
@@ -142,6 +152,10 @@ class FileStore implements SqliteStore {
     return this.#read((tables) => tables.treeUsage(rootId))
   }
 
+  totals(): Promise<StoreTotals> {
+    return this.#read((tables) => tables.totals())
+  }
+
   blob(hash: string): Promise<Uint8Array | undefined> {
     return this.#read((tables) => tables.blob(hash))
   }
@@ -159,7 +173,8 @@ class FileStore implements SqliteStore {
       if (!head) throw notFound(threadId)
       const events = eventRows({ id: threadId, append: skeleton }, 0)
       const names = blobNames({ point: 'erase', threads: [] }, events)
-      this.#tables.replaceLog(erasedHead(head, skeleton), events, names)
+      const erased = erasedHead(head, skeleton, this.#tables.newLogId())
+      this.#tables.replaceLog(erased, events, names)
       this.#tables.setSetting(SCRUB, '{}')
     })
     await this.#scrub()
@@ -171,7 +186,12 @@ class FileStore implements SqliteStore {
 
   async setting(name: string): Promise<JsonObject | undefined> {
     const text = await this.#read((tables) => tables.setting(name))
-    return text === undefined ? undefined : (JSON.parse(text) as JsonObject)
+    if (text === undefined) return undefined
+    try {
+      return JSON.parse(text) as JsonObject
+    } catch {
+      throw damaged(`The setting ${name}`)
+    }
   }
 
   setSetting(name: string, value: JsonObject): Promise<void> {
@@ -197,7 +217,7 @@ class FileStore implements SqliteStore {
 
   async check(): Promise<readonly string[]> {
     this.#mustBeOpen()
-    return findDamage(this.#database)
+    return verifyDatabase(this.#database).problems
   }
 
   async close(): Promise<void> {

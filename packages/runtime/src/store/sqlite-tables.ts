@@ -1,7 +1,10 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
-import type { RuntimeEvent, StoredEvent } from '../contract/event.ts'
+import type { StoredEvent } from '../contract/event.ts'
+import { rowSum } from './migrations.ts'
 import type { BlobName, CommitPlan, EventRow, StoreView } from './plan-commit.ts'
 import {
+  damaged,
+  eventFrom,
   headFrom,
   insertHead,
   labels,
@@ -12,7 +15,10 @@ import {
   updateHead,
   updateLabels,
 } from './sqlite-rows.ts'
-import type { ThreadHead, ThreadQuery } from './store.ts'
+import type { StoreTotals, ThreadHead, ThreadLifecycle, ThreadQuery } from './store.ts'
+
+/** The beginning of the names of counters that count the threads of a lifecycle. */
+const THREADS = 'threads '
 
 /** Reads and writes the tables of a store synchronously; the caller manages transactions. */
 export class SqliteTables implements StoreView {
@@ -28,17 +34,24 @@ export class SqliteTables implements StoreView {
     return row && headFrom(row)
   }
 
-  headByClientId(tenant: string, clientId: string): ThreadHead | undefined {
+  headByClientId(tenant: string, clientId: string, owner?: string | null): ThreadHead | undefined {
+    const own = owner === undefined ? '' : 'AND owner IS ?'
     const row = this.#get(
-      'SELECT * FROM threads WHERE tenant = ? AND client_id = ?',
+      `SELECT * FROM threads WHERE tenant = ? AND client_id = ? ${own} ORDER BY created_at, id LIMIT 1`,
       tenant,
       clientId,
+      ...(owner === undefined ? [] : [owner]),
     )
     return row && headFrom(row)
   }
 
-  hasClientId(tenant: string, clientId: string): boolean {
-    return this.headByClientId(tenant, clientId) !== undefined
+  hasClientId(tenant: string, owner: string | null, clientId: string): boolean {
+    return this.headByClientId(tenant, clientId, owner) !== undefined
+  }
+
+  newLogId(): number {
+    const sql = "UPDATE counters SET value = value + 1 WHERE name = 'log_id' RETURNING value"
+    return Number(this.#get(sql)?.['value'])
   }
 
   hasAuditLine(requestId: string, seq: number): boolean {
@@ -61,14 +74,11 @@ export class SqliteTables implements StoreView {
 
   events(threadId: string, after: number, limit: number): StoredEvent[] {
     return this.#all(
-      'SELECT seq, json FROM events WHERE thread_id = ? AND seq > ? ORDER BY seq LIMIT ?',
+      'SELECT seq, json, sum FROM events WHERE thread_id = ? AND seq > ? ORDER BY seq LIMIT ?',
       threadId,
       after,
       rowCount(limit),
-    ).map((row) => ({
-      seq: row['seq'] as number,
-      event: JSON.parse(row['json'] as string) as RuntimeEvent,
-    }))
+    ).map((row) => eventFrom(threadId, row))
   }
 
   due(now: number, limit: number): string[] {
@@ -92,19 +102,44 @@ export class SqliteTables implements StoreView {
     return { tokens: Number(row?.['tokens']), costUsd: Number(row?.['cost']) }
   }
 
+  totals(): StoreTotals {
+    const values = new Map(
+      this.#all('SELECT name, value FROM counters').map((row) => [
+        row['name'] as string,
+        row['value'] as number,
+      ]),
+    )
+    const threads = [...values].flatMap(([name, count]) =>
+      name.startsWith(THREADS)
+        ? [[name.slice(THREADS.length) as ThreadLifecycle, count] as const]
+        : [],
+    )
+    const { tokens = 0, cost_usd: costUsd = 0 } = Object.fromEntries(values)
+    return { threads: new Map(threads), tokens, costUsd }
+  }
+
   blob(hash: string): Uint8Array | undefined {
-    const bytes = this.#get('SELECT bytes FROM blobs WHERE hash = ?', hash)?.['bytes']
-    return bytes as Uint8Array | undefined
+    const row = this.#get('SELECT bytes, sum FROM blobs WHERE hash = ?', hash)
+    if (!row) return undefined
+    const bytes = row['bytes'] as Uint8Array
+    if (rowSum(hash, 0, bytes) !== row['sum']) throw damaged(`The content ${hash}`)
+    return bytes
   }
 
   audit(tree: string, from: number, requestId?: string): { index: number; line: string }[] {
     const own = requestId === undefined ? '' : 'AND request_id = ?'
     return this.#all(
-      `SELECT idx, line FROM audit WHERE tree = ? AND idx >= ? ${own} ORDER BY idx`,
+      `SELECT idx, line, sum FROM audit WHERE tree = ? AND idx >= ? ${own} ORDER BY idx`,
       tree,
       from,
       ...(requestId === undefined ? [] : [requestId]),
-    ).map((row) => ({ index: row['idx'] as number, line: row['line'] as string }))
+    ).map((row) => {
+      const index = row['idx'] as number
+      const line = row['line'] as string
+      if (rowSum(tree, index, line) !== row['sum'])
+        throw damaged(`Line ${index} of the audit log of thread ${tree}`)
+      return { index, line }
+    })
   }
 
   setting(name: string): string | undefined {
@@ -124,16 +159,22 @@ export class SqliteTables implements StoreView {
     for (const { head, before } of plan.heads) this.#writeHead(head, before)
     this.#append(plan.events)
     for (const { hash, bytes } of plan.blobs)
-      this.#run('INSERT OR IGNORE INTO blobs (hash, bytes) VALUES (?, ?)', hash, bytes)
+      this.#run(
+        'INSERT OR IGNORE INTO blobs (hash, bytes, sum) VALUES (?, ?, ?)',
+        hash,
+        bytes,
+        rowSum(hash, 0, bytes),
+      )
     this.#nameBlobs(plan.blobNames)
     for (const { tree, index, requestId, seq, line } of plan.audit)
       this.#run(
-        'INSERT INTO audit (tree, idx, request_id, seq, line) VALUES (?, ?, ?, ?, ?)',
+        'INSERT INTO audit (tree, idx, request_id, seq, line, sum) VALUES (?, ?, ?, ?, ?, ?)',
         tree,
         index,
         requestId,
         seq,
         line,
+        rowSum(tree, index, line),
       )
     for (const { jti, exp } of plan.spent)
       this.#run('INSERT INTO spent (jti, exp) VALUES (?, ?)', jti, exp)
@@ -146,6 +187,7 @@ export class SqliteTables implements StoreView {
 
   replaceLog(head: ThreadHead, events: readonly EventRow[], names: readonly BlobName[]): void {
     const hashes = this.#blobsOf(head.id)
+    this.#count(head, this.head(head.id))
     this.#run('DELETE FROM events WHERE thread_id = ?', head.id)
     this.#run('DELETE FROM blob_names WHERE thread_id = ?', head.id)
     this.#run(updateHead, ...progress(head), head.id)
@@ -157,13 +199,32 @@ export class SqliteTables implements StoreView {
 
   remove(id: string): void {
     const hashes = this.#blobsOf(id)
+    this.#count(undefined, this.head(id))
     // The database deletes the thread's events and blob names with it.
     this.#run('DELETE FROM threads WHERE id = ?', id)
     this.#run('DELETE FROM audit WHERE tree = ?', id)
     this.#dropUnnamed(hashes)
   }
 
+  /** Updates the counters for a thread that changes from `before` to `after`. */
+  #count(after: ThreadHead | undefined, before: ThreadHead | undefined): void {
+    if (after?.lifecycle !== before?.lifecycle) {
+      if (before) this.#add(`${THREADS}${before.lifecycle}`, -1)
+      if (after) this.#add(`${THREADS}${after.lifecycle}`, 1)
+    }
+    this.#add('tokens', (after?.tokens ?? 0) - (before?.tokens ?? 0))
+    this.#add('cost_usd', (after?.costUsd ?? 0) - (before?.costUsd ?? 0))
+  }
+
+  #add(name: string, value: number): void {
+    if (value === 0) return
+    const sql = `INSERT INTO counters (name, value) VALUES (?1, ?2)
+      ON CONFLICT (name) DO UPDATE SET value = value + ?2`
+    this.#run(sql, name, value)
+  }
+
   #writeHead(head: ThreadHead, before: ThreadHead | undefined): void {
+    this.#count(head, before)
     if (!before) {
       this.#run(insertHead, ...newRow(head))
       return
@@ -177,12 +238,13 @@ export class SqliteTables implements StoreView {
   #append(events: readonly EventRow[]): void {
     for (const { threadId, seq, at, type, json } of events)
       this.#run(
-        'INSERT INTO events (thread_id, seq, at, type, json) VALUES (?, ?, ?, ?, ?)',
+        'INSERT INTO events (thread_id, seq, at, type, json, sum) VALUES (?, ?, ?, ?, ?, ?)',
         threadId,
         seq,
         at,
         type,
         json,
+        rowSum(threadId, seq, json),
       )
   }
 

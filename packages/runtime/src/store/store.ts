@@ -16,7 +16,7 @@ export interface ThreadHead {
   readonly rootId: string
   readonly title: string | null
   readonly tags: readonly string[]
-  /** An id chosen by the client, unique within the tenant. */
+  /** An id chosen by the client, unique among the threads of one owner in the tenant. */
   readonly clientId: string | null
   readonly lifecycle: ThreadLifecycle
   /** The number of interrupts that wait for a person. */
@@ -27,6 +27,11 @@ export interface ThreadHead {
   readonly updatedAt: number
   /** Number of the last event. */
   readonly seq: number
+  /**
+   * Names the log itself: a new number when a thread is created and when its log is replaced (erasure), never
+   * used twice in one store. A fold of events that was kept under another number belongs to another log.
+   */
+  readonly logId: number
   /**
    * A number that each claim raises; writes with a lower epoch are refused, so that an old drain cannot
    * write.
@@ -156,17 +161,35 @@ export interface ThreadQuery {
   readonly offset?: number
 }
 
+/** The sums over all threads of a store. */
+export interface StoreTotals {
+  /** The number of threads by lifecycle; a lifecycle that no thread has may be absent. */
+  readonly threads: ReadonlyMap<ThreadLifecycle, number>
+  readonly tokens: number
+  readonly costUsd: number
+}
+
 /**
  * Where threads are stored. All implementations, such as memory and SQLite, pass one test suite
  * (`describeStore`).
  */
 export interface Store {
+  /** Whether everything is lost when the process ends. Default false. */
+  readonly isTemporary?: boolean
   /** Resolves when all writes are durable. When it rejects with a `StoreError`, nothing was written. */
   commit(commit: Commit): Promise<CommitResult>
   /** Raises the epoch and `attempts` of a thread, and returns the changed head. */
   claim(threadId: string): Promise<Claim | undefined>
   head(threadId: string): Promise<ThreadHead | undefined>
-  headByClientId(tenant: string, clientId: string): Promise<ThreadHead | undefined>
+  /**
+   * Returns the thread of this owner with this client id. Without `owner`, the oldest thread of the tenant
+   * with this client id, whoever owns it.
+   */
+  headByClientId(
+    tenant: string,
+    clientId: string,
+    owner?: string | null,
+  ): Promise<ThreadHead | undefined>
   list(query: ThreadQuery): Promise<readonly ThreadHead[]>
   /** Returns the events after a number, in order. */
   events(
@@ -179,6 +202,8 @@ export interface Store {
   nextWake(after?: number): Promise<number | undefined>
   /** Returns the tokens and the cost of a root thread with all descendants. */
   treeUsage(rootId: string): Promise<{ readonly tokens: number; readonly costUsd: number }>
+  /** Returns how many threads there are and what they have used. Kept up to date, not counted. */
+  totals(): Promise<StoreTotals>
   blob(hash: string): Promise<Uint8Array | undefined>
   audit(
     tree: string,
@@ -205,10 +230,14 @@ export type StoreErrorCode =
   | 'STATE_CONFLICT'
   | 'TOKEN_SPENT'
   | 'NOT_JSON'
+  | 'TEXT_INVALID'
   | 'STORE_LOCKED'
   | 'STORE_VERSION'
   | 'STORE_CLOSED'
   | 'STORE_CORRUPT'
+  | 'STORE_FULL'
+  | 'STORE_READ_ONLY'
+  | 'STORE_LIMIT'
 
 /** The error for a commit that was refused, or a store that cannot be used. */
 export class StoreError extends SkeinError {
@@ -220,6 +249,16 @@ export class StoreError extends SkeinError {
   ) {
     super(message, options)
   }
+}
+
+const UNWRITABLE: ReadonlySet<string> = new Set(['STORE_FULL', 'STORE_READ_ONLY', 'STORE_LIMIT'])
+
+/**
+ * Whether the store cannot be written at the moment, so that nothing can be recorded, not even a failure. It
+ * works again once there is space or permission.
+ */
+export function isUnwritable(error: unknown): error is StoreError {
+  return isStoreError(error) && UNWRITABLE.has(error.code)
 }
 
 /** Whether this is a store error (with this code, if given), also from another copy of this package. */

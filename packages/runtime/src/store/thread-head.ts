@@ -1,7 +1,7 @@
 import type { NewThread, Store, ThreadChange, ThreadHead, ThreadQuery } from './store.ts'
 
 /** Creates the head of a thread that has no events yet. */
-export function newHead(id: string, thread: NewThread): ThreadHead {
+export function newHead(id: string, thread: NewThread, logId: number): ThreadHead {
   const { tenant, owner, agent, parentId, rootId, title, tags, clientId, createdAt } = thread
   return {
     id,
@@ -10,8 +10,8 @@ export function newHead(id: string, thread: NewThread): ThreadHead {
     agent,
     parentId,
     rootId,
-    title,
-    tags: [...tags],
+    title: title === null ? null : labelText(title),
+    tags: tags.map(labelText),
     clientId,
     lifecycle: 'idle',
     waiting: 0,
@@ -20,6 +20,7 @@ export function newHead(id: string, thread: NewThread): ThreadHead {
     createdAt,
     updatedAt: createdAt,
     seq: 0,
+    logId,
     epoch: 0,
     wakeAt: null,
     attempts: 0,
@@ -35,8 +36,8 @@ export function changeHead(head: ThreadHead, change: ThreadChange): ThreadHead {
   return {
     ...head,
     agent: agent ?? head.agent,
-    title: title === undefined ? head.title : title,
-    tags: tags ? [...tags] : head.tags,
+    title: title === undefined ? head.title : title === null ? null : labelText(title),
+    tags: tags ? tags.map(labelText) : head.tags,
     owner: owner === undefined ? head.owner : owner,
     lifecycle: lifecycle ?? head.lifecycle,
     waiting: waiting ?? head.waiting,
@@ -55,7 +56,11 @@ export function changeHead(head: ThreadHead, change: ThreadChange): ThreadHead {
 }
 
 /** Returns the head of a thread after its contents were erased; owner and cost are kept. */
-export function erasedHead(head: ThreadHead, skeleton: readonly { at: string }[]): ThreadHead {
+export function erasedHead(
+  head: ThreadHead,
+  skeleton: readonly { at: string }[],
+  logId: number,
+): ThreadHead {
   return {
     ...head,
     title: null,
@@ -64,11 +69,25 @@ export function erasedHead(head: ThreadHead, skeleton: readonly { at: string }[]
     waiting: 0,
     updatedAt: latest(head.updatedAt, skeleton),
     seq: skeleton.length,
+    logId,
     // Raises the epoch, so that a drain that still has the erased contents in memory cannot write them.
     epoch: head.epoch + 1,
     wakeAt: null,
     attempts: 0,
   }
+}
+
+/** Whether every database can store the text: PostgreSQL refuses NUL and halves of surrogate pairs. */
+export function isStorable(text: string): boolean {
+  return !/[\0\p{Surrogate}]/u.test(text)
+}
+
+/**
+ * Returns a label (title, tag) as every store keeps it: without NUL, and with U+FFFD for halves of surrogate
+ * pairs. Labels may come from a model, so they are cleaned and not refused.
+ */
+export function labelText(text: string): string {
+  return isStorable(text) ? text : text.replaceAll('\0', '').replace(/\p{Surrogate}/gu, '\ufffd')
 }
 
 /** Returns the text that searches match against, in lower case. */

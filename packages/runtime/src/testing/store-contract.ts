@@ -48,7 +48,8 @@ const writingCases: Readonly<Record<string, Case>> = {
     const { seqs } = await store.commit(change({ create: thread }))
     same([...seqs], [['t', 0]], 'the numbers')
     const made = { lifecycle: 'idle', waiting: 0, tokens: 0, costUsd: 0, seq: 0, epoch: 0 }
-    const rest = { updatedAt: 1000, wakeAt: null, attempts: 0 }
+    const { logId } = (await store.head('t'))! // a store may number its logs as it likes
+    const rest = { updatedAt: 1000, wakeAt: null, attempts: 0, logId }
     same(await store.head('t'), { id: 't', ...thread, ...made, ...rest }, 'the head')
     same(await store.events('t'), [], 'the log')
   },
@@ -60,7 +61,7 @@ const writingCases: Readonly<Record<string, Case>> = {
     await refused(store.commit({ point: 'test', threads: [twice, twice] }), 'THREAD_EXISTS')
     same(await store.head('u'), undefined, 'the head of u')
   },
-  'a client id is taken once per tenant': async (store) => {
+  'a client id is taken once per tenant and owner': async (store) => {
     const create = newThread('t', { clientId: 'c' })
     await store.commit(change({ create }))
     const other = (tenant: string) =>
@@ -70,8 +71,108 @@ const writingCases: Readonly<Record<string, Case>> = {
     same((await store.headByClientId('acme', 'c'))?.id, 't', 'the thread of acme')
     same((await store.headByClientId('beta', 'c'))?.id, 'beta', 'the thread of beta')
     same(await store.headByClientId('beta', 'd'), undefined, 'the thread of nobody')
+    const own = (id: string, owner: string) =>
+      store.commit({ point: 'test', threads: [{ id, create: { ...create, owner } }] })
+    await own('ann', 'ann')
+    await refused(own('ann-2', 'ann'), 'CLIENT_ID_TAKEN')
+    await own('bob', 'bob')
+    same((await store.headByClientId('acme', 'c', 'bob'))?.id, 'bob', 'the thread of bob')
+    same((await store.headByClientId('acme', 'c', null))?.id, 't', 'the thread without an owner')
+    same(await store.headByClientId('acme', 'c', 'eve'), undefined, 'the thread of eve')
+    same((await store.headByClientId('acme', 'c'))?.id, 'ann', 'the first thread of all owners')
+    await refused(
+      store.commit({ point: 'test', threads: [{ id: 'bob', head: { owner: 'ann' } }] }),
+      'CLIENT_ID_TAKEN',
+    )
+    await store.commit({ point: 'test', threads: [{ id: 'bob', head: { owner: 'eve' } }] })
+    same((await store.headByClientId('acme', 'c', 'eve'))?.id, 'bob', 'the thread given to eve')
+    await own('bob-2', 'bob')
     await store.remove('t')
     await store.commit(change({ create }))
+  },
+  'labels lose what not every database can store, and ids with it are refused': async (store) => {
+    const odd = 'a\0b\ud800c'
+    await store.commit(change({ create: newThread('t', { title: odd, tags: [odd, 'x'] }) }))
+    const clean = 'ab\ufffdc'
+    const labels = async () => {
+      const { title, tags } = (await store.head('t'))!
+      return [title, tags]
+    }
+    same(await labels(), [clean, [clean, 'x']], 'the labels of a new thread')
+    await store.commit(change({ head: { title: `2${odd}`, tags: [odd] } }))
+    same(await labels(), [`2${clean}`, [clean]], 'the changed labels')
+    same((await store.list({ search: '2AB' })).length, 1, 'what a search finds')
+    for (const query of [{ search: odd }, { tag: odd }, { tenant: odd }, { owner: odd }])
+      same(await store.list(query), [], 'what a query with such a text finds')
+    same(await store.headByClientId('acme', odd), undefined, 'the thread with such a client id')
+    const event = valueSet('a\0b')
+    await store.commit(change({ append: [event] }))
+    same((await store.events('t'))[0]?.event, event, 'the event, which keeps its text')
+    const wrong = [{ clientId: odd }, { tenant: odd }, { owner: odd }, { agent: odd }]
+    for (const rest of wrong)
+      await refused(
+        store.commit({ point: 'test', threads: [{ id: 'u', create: newThread('u', rest) }] }),
+        'TEXT_INVALID',
+      )
+    await refused(
+      store.commit({ point: 'test', threads: [{ id: odd, create: newThread(odd) }] }),
+      'TEXT_INVALID',
+    )
+    await refused(
+      store.commit({ point: 'test', threads: [], spent: [{ jti: odd, exp: 1 }] }),
+      'TEXT_INVALID',
+    )
+    same(await store.head('u'), undefined, 'the head of u')
+  },
+  'every log has a number of its own, also when it replaces another': async (store) => {
+    const numbers = new Set<number | undefined>()
+    const look = async (id: string) => numbers.add((await store.head(id))?.logId)
+    await addThreads(store, 't', 'u')
+    await look('t')
+    await look('u')
+    await store.commit(change({ append: [valueSet(1)], raisesEpoch: true }))
+    await store.claim('t')
+    await look('t')
+    same([...numbers].length, 2, 'the number of logs')
+    await store.erase('t', [valueSet(1)])
+    await look('t')
+    for (let i = 0; i < 3; i++) {
+      await store.remove('u')
+      await addThreads(store, 'u')
+      await look('u')
+    }
+    same([...numbers].length, 6, 'the number of logs')
+  },
+  'totals follow every change': async (store) => {
+    const expectTotals = async (): Promise<void> => {
+      const heads = await store.list({ limit: 1000 })
+      const counted = new Map<string, number>()
+      for (const { lifecycle } of heads) counted.set(lifecycle, (counted.get(lifecycle) ?? 0) + 1)
+      const { threads, tokens, costUsd } = await store.totals()
+      const present = [...threads].filter(([, count]) => count !== 0)
+      same(Object.fromEntries(present), Object.fromEntries(counted), 'the threads by lifecycle')
+      same(
+        tokens,
+        heads.reduce((sum, head) => sum + head.tokens, 0),
+        'the tokens',
+      )
+      const cost = heads.reduce((sum, head) => sum + head.costUsd, 0)
+      same(Math.abs(cost - costUsd) < 1e-9, true, `the cost ${costUsd} to be about ${cost}`)
+    }
+    await expectTotals()
+    await addThreads(store, 't', 'u', 'v')
+    await expectTotals()
+    const head = { lifecycle: 'running', tokens: 7, costUsd: 0.1 } as const
+    await store.commit(change({ head }))
+    await store.commit({ point: 'test', threads: [{ id: 'u', head: { ...head, costUsd: 0.2 } }] })
+    await expectTotals()
+    await refused(store.commit(change({ head: { lifecycle: 'failed' }, fence: 9 })), 'FENCED')
+    await expectTotals()
+    await store.claim('t')
+    await store.commit(change({ head: { lifecycle: 'idle', tokens: 3 } }))
+    await store.erase('u', [])
+    await store.remove('v')
+    await expectTotals()
   },
   'events are numbered from 1, in order, and come back as they went in': async (store) => {
     await addThreads(store, 't')
@@ -319,6 +420,7 @@ async function survives(store: Store, reopen: (store: Store) => Promise<Store>):
     await from.audit('t'),
     await from.due(5, 10),
     await from.setting('key'),
+    [...(await from.totals()).threads],
   ]
   const before = await everything(store)
   const again = await reopen(store)

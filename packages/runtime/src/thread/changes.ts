@@ -93,11 +93,11 @@ async function invoke(
 
 /** The changes of a facade in the form of a commit. */
 export type ChangesWrite = Required<Pick<Write, 'events' | 'others' | 'blobs'>> &
-  Pick<Write, 'head'>
+  Pick<Write, 'head' | 'values'>
 
 /** Converts the changes of a facade into writes: to this thread, to its parent and to its descendants. */
 export async function writeOf(context: ThreadPlace, changes: FacadeChanges): Promise<ChangesWrite> {
-  const { blobs, stopSession, terminates, toParent } = changes
+  const { blobs, stopSession, terminates, toParent, values } = changes
   const at = context.at()
   const events = [...changes.events]
   if (stopSession)
@@ -112,13 +112,13 @@ export async function writeOf(context: ThreadPlace, changes: FacadeChanges): Pro
   for (const notice of toParent)
     others.push(...(await noticeToParent(context, notice, changes.events)))
   others.push(...(await inheritedChanges(context, changes.events)))
-  if (!terminates) return { events, others, blobs }
+  if (!terminates) return { events, others, blobs, values }
   events.push({ type: 'thread_terminated', at })
   const { parent } = context.state
   const reference = context.head.id
   const ended = { type: 'subagent_ended', at, reference, outcome: 'terminated' } as const
   if (parent) others.push({ id: parent.threadId, append: [ended] })
-  return { events, others, blobs, head: { lifecycle: 'terminated' } }
+  return { events, others, blobs, values, head: { lifecycle: 'terminated' } }
 }
 
 /** Returns the changes that pass newly set variables on to live descendants, in the same commit. */

@@ -1,5 +1,6 @@
 import type { Registry, Relation, ResolvedAgent, ResolvedSide } from '../definitions/resolved.ts'
 import type { VariableDefinition } from '../definitions/types.ts'
+import type { KernelEnvironment } from '../contract/context.ts'
 import { RuntimeError } from '../contract/error.ts'
 import type { EnvEntry, KernelState } from '../contract/state.ts'
 import type { Side, ThreadState } from '../contract/thread-state.ts'
@@ -143,6 +144,29 @@ function readerOver(
     secrets,
     over: (more) => readerOver(options, more),
   }
+}
+
+/**
+ * Returns every secret value of a thread. If its agent is no longer defined, only the thread's own secret
+ * variables are returned.
+ */
+export function threadSecrets(
+  { registry, instanceEnv, vault }: Pick<KernelEnvironment, 'registry' | 'instanceEnv' | 'vault'>,
+  { agent: name, env, threadId }: Pick<KernelState, 'agent' | 'env' | 'threadId'>,
+): string[] {
+  const agent = registry.agents.get(name)
+  if (agent)
+    return createEnvReader({
+      kernel: { env },
+      agent,
+      side: 'a',
+      instanceEnv,
+      vault,
+      threadId,
+    }).secrets()
+  return [...env].flatMap(([variable, { type, value }]) =>
+    type === 'secret' ? [vault.open(value, envContext(threadId, variable))] : [],
+  )
 }
 
 function own(values: Values | undefined, name: string): string | undefined {

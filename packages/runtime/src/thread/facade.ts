@@ -7,7 +7,7 @@ import type { Blob, ThreadHead } from '../store/store.ts'
 import type { SubagentRegistryEntry, ThreadState } from '../contract/thread-state.ts'
 import { type EnvReader, facadeEnv } from './env.ts'
 import { facadeEffects } from './effects.ts'
-import { type FacadeBuffer, facadeFiles, facadeValues, jsonCopy } from './values.ts'
+import { type FacadeBuffer, facadeFiles, facadeValues, jsonCopy, type ValueUse } from './values.ts'
 import { facadeMessages } from './messages.ts'
 
 const MAX_EMIT_BYTES = 256 * 1024
@@ -39,6 +39,7 @@ export interface ThreadFacadeOptions {
 export interface FacadeChanges {
   readonly events: readonly RuntimeEvent[]
   readonly blobs: readonly Blob[]
+  readonly values: ValueUse
   readonly toParent: readonly { readonly text: string; readonly attachments: readonly string[] }[]
   readonly stopSession?: {
     readonly result: string
@@ -78,10 +79,10 @@ export function createThreadFacade(options: ThreadFacadeOptions): ThreadFacade {
   const env = facadeEnv(buffer, options.env)
   const effects = facadeEffects(buffer)
   const session = facadeSession(kernel, files.existing)
-  // `existing`, `clear` and `secrets` are internal, so the state that users get does not have them.
+  // `existing`, `clear`, `take` and `secrets` are internal, so the state that users get does not have them.
   const { existing: _existing, clear: _files, ...fileMembers } = files
   const { clear: _messages, ...messageMembers } = messages
-  const { clear: _values, ...valueMembers } = values
+  const { take: takeValues, ...valueMembers } = values
   const { clear: _env, secrets, ...envMembers } = env
   const { clear: _effects, ...effectMembers } = effects
   const state: ThreadState = {
@@ -109,8 +110,8 @@ export function createThreadFacade(options: ThreadFacadeOptions): ThreadFacade {
       const events = buffer.events.splice(0)
       const blobs = [...buffer.blobs.values()]
       buffer.blobs.clear()
-      for (const part of [files, messages, values, env, effects]) part.clear()
-      return { events, blobs, ...session.take() }
+      for (const part of [files, messages, env, effects]) part.clear()
+      return { events, blobs, values: takeValues(), ...session.take() }
     },
   }
 }

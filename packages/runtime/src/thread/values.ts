@@ -2,7 +2,7 @@ import { canonicalJson, deepFreeze, type JsonValue, sha256Hex } from '@skein/bas
 import { RuntimeError, type RuntimeErrorCode } from '../contract/error.ts'
 import type { FileStat, ThreadState } from '../contract/thread-state.ts'
 import type { KernelEnvironment } from '../contract/context.ts'
-import type { RuntimeEvent } from '../contract/event.ts'
+import type { RuntimeEvent, ValueSet } from '../contract/event.ts'
 import type { KernelState } from '../contract/state.ts'
 import type { Blob } from '../store/store.ts'
 import { createGlob, fileMediaType, isTextFile, normalisePath } from './paths.ts'
@@ -10,10 +10,32 @@ import { createGlob, fileMediaType, isTextFile, normalisePath } from './paths.ts
 const MAX_KEY_LENGTH = 256
 const MAX_VALUE_BYTES = 256 * 1024
 
-type ValueMembers = Pick<ThreadState, 'getValue' | 'setValue' | 'listValues'>
+type ValueMembers = Pick<ThreadState, 'getValue' | 'setValue' | 'updateValue' | 'listValues'>
 
 interface FacadeValues extends ValueMembers {
-  clear(): void
+  /** Returns how the code has used values since the last call, and forgets its pending changes. */
+  take(): ValueUse
+}
+
+/** How code has used the values of a thread, so that its commit can find out if they have changed since. */
+export interface ValueUse {
+  readonly reads: readonly ValueRead[]
+  /** The functions of `updateValue`, by the event that has the result as it was then. */
+  readonly updates: ReadonlyMap<RuntimeEvent, ValueUpdate>
+}
+
+interface ValueRead {
+  /** The key, or the beginning of the keys that were listed. */
+  readonly key: string
+  readonly isPrefix: boolean
+  /** The number of the last event at the first read. */
+  readonly seq: number
+}
+
+interface ValueUpdate {
+  readonly change: (value: JsonValue | undefined) => JsonValue | null
+  /** The value that the function was called with. */
+  readonly base: JsonValue | undefined
 }
 
 /**
@@ -22,24 +44,118 @@ interface FacadeValues extends ValueMembers {
  */
 export function facadeValues({ kernel, events, at }: FacadeBuffer): FacadeValues {
   const pending = new Map<string, JsonValue | null>()
+  let reads = new Map<string, ValueRead>()
+  let updates = new Map<RuntimeEvent, ValueUpdate>()
+  /** Keys whose pending value was computed from the committed one. */
+  const derived = new Set<string>()
+
+  function noteRead(key: string, isPrefix: boolean): void {
+    const name = JSON.stringify([key, isPrefix])
+    if (!reads.has(name)) reads.set(name, { key, isPrefix, seq: kernel.seq })
+  }
+
+  function put(key: string, value: JsonValue | null): ValueSet {
+    checkValueKey(key)
+    const copy = value === null ? null : checkedValue(key, value)
+    const event: ValueSet = { type: 'value_set', at: at(), key, value: copy }
+    events.push(event)
+    pending.set(key, copy)
+    return event
+  }
+
   return {
-    // The value is frozen, because a caller that changed it in place would change the thread without an
-    // event.
-    getValue: (key) => deepFreeze(overlaid(pending, kernel.values, key)),
+    getValue(key) {
+      if (!pending.has(key) || derived.has(key)) noteRead(key, false)
+      // The value is frozen, because a caller that changed it in place would change the thread without an
+      // event.
+      return deepFreeze(overlaid(pending, kernel.values, key))
+    },
     setValue(key, value) {
-      checkValueKey(key)
-      const copy = value === null ? null : checkedValue(key, value)
-      events.push({ type: 'value_set', at: at(), key, value: copy })
-      pending.set(key, copy)
+      put(key, value)
+      derived.delete(key)
+    },
+    updateValue(key, change) {
+      const base = deepFreeze(overlaid(pending, kernel.values, key))
+      const isDerived = !pending.has(key) || derived.has(key)
+      const event = put(key, change(base))
+      // A change of a value that this code has set itself does not depend on others.
+      if (!isDerived) return
+      derived.add(key)
+      updates.set(event, { change, base })
     },
     listValues(prefix = '') {
+      noteRead(prefix, true)
       const listed = [...allOverlaid(pending, kernel.values)]
         .filter(([key]) => key.startsWith(prefix))
         .sort(([a], [b]) => (a < b ? -1 : 1))
       return deepFreeze(Object.fromEntries(listed))
     },
-    clear: () => pending.clear(),
+    take() {
+      const use = { reads: [...reads.values()], updates }
+      reads = new Map()
+      updates = new Map()
+      derived.clear()
+      pending.clear()
+      return use
+    },
   }
+}
+
+/** Returns the keys of the values that the events set. */
+export function writtenKeys(events: readonly RuntimeEvent[]): ReadonlySet<string> {
+  return new Set(events.flatMap((event) => (event.type === 'value_set' ? [event.key] : [])))
+}
+
+/** Returns the reads of these keys. */
+export function readsOf({ reads }: ValueUse, keys: ReadonlySet<string>): readonly ValueRead[] {
+  return reads.filter((read) =>
+    read.isPrefix ? [...keys].some((key) => key.startsWith(read.key)) : keys.has(read.key),
+  )
+}
+
+/** Throws `STATE_CONFLICT` if one of the values was set after it was read; `keys` limits the check to these keys. */
+export function checkReads(
+  { threadId, valueSeqs }: Pick<KernelState, 'threadId' | 'valueSeqs'>,
+  reads: readonly ValueRead[],
+  keys?: ReadonlySet<string>,
+): void {
+  for (const { key, isPrefix, seq } of reads) {
+    const changed = isPrefix
+      ? [...valueSeqs].find(
+          ([name, at]) => name.startsWith(key) && at > seq && (keys?.has(name) ?? true),
+        )?.[0]
+      : (valueSeqs.get(key) ?? 0) > seq
+        ? key
+        : undefined
+    if (changed === undefined) continue
+    throw new RuntimeError(
+      `The value "${changed}" of thread ${threadId} was changed by another writer after it was read.`,
+      {
+        code: 'STATE_CONFLICT',
+        hint: 'Nothing was stored. Read the value again, or change it with `updateValue`.',
+      },
+    )
+  }
+}
+
+/** Returns the events with the results of `updateValue` for the values as they are now. */
+export function withUpdates(
+  events: readonly RuntimeEvent[],
+  { updates }: ValueUse,
+  values: ReadonlyMap<string, JsonValue>,
+): readonly RuntimeEvent[] {
+  if (updates.size === 0) return events
+  const pending = new Map<string, JsonValue | null>()
+  return events.map((event) => {
+    if (event.type !== 'value_set') return event
+    const update = updates.get(event)
+    const now = update && deepFreeze(overlaid(pending, values, event.key))
+    const isSame = !update || canonicalJson(now ?? null) === canonicalJson(update.base ?? null)
+    const next = isSame ? event.value : update.change(now)
+    const value = isSame || next === null ? next : checkedValue(event.key, next)
+    pending.set(event.key, value)
+    return isSame ? event : { ...event, value }
+  })
 }
 
 /** Throws `VALUE_INVALID` for a key that is empty, too long or not a string. */

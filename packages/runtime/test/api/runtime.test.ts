@@ -230,6 +230,7 @@ test('many threads and readers at once over SQLite: every reader has its thread,
   runtime = await createRuntime({
     agents: [defineAgent({ name: 'echo', sideA: { prompt } })],
     folder,
+    secretKey: new Uint8Array(32),
   })
   const { threads, subscribe } = runtime
   await runtime.start()

@@ -140,7 +140,7 @@ describe('create', () => {
     expect(await harness.threads.list()).toEqual([])
   })
 
-  test('a client id makes one thread of two requests, and no thread of two agents, tenants or owners', async () => {
+  test('a client id makes one thread of two requests, and no thread of two agents; tenants and owners have their own', async () => {
     const wanted = { agent: 'support', clientId: 'c', owner: 'ann', message: 'Hello' }
     const [first, second] = await Promise.all([
       harness.threads.create(wanted),
@@ -151,9 +151,9 @@ describe('create', () => {
     await expect(harness.threads.create({ ...wanted, agent: 'greeter' })).rejects.toEqual(
       coded('CLIENT_ID_TAKEN'),
     )
-    await expect(harness.threads.create({ ...wanted, owner: 'bob' })).rejects.toEqual(
-      coded('CLIENT_ID_TAKEN'),
-    )
+    const ofBob = await harness.threads.create({ ...wanted, owner: 'bob' })
+    expect(ofBob.id).not.toBe(first.id)
+    expect(await harness.threads.byClientId('default', 'c', 'bob')).toMatchObject({ id: ofBob.id })
     const other = await harness.threads.create({ ...wanted, tenant: 'other' })
     expect(other.id).not.toBe(first.id)
     expect(await harness.threads.byClientId('other', 'c')).toMatchObject({ id: other.id })

@@ -188,7 +188,7 @@ describe('errors of one route are as the document says', () => {
       'CLIENT_ID_TAKEN',
       async () => {
         await kit.ask('ada', 'POST', '/api/threads', { agent: 'desk', clientId: 'taken' })
-        return { who: 'bob', body: { agent: 'desk', clientId: 'taken' } }
+        return { who: 'ada', body: { agent: 'worker', clientId: 'taken' } }
       },
     ],
     ['getAgent', 'AGENT_NOT_FOUND', () => ({ params: { agent: 'nobody' } })],

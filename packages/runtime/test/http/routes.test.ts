@@ -1,5 +1,6 @@
 import { manualClock } from '@skein/base'
 import { afterEach, expect, test } from 'vitest'
+import { memoryStore } from '../../src/store/memory-store.ts'
 import { startKit, type Kit, type KitOptions } from './http-kit.ts'
 
 const kits: Kit[] = []
@@ -171,6 +172,31 @@ test('metrics count requests, refusals and threads, with no id of a thread in th
   for (const line of text.trimEnd().split('\n'))
     expect(line).toMatch(/^(# (HELP|TYPE) \w+ .+|\w+(\{(\w+="[^"\n]*",?)+\})? [\d.e+-]+)$/)
   expect((await kit.ask('ada', 'GET', '/metrics')).status).toBe(403)
+})
+
+test('metrics read no thread, however many there are', async () => {
+  const store = memoryStore()
+  const asked: string[] = []
+  const watched = new Proxy(store, {
+    get(target, name) {
+      const member: unknown = Reflect.get(target, name)
+      if (typeof member !== 'function') return member
+      return (...args: unknown[]) => {
+        asked.push(String(name))
+        return Reflect.apply(member, target, args) as unknown
+      }
+    },
+  })
+  const kit = await start({ runtime: { store: watched } })
+  for (let i = 0; i < 3; i++) await threadOf(kit)
+  for (let i = 0; i < 2; i++) {
+    asked.length = 0
+    const text = await (await kit.ask('acme', 'GET', '/metrics')).text()
+    expect(text).toContain(`skein_threads{lifecycle="idle"} ${3 + i}\n`)
+    // No list: the counts are kept, and they are right at once.
+    expect(asked).toEqual(['totals'])
+    await threadOf(kit)
+  }
 })
 
 test('a server that goes down says that it is not ready, and is alive', async () => {

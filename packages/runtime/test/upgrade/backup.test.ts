@@ -14,7 +14,11 @@ const THREADS = 20
 const MESSAGES = 4
 
 async function open(folder: string, world: World): Promise<EmbeddedRuntime> {
-  const runtime = await createRuntime({ ...parkedAgents(world), folder })
+  const runtime = await createRuntime({
+    ...parkedAgents(world),
+    folder,
+    keepsSecretKeyWithData: true,
+  })
   await runtime.start()
   return runtime
 }

@@ -209,6 +209,7 @@ const endpointFields: Fields<ReadEndpoint> = {
     return report(place, 'must not begin or end with a slash, nor hold an empty segment')
   },
   method: oneOf('GET', 'POST', 'PUT', 'PATCH', 'DELETE'),
+  isRepeatable: flag,
   execute: callback(),
 }
 

@@ -1,0 +1,165 @@
+import { existsSync } from 'node:fs'
+import { hash } from 'node:crypto'
+import { DatabaseSync } from 'node:sqlite'
+import { messageOf } from '@skein/base'
+import { checkStoreVersion, rowSum } from './migrations.ts'
+import { sqliteFailure } from './sqlite-file.ts'
+import { headFrom, type Row } from './sqlite-rows.ts'
+import { StoreError, type ThreadHead } from './store.ts'
+import { searchText } from './thread-head.ts'
+
+/** The result of reading a whole store. */
+export interface StoreReport {
+  /** One sentence for each thing that is not what was written; empty if the store is whole. */
+  readonly problems: readonly string[]
+  readonly threads: number
+  readonly events: number
+  readonly auditLines: number
+  readonly blobs: number
+}
+
+/**
+ * Reads everything in a store file (events, heads, audit lines, contents, settings, counters) and checks it
+ * against its checksums and hashes. The file is only read, so a running owner is not disturbed.
+ */
+export function verifyStore(path: string): StoreReport {
+  if (!existsSync(path))
+    throw new StoreError(`There is no store ${path}.`, {
+      code: 'STORE_CORRUPT',
+      hint: 'Name the folder that holds skein.db.',
+    })
+  let database: DatabaseSync | undefined
+  try {
+    database = new DatabaseSync(path, { readOnly: true })
+    checkStoreVersion(database, path)
+    // One transaction, so that all checks see the same commits.
+    database.exec('BEGIN')
+    return verifyDatabase(database)
+  } catch (error) {
+    throw sqliteFailure(error, path)
+  } finally {
+    database?.close()
+  }
+}
+
+/** The number of problems that a report lists. */
+const MAX_PROBLEMS = 100
+
+/** Checks an open database as `verifyStore` does. */
+export function verifyDatabase(database: DatabaseSync): StoreReport {
+  const problems: string[] = []
+  const count = { threads: 0, events: 0, auditLines: 0, blobs: 0 }
+  const expect = (isRight: boolean, problem: () => string): void => {
+    if (!isRight && problems.length < MAX_PROBLEMS) problems.push(problem())
+  }
+  /** Runs one check. A damaged page ends the check with an error of SQLite, and the next check runs. */
+  const read = (what: string, sql: string, check: (row: Row) => void): void => {
+    try {
+      for (const row of database.prepare(sql).iterate()) check(row)
+    } catch (error) {
+      expect(false, () => `${what} cannot be read: ${messageOf(error)}.`)
+    }
+  }
+
+  read('The file', `PRAGMA integrity_check(${MAX_PROBLEMS})`, (row) => {
+    const text = String(row['integrity_check'])
+    expect(text === 'ok', () => `The file is damaged: ${text}.`)
+  })
+  read('The file', 'PRAGMA foreign_key_check', (row) =>
+    expect(false, () => `A row of ${String(row['table'])} belongs to no thread.`),
+  )
+
+  const heads = new Map<string, ThreadHead>()
+  const sums = new Map<string, number>([
+    ['tokens', 0],
+    ['cost_usd', 0],
+  ])
+  const add = (name: string, value: number): void =>
+    void sums.set(name, (sums.get(name) ?? 0) + value)
+  read('The list of threads', 'SELECT * FROM threads', (row) => {
+    count.threads++
+    add(`threads ${String(row['lifecycle'])}`, 1)
+    add('tokens', Number(row['tokens']))
+    add('cost_usd', Number(row['cost_usd']))
+    const what = `The head of thread ${String(row['id'])}`
+    try {
+      const head = headFrom(row)
+      heads.set(head.id, head)
+      // The search text repeats every label, so a label that changed by itself is noticed.
+      expect(row['search'] === searchText(head), () => `${what} is damaged: its labels differ.`)
+    } catch (error) {
+      expect(false, () => messageOf(error))
+    }
+  })
+
+  const last = new Map<string, number>()
+  const events = 'SELECT thread_id, seq, at, type, json, sum FROM events ORDER BY thread_id, seq'
+  read('The events', events, (row) => {
+    count.events++
+    const threadId = String(row['thread_id'])
+    const seq = Number(row['seq'])
+    const before = last.get(threadId) ?? 0
+    last.set(threadId, seq)
+    const event = `Event ${seq} of thread ${threadId}`
+    expect(seq === before + 1, () => `Event ${before + 1} of thread ${threadId} is missing.`)
+    expect(isWhole(row, threadId, seq), () => `${event} is damaged: its checksum is wrong.`)
+  })
+  for (const { id, seq } of heads.values()) {
+    const found = last.get(id) ?? 0
+    expect(found === seq, () => `Thread ${id} has ${found} events, but its head says ${seq}.`)
+  }
+
+  const lines = new Map<string, number>()
+  read('The audit logs', 'SELECT tree, idx, line, sum FROM audit ORDER BY tree, idx', (row) => {
+    count.auditLines++
+    const tree = String(row['tree'])
+    const index = Number(row['idx'])
+    const next = lines.get(tree) ?? 0
+    lines.set(tree, index + 1)
+    const line = `Line ${index} of the audit log of thread ${tree}`
+    expect(index === next, () => `Line ${next} of the audit log of thread ${tree} is missing.`)
+    const isRight = rowSum(tree, index, String(row['line'])) === row['sum']
+    expect(isRight, () => `${line} is damaged: its checksum is wrong.`)
+  })
+
+  read('The contents', 'SELECT hash, bytes, sum FROM blobs', (row) => {
+    count.blobs++
+    const name = String(row['hash'])
+    const bytes = row['bytes'] as Uint8Array
+    const isRight = rowSum(name, 0, bytes) === row['sum'] && hash('sha256', bytes) === name
+    expect(isRight, () => `The content ${name} is damaged: it has another hash.`)
+  })
+
+  read('The settings', 'SELECT name, json FROM settings', (row) => {
+    const setting = `The setting ${String(row['name'])}`
+    expect(isJson(String(row['json'])), () => `${setting} is damaged: it is not JSON.`)
+  })
+
+  read('The counters', 'SELECT name, value FROM counters', (row) => {
+    const name = String(row['name'])
+    if (name === 'log_id') return
+    // Costs are sums of fractions, so their last digits depend on the order of adding.
+    const isRight = Math.abs((sums.get(name) ?? 0) - Number(row['value'])) < 1e-6
+    expect(isRight, () => `The counter "${name}" is wrong.`)
+    sums.delete(name)
+  })
+  for (const [name, sum] of sums) expect(sum === 0, () => `The counter "${name}" is missing.`)
+  return { problems, ...count }
+}
+
+/** Whether an event is what was written, and its other columns repeat what its JSON says. */
+function isWhole(row: Row, threadId: string, seq: number): boolean {
+  const json = String(row['json'])
+  if (rowSum(threadId, seq, json) !== row['sum']) return false
+  const { type, at } = JSON.parse(json) as { readonly type?: unknown; readonly at?: unknown }
+  return type === row['type'] && at === row['at']
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
