@@ -32,7 +32,7 @@ import { aesVault, openVaultKey, storedVaultKey } from './secrets/vault.ts'
 import type { ThreadState } from './contract/thread-state.ts'
 import { memoryStore } from './store/memory-store.ts'
 import { sqliteStore } from './store/sqlite-store.ts'
-import { loggedError, type RuntimeLogger } from './telemetry/logger.ts'
+import { guardedLogger, loggedError, type RuntimeLogger } from './telemetry/logger.ts'
 import { type RuntimeTelemetry, Telemetry } from './telemetry/telemetry.ts'
 import { createLoopWatch, type LoopWatch } from './telemetry/watchdog.ts'
 import type { Store } from './store/store.ts'
@@ -137,13 +137,14 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
     (folder === undefined
       ? await storedVaultKey(store)
       : openVaultKey(join(folder, 'keys', 'secrets.key')))
-  const { maxConcurrent, logger } = options
+  const { maxConcurrent } = options
+  const logger = options.logger && guardedLogger(options.logger)
   const limits = { ...defaultLimits, ...options.limits }
   const onError = (error: unknown, threadId?: string): void => {
     logger?.error({ threadId, err: loggedError(error) }, 'background work failed')
     options.onError?.(error, threadId)
   }
-  const watchdog = watchdogOf(options, limits)
+  const watchdog = watchdogOf({ ...options, logger }, limits)
   const dispatcher =
     options.dispatcher?.({ store, timers }) ??
     inProcessDispatcher({ store, timers, maxConcurrent, onError })
