@@ -33,7 +33,7 @@ import { openVault, type SecretKeyOptions } from './secrets/vault.ts'
 import type { ThreadState } from './contract/thread-state.ts'
 import { memoryStore } from './store/memory-store.ts'
 import { sqliteStore } from './store/sqlite-store.ts'
-import { loggedError, type RuntimeLogger } from './telemetry/logger.ts'
+import { guardedLogger, loggedError, type RuntimeLogger } from './telemetry/logger.ts'
 import { type RuntimeTelemetry, Telemetry } from './telemetry/telemetry.ts'
 import { createLoopWatch, type LoopWatch } from './telemetry/watchdog.ts'
 import type { Store } from './store/store.ts'
@@ -136,7 +136,8 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
   const keys =
     options.keys ??
     (await openGovernanceKeys(folder === undefined ? { store } : { folder: join(folder, 'keys') }))
-  const { maxConcurrent, logger } = options
+  const { maxConcurrent } = options
+  const logger = options.logger && guardedLogger(options.logger)
   const limits = { ...defaultLimits, ...options.limits }
   const outage = new Outage()
   const onError = (error: unknown, threadId?: string): void => {
@@ -144,7 +145,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
     logger?.error({ threadId, err: loggedError(error) }, 'background work failed')
     options.onError?.(error, threadId)
   }
-  const watchdog = watchdogOf(options, limits)
+  const watchdog = watchdogOf({ ...options, logger }, limits)
   const dispatcher =
     options.dispatcher?.({ store, timers }) ??
     inProcessDispatcher({ store, timers, maxConcurrent, onError })

@@ -14,7 +14,7 @@ import { RequestGuard, TokenBuckets } from './guard.ts'
 import type { OperationRoute, ThreadCall } from '../operations/operation.ts'
 import { ROUTES } from './routes.ts'
 import { OpenStreams } from './stream/event-stream.ts'
-import { loggedError, type RuntimeLogger } from '../telemetry/logger.ts'
+import { guardedLogger, loggedError, type RuntimeLogger } from '../telemetry/logger.ts'
 import { withTraceparent } from '../telemetry/telemetry.ts'
 
 /** Who may call the server, from where, and with which limits. */
@@ -95,6 +95,7 @@ interface Env {
 class HttpSurface implements Http {
   readonly routes: readonly OperationRoute[]
   readonly #options: HttpOptions
+  readonly #logger: RuntimeLogger | undefined
   readonly #guard: RequestGuard
   readonly #services: Services
   readonly #app = new Hono<Env>()
@@ -109,6 +110,7 @@ class HttpSurface implements Http {
     const limits = { ...DEFAULT_LIMITS, ...options.limits }
     const streams = new OpenStreams(limits)
     this.#options = options
+    this.#logger = options.logger && guardedLogger(options.logger)
     this.routes = [...ROUTES, ...(options.routes ?? [])]
     this.#guard = new RequestGuard({ ...options, maxUrlLength: limits.maxUrlLength })
     this.#perAddress = new TokenBuckets({ perMinute: limits.requestsPerMinutePerAddress, clock })
@@ -135,7 +137,7 @@ class HttpSurface implements Http {
   }
 
   async fetch(request: Request, connection: ClientConnection = {}): Promise<Response> {
-    const { logger } = this.#options
+    const logger = this.#logger
     const startedAt = performance.now()
     const traceparent = request.headers.get('traceparent')
     const answered = await withTraceparent(traceparent, () => this.#guarded(request, connection))
@@ -247,7 +249,8 @@ class HttpSurface implements Http {
   }
 
   #report(error: unknown, errorId: string, request?: Request): void {
-    const { logger, onError } = this.#options
+    const logger = this.#logger
+    const { onError } = this.#options
     const err = logger && loggedError(error, request ? credentialsOf(request) : [])
     logger?.error({ errorId, err }, 'unexpected error')
     onError?.(error, errorId)

@@ -212,3 +212,27 @@ test('loggedError removes remembered secrets from message, hint and stack', () =
     message: 'plain [redacted]',
   })
 })
+
+test('a logger that throws stops neither threads nor requests, and onError is still called', async () => {
+  const fail = (): never => {
+    throw new Error('no space for logs')
+  }
+  const broken = { debug: fail, info: fail, warn: fail, error: fail }
+  const errors: unknown[] = []
+  const onError = (error: unknown): void => void errors.push(error)
+  const { runtime, thread } = await boot({ logger: broken, onError })
+  const { outcome } = await runtime.threads.run(thread.id, 'Go.')
+  expect(outcome).toBe('failed') // as the model does
+  expect(errors).toEqual([])
+  const http = createHttp(runtime, { auth: 'none', logger: broken })
+  expect((await http.fetch(new Request('http://localhost/healthz'))).status).toBe(200)
+  await runtime.stop()
+})
+
+test('an error whose secrets cannot be read is logged without its text', () => {
+  const error = new Error(`a ${CANARY}`)
+  rememberRedactor(error, () => {
+    throw new Error('wrong key')
+  })
+  expect(JSON.stringify(loggedError(error))).not.toContain(CANARY)
+})

@@ -89,6 +89,20 @@ interface LoggedError {
   readonly stack?: string
 }
 
+/** Returns a logger that never throws, because a full disk of logs must not stop a thread. */
+export function guardedLogger(logger: RuntimeLogger): RuntimeLogger {
+  const at =
+    (level: 'debug' | 'info' | 'warn' | 'error') =>
+    (details: object, message?: string): void => {
+      try {
+        logger[level](details, message)
+      } catch {
+        // There is nowhere to report that the log cannot be written.
+      }
+    }
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+}
+
 /** How the secrets that the text of an error may contain are removed; set where the secrets are known. */
 const redactors = new WeakMap<object, (text: string) => string>()
 
@@ -101,7 +115,13 @@ export function rememberRedactor(error: unknown, redact: (text: string) => strin
 /** Converts an error for a log line, without secrets. `secrets` are those of the request, if there is one. */
 export function loggedError(error: unknown, secrets: readonly string[] = []): LoggedError {
   const own = typeof error === 'object' && error !== null ? redactors.get(error) : undefined
-  const safe = (text: string): string => redactSecrets(own?.(text) ?? text, secrets)
+  const safe = (text: string): string => {
+    try {
+      return redactSecrets(own?.(text) ?? text, secrets)
+    } catch {
+      return '[redacted: the secrets of the thread cannot be read]'
+    }
+  }
   const { code, hint, stack } = (error instanceof Error ? error : {}) as Partial<LoggedError>
   const logged: Record<string, string> = {
     name: error instanceof Error ? error.name : typeof error,
