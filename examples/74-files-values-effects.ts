@@ -28,7 +28,7 @@ const note = defineTool({
   risk: 'read_only',
   execute: async (state, { text }) => {
     await state.writeFile('/notes/today.md', `- ${text}\n`)
-    state.setValue('notes', Number(state.getValue('notes') ?? 0) + 1)
+    state.updateValue('notes', (count) => Number(count ?? 0) + 1)
     state.scheduleEffect('remind', { what: text }, 60_000)
     return 'noted'
   },

@@ -20,6 +20,7 @@ const tail = () => import('./commands/thread-tail.ts')
 const inbox = () => import('./commands/inbox.ts')
 const check = () => import('./commands/check.ts')
 const doctor = () => import('./commands/doctor.ts')
+const store = () => import('./commands/store.ts')
 
 /** Every command, in the order of the help. */
 export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
@@ -87,6 +88,15 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
   check: {
     summary: 'Lists every problem with the definitions of a folder.',
     load: async () => (await check()).check,
+  },
+  store: {
+    summary: 'Checks the store of this folder.',
+    verbs: {
+      verify: {
+        summary: 'Reads everything in the store and lists what is damaged.',
+        load: async () => (await store()).storeVerify,
+      },
+    },
   },
   doctor: {
     summary: 'Checks Node, the store, the server, the port and the API keys.',

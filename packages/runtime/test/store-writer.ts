@@ -1,5 +1,6 @@
 // Commits numbered rows as fast as it can and prints each number when it was answered, until it is killed.
 import { writeSync } from 'node:fs'
+import { sha256Hex } from '@skein/base'
 import { sqliteStore } from '../src/store/sqlite-store.ts'
 import { newThread, valueSet } from '../src/testing/contract.ts'
 
@@ -13,7 +14,8 @@ async function write(worker: number): Promise<void> {
     await store.commit({ point: 'create', threads: [{ id, create: newThread(id) }] })
   for (;;) {
     const number = next++
-    const hash = number.toString(16).padStart(64, '0')
+    const bytes = Buffer.from(`blob ${number}`)
+    const hash = sha256Hex(bytes)
     const text = 'x'.repeat((number * 131) % 3000)
     const claim = await store.claim(id)
     await store.commit({
@@ -27,7 +29,7 @@ async function write(worker: number): Promise<void> {
         },
         { id: 'sum', append: [valueSet(number)], wake: { by: number } },
       ],
-      blobs: [{ hash, bytes: Buffer.from(`blob ${number}`) }],
+      blobs: [{ hash, bytes }],
       audit: [{ tree: 'sum', requestId: `r${number}`, seq: 0, line: `${number}` }],
       spent: [{ jti: `${number}`, exp: 1 }],
     })

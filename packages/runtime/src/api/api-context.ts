@@ -162,7 +162,7 @@ export async function editThread<T>(
  */
 export function redacted<T extends readonly ThreadChange[]>(
   context: ApiContext,
-  state: KernelState,
+  state: SecretState,
   changes: T,
   secrets: readonly string[] = [],
 ): T {
@@ -189,6 +189,9 @@ function isVariable({ type }: RuntimeEvent): boolean {
   return type === 'env_set' || type === 'variables_provided'
 }
 
+/** The part of a thread's state that names its secrets. */
+type SecretState = Pick<KernelState, 'agent' | 'env' | 'envSeq' | 'threadId'>
+
 interface KnownRedactor {
   readonly agent: unknown
   readonly envSeq: number
@@ -196,11 +199,11 @@ interface KnownRedactor {
 }
 
 /** The redactor of each state, because building one takes longer than using it. */
-const redactors = new WeakMap<KernelState, KnownRedactor>()
+const redactors = new WeakMap<SecretState, KnownRedactor>()
 
 function redactorOf(
   context: ApiContext,
-  state: KernelState,
+  state: SecretState,
   more: readonly string[],
 ): Redactor | undefined {
   const agent = context.registry.agents.get(state.agent)

@@ -6,8 +6,7 @@ import {
   type MessageQueued,
   type RuntimeEvent,
 } from '../contract/event.ts'
-import { startsSomething } from '../contract/state.ts'
-import { foldKernel } from '../fold/fold.ts'
+import { type EnvEntry, type KernelState, startsSomething } from '../contract/state.ts'
 import type { CreateThread } from '../contract/runtime-api.ts'
 import { createEnvReader, envSet } from '../thread/env.ts'
 import { checkedValue, checkValueKey } from '../thread/values.ts'
@@ -56,8 +55,7 @@ export async function createThread(context: ApiContext, thread: CreateThread): P
   const wakes = message !== undefined || startsSomething(agent)
   try {
     const change = { id, create, append, wake: wakes ? { by: now } : undefined }
-    const state = foldKernel(append.map((event, index) => ({ seq: index + 1, event })))
-    const threads = redacted(context, state, [change])
+    const threads = redacted(context, secretsIn(id, agent, append), [change])
     await context.commit({ point: 'create_thread', threads })
   } catch (error) {
     // Creating a thread again with the same client id returns the existing thread, if the agent is the same.
@@ -67,6 +65,19 @@ export async function createThread(context: ApiContext, thread: CreateThread): P
     throw toRuntimeError(error)
   }
   return headOf(context, id)
+}
+
+/** Returns the part of the new thread's state that names its secrets. */
+function secretsIn(
+  threadId: string,
+  { name: agent }: ResolvedAgent,
+  events: readonly RuntimeEvent[],
+): Pick<KernelState, 'agent' | 'env' | 'envSeq' | 'threadId'> {
+  const env = new Map<string, EnvEntry>()
+  for (const event of events)
+    if (event.type === 'env_set' && event.value !== null)
+      env.set(event.name, { type: event.valueType, value: event.value, isScoped: false })
+  return { threadId, agent, env, envSeq: 0 }
 }
 
 interface First {

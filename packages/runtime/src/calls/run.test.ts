@@ -82,7 +82,11 @@ async function runThread(
   const model = scripted([calls('odd', {}), says('Done.')])
   const prompt = definePrompt({ name: 'p', model, tools: [odd], prompt: '' })
   const support = defineAgent({ name: 'support', sideA: { prompt } })
-  const runtime: EmbeddedRuntime = await createRuntime({ agents: [support], store })
+  const runtime: EmbeddedRuntime = await createRuntime({
+    agents: [support],
+    store,
+    secretKey: new Uint8Array(32),
+  })
   await runtime.start()
   try {
     const { id } = await runtime.threads.create({ agent: 'support' })

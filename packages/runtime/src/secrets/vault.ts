@@ -141,7 +141,7 @@ function openWith(key: Uint8Array, body: string, context: string): string {
 function unopenable(context: string): RuntimeError {
   return new RuntimeError(`The sealed value of ${context} cannot be opened.`, {
     code: 'ENV_INVALID',
-    hint: 'It was sealed with a key that is not among `secretKey` and `oldSecretKeys`, or for another place, or it was changed. Pass that key, or set the value again.',
+    hint: 'It was sealed with another key or for another place, or it was changed. Pass that key among `oldSecretKeys`, or set the value again.',
   })
 }
 

@@ -416,7 +416,8 @@ describe('hierarchy and session', () => {
       stopSession: { result: 'done', failed: false, attachments: ['/r.txt'] },
       terminates: true,
     })
-    const empty = { events: [], blobs: [], toParent: [], terminates: false }
+    const values = { reads: [], updates: new Map() }
+    const empty = { events: [], blobs: [], values, toParent: [], terminates: false }
     expect(takeChanges()).toEqual(empty)
   })
 

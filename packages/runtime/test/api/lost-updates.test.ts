@@ -329,7 +329,8 @@ test.each([
       await Promise.all(
         given.map((steps, index) =>
           runtime.withState(id, async (state) => {
-            for (const _ of program(steps, index + 1, state)) if (index % 2 === 0) await null
+            for (const _ of program(steps, index + 1, state))
+              if (index % 2 === 0) await Promise.resolve()
             if (index % 3 === 0) await pause()
           }),
         ),

@@ -139,6 +139,9 @@ export const effects: readonly EffectDefinition[] = [
   defineEffect({ name: 'remind', execute: (state) => state.setValue('reminded', true) }),
 ]
 
+/** Every runtime of this file; the thread of a request is in one of them. */
+const started = new Set<EmbeddedRuntime>()
+
 export const endpoints: readonly EndpointDefinition[] = [
   defineEndpoint({
     path: 'orders/[id]',
@@ -152,6 +155,19 @@ export const endpoints: readonly EndpointDefinition[] = [
     execute: async (request, state) => {
       state.setValue('order', (await request.json()) as string)
       return new Response('kept', { status: 201 })
+    },
+  }),
+  defineEndpoint({
+    path: 'stale',
+    method: 'POST',
+    isRepeatable: false,
+    execute: async (_, state) => {
+      state.getValue('order')
+      // As another client does, between the read and the write.
+      for (const { threads } of started)
+        await threads.values.set(state.threadId, 'order', 'of another').catch(() => undefined)
+      state.setValue('order', 'of this')
+      return new Response('kept')
     },
   }),
   ...(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const).map((method) =>
@@ -189,6 +205,7 @@ export interface KitOptions {
 /** A runtime with one agent, on the network but without one. */
 export async function startKit(options: KitOptions = {}): Promise<Kit> {
   const runtime = await createRuntime({ agents: [desk], effects, endpoints, ...options.runtime })
+  started.add(runtime)
   await runtime.start()
   const http = createHttp(runtime, { auth: { keys: Object.values(KEYS) }, ...options.http })
   const ask: Kit['ask'] = (who, method, path, body, headers) => {

@@ -191,6 +191,7 @@ describe('errors of one route are as the document says', () => {
         return { who: 'ada', body: { agent: 'worker', clientId: 'taken' } }
       },
     ],
+    ['postEndpoint', 'STATE_CONFLICT', () => ({ params: { path: 'stale' } })],
     ['getAgent', 'AGENT_NOT_FOUND', () => ({ params: { agent: 'nobody' } })],
     ['sendMessage', 'FILE_NOT_FOUND', () => ({ body: { text: 'x', attachments: ['/none'] } })],
     ['sendMessage', 'FILE_PATH_INVALID', () => ({ body: { text: 'x', attachments: ['../x'] } })],
