@@ -26,7 +26,7 @@ export const threadTail: Command = defineCommand({
     after: { type: 'string', value: 'id', description: 'Prints only events after this one.' },
     'until-parked': {
       type: 'boolean',
-      description: 'Ends as soon as the thread neither runs nor is due.',
+      description: 'Ends when neither the thread nor a subagent of it works any more.',
     },
     ...SERVER_OPTIONS,
   },
@@ -42,9 +42,7 @@ export const threadTail: Command = defineCommand({
       const events: AsyncIterable<Shown> =
         url === undefined
           ? stored(client, thread, after)
-          : values['until-parked']
-            ? client.stream(thread.id, { ...options, untilParked: true })
-            : client.streamTree(thread.id, options)
+          : client.streamTree(thread.id, { ...options, untilParked: values['until-parked'] })
       for await (const { id, event, threadId = thread.id, path = [thread.agent] } of events) {
         if (output.closed.aborted) break
         if (values.jsonl) {

@@ -1,8 +1,7 @@
 import type { KernelState } from '../contract/state.ts'
-import { isParked } from '../live/read-thread.ts'
 import type { SessionResult, Threads } from '../contract/runtime-api.ts'
 import { load, type ApiContext } from './api-context.ts'
-import { descendantsOf } from '../store/thread-head.ts'
+import { descendantsOf, isParked } from '../store/thread-head.ts'
 import { sendMessage } from './messages-api.ts'
 import { waitingItems } from './inbox.ts'
 

@@ -55,8 +55,16 @@ export interface SubscribeOptions {
   readonly signal?: AbortSignal
   /** Whether to include the deltas of running steps. Default true. */
   readonly includesDeltas?: boolean
-  /** Whether the subscription ends when the thread is parked and all events were delivered. Default false. */
+  /**
+   * Whether the subscription ends when nothing of the thread and its descendants works any more and all events
+   * were delivered. It ends only after some work that came later than `since`, so it can be opened before a
+   * message is sent. Default false.
+   */
   readonly untilParked?: boolean
+  /** For `untilParked`: the position after which the thread must have worked. Default: `after`. */
+  readonly since?: string
+  /** Whether the subscription ends when all stored events were delivered. Default false. */
+  readonly untilCaughtUp?: boolean
 }
 
 /**

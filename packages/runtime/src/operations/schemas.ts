@@ -89,6 +89,7 @@ export function ref<Name extends keyof NamedTypes>(name: Name): Shape<NamedTypes
 /** All lifecycles of threads. */
 export const LIFECYCLES: readonly ThreadLifecycle[] = [
   'idle',
+  'queued',
   'running',
   'waiting',
   'stopped',

@@ -1,9 +1,9 @@
 import { SkeinError, type JsonObject } from '@skein/base'
 import type { RuntimeEvent, StoredEvent } from '../contract/event.ts'
 
-/** The state of a thread in lists. */
+/** The state of a thread in lists. `docs/http.md` has the table of transitions. */
 export type ThreadLifecycle =
-  'idle' | 'running' | 'waiting' | 'stopped' | 'failed' | 'terminated' | 'erased'
+  'idle' | 'queued' | 'running' | 'waiting' | 'stopped' | 'failed' | 'terminated' | 'erased'
 
 /** One row per thread with the facts that lists and queries need, so that they do not read logs. */
 export interface ThreadHead {

@@ -71,6 +71,14 @@ export function erasedHead(head: ThreadHead, skeleton: readonly { at: string }[]
   }
 }
 
+/** Whether a thread neither runs nor is due. */
+export function isParked(
+  { lifecycle, wakeAt }: Pick<ThreadHead, 'lifecycle' | 'wakeAt'>,
+  now: number,
+): boolean {
+  return lifecycle !== 'running' && lifecycle !== 'queued' && (wakeAt === null || wakeAt > now)
+}
+
 /** Returns the text that searches match against, in lower case. */
 export function searchText(head: ThreadHead): string {
   return [head.id, head.title ?? '', head.agent, head.clientId ?? '', ...head.tags]

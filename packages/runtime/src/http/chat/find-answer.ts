@@ -1,7 +1,7 @@
 import type { StoredEvent } from '../../contract/event.ts'
 import type { NumberedEvent, Runtime, SessionResult } from '../../contract/runtime-api.ts'
 import { isShownUserMessage, isVisible } from './shown-events.ts'
-import { isParked } from '../../live/read-thread.ts'
+import { isParked } from '../../store/thread-head.ts'
 import type { ThreadHead } from '../../store/store.ts'
 
 /** The place in the log where the last answer of a thread begins. */
@@ -108,7 +108,7 @@ export async function* untilSettled(
     if (signal.aborted) return undefined
     if (failure !== undefined) throw failure
     // Events that were committed after the last one read and before the thread came to rest.
-    const tail = { after: last, signal: own, untilParked: true }
+    const tail = { after: last, signal: own, untilCaughtUp: true }
     for await (const numbered of runtime.subscribe(threadId, tail)) yield numbered
     return result
   } finally {

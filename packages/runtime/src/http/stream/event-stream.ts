@@ -230,25 +230,26 @@ export const streamOperations: readonly OperationRoute[] = [
     run(call) {
       const { request, runtime, thread, services, query } = call
       const { deltas: includesDeltas = true, tree: isTree = false, until } = query
-      // A reconnecting browser repeats its first address, so the `last-event-id` header overrides `after`.
-      const after = request.headers.get('last-event-id') || query.after || '0'
-      const position = parsePosition(after)
-      if (!position || (position.children.length > 0 && !isTree))
+      // A reconnecting client repeats its first address, so the `last-event-id` header overrides `after`.
+      // Work is still counted from `after`, so that the stream can end if the thread was parked meanwhile.
+      const since = query.after ?? '0'
+      const after = request.headers.get('last-event-id') || since
+      const isPosition = (text: string): boolean => {
+        const position = parsePosition(text)
+        return position !== undefined && (isTree || position.children.length === 0)
+      }
+      if (!isPosition(since) || !isPosition(after))
         throw new HttpError('The id of the last event is not one of this stream.', {
           code: 'INPUT_INVALID',
           hint: 'Send the `id` of the last event that you received, or leave it out to begin at the first.',
           problems: [{ field: 'query.after', message: 'must be the id of an event' }],
         })
       const { maxTreeThreads: maxThreads } = services.limits
+      const options = { after, since, includesDeltas, untilParked: until === 'parked' }
       return eventResponse(call, (signal) =>
         isTree
-          ? treeStream(runtime, thread, { after, includesDeltas, signal, maxThreads })
-          : threadStream(runtime, thread.id, {
-              after,
-              includesDeltas,
-              signal,
-              untilParked: until === 'parked',
-            }),
+          ? treeStream(runtime, thread, { ...options, signal, maxThreads })
+          : threadStream(runtime, thread.id, { ...options, signal }),
       )
     },
   }),

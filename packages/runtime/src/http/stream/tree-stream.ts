@@ -20,8 +20,10 @@ interface Followed {
   readonly position: TreePosition
 }
 
-interface TreeStreamOptions extends Pick<SubscribeOptions, 'includesDeltas'> {
-  readonly after?: string
+interface TreeStreamOptions extends Pick<
+  SubscribeOptions,
+  'after' | 'since' | 'includesDeltas' | 'untilParked'
+> {
   readonly signal: AbortSignal
   readonly maxThreads: number
 }
@@ -53,9 +55,14 @@ class Tree {
   readonly #runtime: Runtime
   readonly #root: Followed
   readonly #options: TreeStreamOptions
-  readonly #queue = new MergeQueue<{ source: Followed; numbered: NumberedEvent }>(CAPACITY)
+  readonly #queue = new MergeQueue<{ source: Followed; numbered: NumberedEvent } | 'parked'>(
+    CAPACITY,
+  )
   readonly #abort = new AbortController()
-  #threadCount = 0
+  /** The threads whose events are read. */
+  readonly #followed = new Set<Followed>()
+  /** With `untilParked`, once the tree is parked: the last event of each followed thread. */
+  #lastSeqs: Map<Followed, number> | undefined
   #failure: { error: unknown } | undefined
 
   constructor(
@@ -79,7 +86,13 @@ class Tree {
     try {
       if (this.#options.signal.aborted) return
       await this.#resume(this.#root)
-      for await (const { source, numbered } of this.#queue.read()) {
+      for await (const item of this.#queue.read()) {
+        if (item === 'parked') {
+          this.#lastSeqs = new Map()
+          if (await this.#hasAll(this.#lastSeqs)) return
+          continue
+        }
+        const { source, numbered } = item
         source.position.id = numbered.id
         const { threadId, path } = source
         const { event } = numbered
@@ -90,6 +103,7 @@ class Tree {
           this.#follow({ ...child, path: [...path, event.name] })
         }
         yield { ...numbered, threadId, path, position: formatPosition(this.#root.position) }
+        if (this.#lastSeqs && (await this.#hasAll(this.#lastSeqs))) return
       }
       if (this.#failure) throw this.#failure.error
     } finally {
@@ -128,8 +142,23 @@ class Tree {
     return children
   }
 
+  /**
+   * Whether the reader has received all events that the followed threads had when the tree was parked. Asks
+   * for the last event of a thread only once; threads that are found meanwhile are asked too.
+   */
+  async #hasAll(lastSeqs: Map<Followed, number>): Promise<boolean> {
+    for (const thread of this.#followed) {
+      const known = lastSeqs.get(thread)
+      const last = known ?? (await this.#headOf(thread))?.seq ?? 0
+      lastSeqs.set(thread, last)
+      if (Math.trunc(Number(thread.position.id)) < last) return false
+    }
+    return true
+  }
+
   #follow(thread: Followed): void {
-    if (++this.#threadCount > this.#options.maxThreads) return
+    if (this.#followed.size >= this.#options.maxThreads) return
+    this.#followed.add(thread)
     void this.#pump(thread).catch((error: unknown) => {
       if (isGone(error) && thread !== this.#root) return
       this.#failure ??= { error }
@@ -138,30 +167,41 @@ class Tree {
   }
 
   async #pump(source: Followed): Promise<void> {
-    if (!(await this.#belongs(source))) return
-    const { includesDeltas = true } = this.#options
+    if (!(await this.#belongs(source))) {
+      this.#followed.delete(source)
+      return
+    }
+    const isRoot = source === this.#root
+    const { includesDeltas = true, since, untilParked = false } = this.#options
     const events = this.#runtime.subscribe(source.threadId, {
       after: source.position.id,
       includesDeltas,
       signal: this.#abort.signal,
+      // Being parked is asked of the root thread, which is not parked while a descendant works.
+      ...(isRoot && untilParked && { untilParked, since: since && parsePosition(since)?.id }),
     })
     for await (const numbered of events) if (!(await this.#queue.put({ source, numbered }))) return
-    // When a child is removed, only its events end; when the root thread is removed, the whole stream ends.
-    if (source === this.#root) this.#queue.close()
+    if (!isRoot) return // a removed child ends its own events only
+    if (untilParked && (await this.#headOf(source))) await this.#queue.put('parked')
+    else this.#queue.close() // the root thread was removed
+  }
+
+  async #headOf({ threadId }: Followed): Promise<ThreadHead | undefined> {
+    try {
+      return await this.#runtime.threads.get(threadId)
+    } catch (error) {
+      if (isGone(error)) return undefined
+      throw error
+    }
   }
 
   /**
    * Whether the thread is really a child of the parent. A copied log names the children of the original
    * thread, and a forged log could name any thread.
    */
-  async #belongs({ threadId, parentId }: Followed): Promise<boolean> {
-    if (parentId === undefined) return true
-    try {
-      return (await this.#runtime.threads.get(threadId)).parentId === parentId
-    } catch (error) {
-      if (isGone(error)) return false
-      throw error
-    }
+  async #belongs(thread: Followed): Promise<boolean> {
+    const { parentId } = thread
+    return parentId === undefined || (await this.#headOf(thread))?.parentId === parentId
   }
 
   #leave(): void {
