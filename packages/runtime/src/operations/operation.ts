@@ -24,8 +24,11 @@ export interface Call {
   /** The body of a route that accepts bytes. */
   readonly bytes: Uint8Array
   readonly services: Services
-  /** Closes the connection, where the server provides access to it. */
-  readonly disconnect?: () => void
+  /** The client's connection, as far as the server provides access to it. */
+  readonly connection: {
+    readonly disconnect?: () => void
+    readonly unsentBytes?: () => number
+  }
 }
 
 /** A request about one thread, which the client is allowed to see. */

@@ -23,7 +23,7 @@ import { findAnswer } from './find-answer.ts'
 import { giveAnswers } from './give-answers.ts'
 
 /** The part of a call that all chat operations use. */
-type ChatCall = Pick<Call, 'request' | 'runtime' | 'principal' | 'services' | 'disconnect'> & {
+type ChatCall = Pick<Call, 'request' | 'runtime' | 'principal' | 'services' | 'connection'> & {
   readonly query: { readonly hold?: boolean; readonly children?: boolean }
 }
 

@@ -39,14 +39,9 @@ export async function* treeStream(
 ): AsyncGenerator<string, void, undefined> {
   const position = parsePosition(options.after ?? '0') ?? { id: '0', children: [] }
   for await (const event of new Tree(runtime, root, position, options).read()) {
-    const { threadId, path, id } = event
-    // The JSON is joined as text, because the encoded event is shared between all readers.
+    const { threadId, path, id, position } = event
     const place = JSON.stringify({ threadId, path, id }).slice(0, -1)
-    yield encodeSse({
-      id: event.position,
-      event: event.event.type,
-      data: `${place},"event":${publicEventJson(event.event)}}`,
-    })
+    yield* encoded({ ...event, id: position }, [`${place},"event":`, '}'])
   }
   if (!options.signal.aborted) yield END_EVENT
 }
@@ -226,9 +221,44 @@ export async function* threadStream(
   threadId: string,
   options: SubscribeOptions,
 ): AsyncGenerator<string, void, undefined> {
-  for await (const { id, event } of runtime.subscribe(threadId, options))
-    yield encodeSse({ id, event: event.type, data: publicEventJson(event) })
+  for await (const numbered of runtime.subscribe(threadId, options)) yield* encoded(numbered)
   if (!options.signal?.aborted) yield END_EVENT
+}
+
+/**
+ * The maximum number of characters that are written to a connection at once. A large event is written in
+ * pieces, each of which waits until the client has read, so that it does not wait in memory as a whole.
+ */
+const PIECE_LENGTH = 16 * 1024
+
+/** Returns where the piece that begins at `start` ends. It does not cut a character in two. */
+export function pieceEnd(text: string, start = 0): number {
+  const end = start + PIECE_LENGTH
+  if (end >= text.length) return text.length
+  const isPair = text.codePointAt(end - 1)! > 0xffff // a first half that is followed by its second half
+  return isPair ? end - 1 : end
+}
+
+/**
+ * Encodes an event as a server-sent event, with texts before and after its JSON. The JSON of a large event
+ * comes in slices: it is shared by all readers, so that a reader that does not read holds a slice and no copy.
+ */
+function* encoded(
+  { id, event }: NumberedEvent,
+  [before, after]: readonly [string, string] = ['', ''],
+): Generator<string, void, undefined> {
+  const json = publicEventJson(event)
+  if (json.length <= PIECE_LENGTH) {
+    yield encodeSse({ id, event: event.type, data: `${before}${json}${after}` })
+    return
+  }
+  yield encodeSse({ id, event: event.type, data: before }).trimEnd()
+  for (let start = 0; start < json.length;) {
+    const end = pieceEnd(json, start)
+    yield json.slice(start, end)
+    start = end
+  }
+  yield `${after}\n\n`
 }
 
 /**
