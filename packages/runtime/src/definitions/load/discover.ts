@@ -5,7 +5,7 @@ import { DefinitionError, type Problem, type Registry } from '../resolved.ts'
 import { loadRegistry, replaceableRegistry } from './registry.ts'
 import type { Found, Reads } from './gather.ts'
 import { registerHooks } from 'node:module'
-import { pathToFileURL } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 
 /**
  * A registry that is loaded from files. It contains the definitions of the last time that the files had no
@@ -18,6 +18,11 @@ export interface DiscoveredRegistry extends Registry {
    * definitions.
    */
   reload(): Promise<readonly Problem[]>
+  /**
+   * Whether the registry depends on this file: it is a definition, or a definition imports it. True also for
+   * files that do not exist yet.
+   */
+  reads(path: string): boolean
 }
 
 /** Options of `discover`. */
@@ -52,6 +57,7 @@ export async function discover(
 
   return Object.assign(registry, {
     folder: root,
+    reads: (path: string) => isDefinitionFile(root, path) || importsOf(root).has(resolve(path)),
     reload(): Promise<readonly Problem[]> {
       // Reloads run one after the other, because otherwise an older version of the files could be loaded
       // last.
@@ -185,6 +191,15 @@ async function findDefinitionFiles(folder: string): Promise<readonly DefinitionF
   return lists.flat()
 }
 
+/** Whether a file with this path would be loaded as a definition of the folder. */
+function isDefinitionFile(folder: string, path: string): boolean {
+  const [first = '', ...rest] = relative(folder, resolve(path)).split(sep)
+  const name = rest.at(-1)
+  return (
+    Object.hasOwn(FOLDERS, first) && name !== undefined && rest.every(isListed) && isSource(name)
+  )
+}
+
 const ending = /\.(?:ts|js|mjs)$/
 const ignored = /(?:\.d|\.test|\.test-d|\.spec)\.[a-z]+$/
 
@@ -195,15 +210,23 @@ async function listFiles(folder: string): Promise<readonly string[]> {
   })
   const lists = await Promise.all(
     entries
-      .filter(({ name }) => !name.startsWith('.') && name !== 'node_modules')
+      .filter(({ name }) => isListed(name))
       .sort((a, b) => (a.name < b.name ? -1 : 1))
       .map(async (entry) => {
         const path = join(folder, entry.name)
         if (entry.isDirectory()) return listFiles(path)
-        return ending.test(entry.name) && !ignored.test(entry.name) ? [path] : []
+        return isSource(entry.name) ? [path] : []
       }),
   )
   return lists.flat()
+}
+
+function isListed(name: string): boolean {
+  return !name.startsWith('.') && name !== 'node_modules'
+}
+
+function isSource(name: string): boolean {
+  return ending.test(name) && !ignored.test(name)
 }
 
 function slashes(path: string): string {
@@ -212,7 +235,8 @@ function slashes(path: string): string {
 
 /** The URL parameter that makes Node load a module again. */
 const PARAMETER = 'skein-reload'
-const folders = new Set<string>()
+/** The files that modules of each folder import, as far as they are in the folder too. */
+const imports = new Map<string, Set<string>>()
 /**
  * The number of reloads of all registries in this process. The count is common, because two registries of one
  * folder must not get the same modules.
@@ -228,29 +252,45 @@ function freshImport(
   path: string,
   { folder, round }: { readonly folder: string; readonly round: number },
 ): Promise<Record<string, unknown>> {
+  importsOf(folder) // begins to record the imports
   const url = pathToFileURL(path)
-  const prefix = pathToFileURL(`${folder}/`).href
   if (round > 0) url.searchParams.set(PARAMETER, String(round))
-  if (round > 0 && !folders.has(prefix)) {
-    folders.add(prefix)
-    // Imports within the folder get the round of the importing module. The hook stays registered, because a
-    // tool may import a module long after it was loaded.
-    registerHooks({
-      resolve(specifier, context, nextResolve) {
-        const resolved = nextResolve(specifier, context)
-        const parentRound = roundOf(context.parentURL)
-        if (parentRound === null || !resolved.url.startsWith(prefix)) return resolved
-        if (resolved.url.includes('/node_modules/') || roundOf(resolved.url) !== null)
-          return resolved
-        const fresh = new URL(resolved.url)
-        fresh.searchParams.set(PARAMETER, parentRound)
-        return { ...resolved, url: fresh.href }
-      },
-    })
-  }
   return import(/* @vite-ignore */ url.href) as Promise<Record<string, unknown>>
 }
 
-function roundOf(url: string | undefined): string | null {
-  return url?.includes(PARAMETER) ? new URL(url).searchParams.get(PARAMETER) : null
+/**
+ * Returns the files that modules of the folder import. The first call registers a hook that records them and
+ * gives imports within the folder the round of the importing module. The hook stays registered, because a tool
+ * may import a module long after it was loaded.
+ */
+function importsOf(folder: string): ReadonlySet<string> {
+  const known = imports.get(folder)
+  if (known) return known
+  const files = new Set<string>()
+  imports.set(folder, files)
+  const prefix = pathToFileURL(`${folder}/`).href
+  const isInside = (url: string): boolean =>
+    url.startsWith(prefix) && !url.slice(prefix.length).includes('node_modules/')
+  registerHooks({
+    resolve(specifier, context, nextResolve) {
+      const { parentURL = '' } = context
+      // Recorded before it is resolved, so that a missing file is noticed when it is created.
+      if (isInside(parentURL) && /^\.\.?\//.test(specifier)) {
+        const url = new URL(specifier, parentURL)
+        if (isInside(url.href)) files.add(fileURLToPath(url))
+      }
+      const resolved = nextResolve(specifier, context)
+      const round = roundOf(parentURL)
+      if (round === null || !isInside(resolved.url) || roundOf(resolved.url) !== null)
+        return resolved
+      const fresh = new URL(resolved.url)
+      fresh.searchParams.set(PARAMETER, round)
+      return { ...resolved, url: fresh.href }
+    },
+  })
+  return files
+}
+
+function roundOf(url: string): string | null {
+  return url.includes(PARAMETER) ? new URL(url).searchParams.get(PARAMETER) : null
 }
