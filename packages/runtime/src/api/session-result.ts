@@ -86,6 +86,7 @@ async function lookAt(context: ApiContext, wait: Wait): Promise<Look> {
       outcome: terminated ? 'terminated' : (lastSession?.outcome ?? 'completed'),
       reason: terminated ? 'terminated' : (lastSession?.reason ?? 'idle'),
       text: lastSession?.message ?? lastText(state),
+      ...(!terminated && lastSession?.hint !== undefined && { hint: lastSession.hint }),
       data: lastSession?.data,
       attachments: lastSession?.attachments ?? [],
       waiting: [],

@@ -124,6 +124,8 @@ export interface SessionResult {
   readonly outcome: SessionOutcome | 'waiting'
   readonly reason: string
   readonly text: string
+  /** What to do about a failure. */
+  readonly hint?: string
   readonly data?: JsonValue
   readonly attachments: readonly string[]
   readonly waiting: readonly WaitingItem[]
@@ -190,7 +192,7 @@ export interface ModelLog {
   readonly finishReason?: string
   readonly usage?: JsonObject
   readonly costUsd?: number
-  readonly error?: { readonly code: string; readonly message: string }
+  readonly error?: { readonly code: string; readonly message: string; readonly hint?: string }
 }
 
 /** A model request as it was sent, rebuilt from the log. It never contains secrets. */

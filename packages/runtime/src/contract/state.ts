@@ -172,6 +172,7 @@ interface EndedSession {
   readonly outcome: SessionOutcome
   readonly reason: string
   readonly message: string | undefined
+  readonly hint: string | undefined
   readonly attachments: readonly string[]
   readonly data: JsonValue | undefined
   readonly firstEntry: number

@@ -49,10 +49,10 @@ export function foldSession(state: KernelState, event: SessionEvent): void {
       return
     }
     case 'session_end': {
-      const { sessionId: id, outcome, reason, message, attachments = [], data } = event
+      const { sessionId: id, outcome, reason, message, hint, attachments = [], data } = event
       const firstEntry = state.session?.firstEntry ?? state.entries.length
       const { seq } = state
-      state.lastSession = { id, outcome, reason, message, attachments, data, firstEntry, seq }
+      state.lastSession = { id, outcome, reason, message, hint, attachments, data, firstEntry, seq }
       state.session = undefined
       state.stop = outcome === 'stopped' ? 'stopped' : 'none'
       return

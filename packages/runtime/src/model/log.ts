@@ -102,12 +102,12 @@ export function logFailure(
   { log, model }: { readonly log: LoggedRequest; readonly model: ResolvedModel },
   error: unknown,
 ): LogWrites {
-  const { code, message } =
-    error instanceof UPPError ? error : { code: 'ERROR', message: String(error) }
+  const { code, message, hint } =
+    error instanceof UPPError ? error : { code: 'ERROR', message: String(error), hint: undefined }
   const usage = error instanceof UPPError ? error.turn?.usage : undefined
   const costUsd = usage && costOf(model, usage)
   return writes(context, log, {
-    error: { code, message },
+    error: { code, message, ...(hint !== undefined && { hint }) },
     usage: usage && ({ ...toThreadUsage(usage) } as JsonObject),
     costUsd,
   })

@@ -142,7 +142,7 @@ const modelLog = {
   'finishReason?': string,
   'usage?': object,
   'costUsd?': number,
-  'error?': answer({ code: string, message: string }),
+  'error?': answer({ code: string, message: string, 'hint?': string }),
 }
 
 /** The shapes that several operations accept or return, by their name in the OpenAPI document. */
@@ -272,6 +272,7 @@ export const SCHEMAS: { readonly [Name in keyof NamedTypes]: Shape<NamedTypes[Na
     outcome: choice('completed', 'failed', 'stopped', 'terminated', 'waiting'),
     reason: string,
     text: string,
+    'hint?': string,
     'data?': anything,
     attachments: arrayOf(string),
     waiting: arrayOf(ref('WaitingItem')),

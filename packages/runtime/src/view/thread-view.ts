@@ -37,6 +37,7 @@ export interface ThreadView {
     readonly outcome: SessionOutcome
     readonly reason: string
     readonly message?: string
+    readonly hint?: string
   }
 }
 

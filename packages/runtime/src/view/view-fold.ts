@@ -100,13 +100,13 @@ export class ViewFold {
     session_start: ({ agent }) => {
       Object.assign(this.#view, { agent, status: 'running', result: undefined })
     },
-    session_end: ({ outcome, reason, message, at }) => {
+    session_end: ({ outcome, reason, message, hint, at }) => {
       this.#view.status = outcome === 'completed' ? 'idle' : outcome
-      this.#view.result = { outcome, reason, message }
+      this.#view.result = { outcome, reason, message, ...(hint !== undefined && { hint }) }
       this.#view.draft = undefined
       this.#waiting.clear()
       if (outcome === 'failed')
-        this.#failures.push({ at, code: reason, message: message ?? 'The session failed.' })
+        this.#failures.push({ at, code: reason, message: message ?? 'The session failed.', hint })
     },
 
     message_queued: ({ queueId, message, at, isSilent, userId, attachments, subagentId }) => {
@@ -135,9 +135,9 @@ export class ViewFold {
       this.#waiting.delete(stepId)
     },
     step_reset: () => void (this.#view.draft = undefined),
-    step_failed: ({ at, code, message, retryAt, stepId }) => {
+    step_failed: ({ at, code, message, hint, retryAt, stepId }) => {
       this.#view.draft = undefined
-      this.#failures.push({ at, code, message, retryAt })
+      this.#failures.push({ at, code, message, hint, retryAt })
       if (retryAt !== undefined)
         this.#waiting.set(stepId, { for: 'model', since: at, until: retryAt, reason: message })
     },
