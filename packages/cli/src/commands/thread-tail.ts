@@ -1,4 +1,4 @@
-import type { NumberedEvent, ThreadHead } from '@skein/runtime'
+import type { NumberedEvent, ThreadInfo } from '@skein/runtime'
 import type { Client, TreeEvent } from '@skein/runtime/client'
 import { withConnection } from '../connect/connect.ts'
 import { findThreadByPrefix } from '../connect/find.ts'
@@ -62,7 +62,7 @@ export const threadTail: Command = defineCommand({
 /** Yields the stored events. Without a server nothing is running, so no other events can follow. */
 async function* stored(
   { threads }: Client,
-  { id }: ThreadHead,
+  { id }: ThreadInfo,
   from = '0',
 ): AsyncGenerator<NumberedEvent, void, undefined> {
   for (let after = Math.trunc(Number.parseFloat(from)); ;) {

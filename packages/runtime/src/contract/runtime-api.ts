@@ -42,10 +42,10 @@ export interface Runtime {
    */
   withState<T>(threadId: string, work: (state: ThreadState) => T | Promise<T>): Promise<T>
   /**
-   * Returns the heads of new, changed and removed threads as they change, for programs that show a list of
+   * Returns new, changed and removed threads as they change, for programs that show a list of
    * threads.
    */
-  changes(options?: { readonly signal?: AbortSignal }): AsyncIterable<ThreadHead>
+  changes(options?: { readonly signal?: AbortSignal }): AsyncIterable<ThreadInfo>
 }
 
 /** Where a subscription begins and when it ends. */
@@ -76,6 +76,28 @@ export interface SubscribeOptions {
 export interface NumberedEvent {
   readonly id: string
   readonly event: RuntimeEvent | ThreadEvent
+}
+
+/**
+ * The cost of model requests in US dollars. Null when the cost of any of them is unknown, because a sum of the
+ * others would be too low; `threads.cost` shows which models have no price.
+ */
+export type CostUsd = number | null
+
+/** A thread as the API shows it. Times are ISO 8601 texts in UTC. */
+export interface ThreadInfo extends Omit<
+  ThreadHead,
+  'costUsd' | 'unpriced' | 'createdAt' | 'updatedAt' | 'wakeAt'
+> {
+  /** The cost of the thread itself, without its descendants. */
+  readonly costUsd: CostUsd
+  readonly createdAt: string
+  /** The time of the last event. */
+  readonly updatedAt: string
+  /** When the thread works next; null while it waits for a message or an answer. */
+  readonly wakeAt: string | null
+  /** The sums of the thread and all its descendants. */
+  readonly tree: { readonly tokens: number; readonly costUsd: CostUsd }
 }
 
 /** A thread to create. */
@@ -129,7 +151,7 @@ export interface SessionResult {
   readonly data?: JsonValue
   readonly attachments: readonly string[]
   readonly waiting: readonly WaitingItem[]
-  readonly thread: ThreadHead
+  readonly thread: ThreadInfo
 }
 
 /** A call that waits for a person or a client. */
@@ -191,7 +213,8 @@ export interface ModelLog {
   readonly firstTokenMs?: number
   readonly finishReason?: string
   readonly usage?: JsonObject
-  readonly costUsd?: number
+  /** Absent until the request was answered; null when the price of the model is unknown. */
+  readonly costUsd?: CostUsd
   readonly error?: { readonly code: string; readonly message: string; readonly hint?: string }
 }
 
@@ -210,26 +233,29 @@ export interface ModelLogDetail extends ModelLog {
 export interface CostReport {
   readonly threadId: string
   readonly tokens: number
-  readonly costUsd: number
+  readonly costUsd: CostUsd
   readonly byModel: Readonly<
-    Record<string, { readonly tokens: number; readonly costUsd: number; readonly calls: number }>
+    Record<string, { readonly tokens: number; readonly costUsd: CostUsd; readonly calls: number }>
   >
   readonly byThread: Readonly<
-    Record<string, { readonly agent: string; readonly tokens: number; readonly costUsd: number }>
+    Record<string, { readonly agent: string; readonly tokens: number; readonly costUsd: CostUsd }>
   >
 }
 
+/** A child as its parent knows it. */
+export type ChildInfo = Omit<SubagentRegistryEntry, 'createdAt'> & { readonly createdAt?: string }
+
 /** The operations on threads. */
 export interface Threads {
-  create(thread: CreateThread): Promise<ThreadHead>
+  create(thread: CreateThread): Promise<ThreadInfo>
   /** Returns the head of a thread; rejects with `THREAD_NOT_FOUND`. */
-  get(threadId: string): Promise<ThreadHead>
-  byClientId(tenant: string, clientId: string): Promise<ThreadHead | undefined>
-  list(query?: ThreadQuery): Promise<readonly ThreadHead[]>
+  get(threadId: string): Promise<ThreadInfo>
+  byClientId(tenant: string, clientId: string): Promise<ThreadInfo | undefined>
+  list(query?: ThreadQuery): Promise<readonly ThreadInfo[]>
   update(
     threadId: string,
     change: { readonly title?: string; readonly tags?: readonly string[] },
-  ): Promise<ThreadHead>
+  ): Promise<ThreadInfo>
 
   /** Queues a message; an idle thread starts a turn. */
   send(threadId: string, message: SendMessage | string): Promise<Sent>
@@ -265,7 +291,7 @@ export interface Threads {
   messages(threadId: string, query?: MessageQuery): Promise<readonly StoredMessage[]>
   updateMessage(threadId: string, messageId: string, content: string | Message): Promise<void>
   deleteMessage(threadId: string, messageId: string): Promise<void>
-  children(threadId: string): Promise<readonly SubagentRegistryEntry[]>
+  children(threadId: string): Promise<readonly ChildInfo[]>
 
   events(
     threadId: string,
@@ -280,14 +306,14 @@ export interface Threads {
   import(
     lines: string,
     options?: { readonly tenant?: string; readonly owner?: string },
-  ): Promise<ThreadHead>
+  ): Promise<ThreadInfo>
   /**
    * Creates a new thread with the history up to and including a message. No call of that history runs again.
    */
   fork(
     threadId: string,
     options?: { readonly upTo?: string; readonly owner?: string; readonly title?: string },
-  ): Promise<ThreadHead>
+  ): Promise<ThreadInfo>
 
   readonly files: ThreadFiles
   readonly values: ThreadValues

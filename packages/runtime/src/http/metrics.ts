@@ -66,7 +66,7 @@ export class Metrics {
       ...metric('skein_threads', 'gauge', 'Threads by lifecycle.', lifecycles),
       ...single('skein_running_drains', 'gauge', 'Threads that run.', byLifecycle.get('running')!),
       ...single('skein_tokens', 'gauge', 'Tokens of all threads.', tokens),
-      ...single('skein_cost_usd', 'gauge', 'Cost of all threads in US dollars.', costUsd),
+      ...single('skein_cost_usd', 'gauge', 'Known cost of all threads in US dollars.', costUsd),
       ...single('skein_stream_clients', 'gauge', 'Open streams.', this.#streams.size),
       ...this.#requestLines(),
       ...metric(
@@ -115,7 +115,7 @@ async function countThreads(runtime: Runtime, at: number): Promise<ThreadCounts>
       count += page.length
       for (const head of page) {
         tokens += head.tokens
-        costUsd += head.costUsd
+        costUsd += head.costUsd ?? 0 // threads without prices are left out
       }
       if (page.length < PAGE) break
     }

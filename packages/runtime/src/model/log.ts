@@ -297,7 +297,9 @@ function toLog(requested: ModelRequested, answer: ModelAnswered | undefined): Mo
   const log = { logId, stepId, at, side, prompt, provider, model, attempt }
   if (!answer) return log
   const { type: _type, at: _at, logId: _id, messageId: _message, ...told } = answer
-  return { ...log, ...told }
+  // An answer without a cost is one whose price is unknown.
+  const { costUsd = null } = told
+  return { ...log, ...told, ...(told.usage !== undefined && { costUsd }) }
 }
 
 function notFound(logId: string, problem: string): RuntimeError {

@@ -91,7 +91,8 @@ export const threadOperations: readonly OperationRoute[] = [
     query: { upTo: between(0, Number.MAX_SAFE_INTEGER) },
     answers: [json('The view.', ref('ThreadView'))],
     async run({ runtime, thread, query: { upTo } }) {
-      return threadView(await runtime.threads.events(thread.id, { limit: upTo }))
+      const view = threadView(await runtime.threads.events(thread.id, { limit: upTo }))
+      return upTo === undefined ? { ...view, tree: thread.tree } : view
     },
   }),
   operation('updateThread', {

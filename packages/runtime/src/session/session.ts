@@ -265,11 +265,11 @@ export async function park(
     ({ answer, interrupt }) =>
       !answer && (interrupt.kind === 'approval' || interrupt.kind === 'input'),
   ).length
-  const { tokens, costUsd } = state.usage
+  const { tokens, costUsd, unpriced } = state.usage
   try {
     await context.commit('park', {
       events: isNew ? [{ type: 'status_changed', at: context.at(), status: lifecycle, text }] : [],
-      head: { lifecycle, waiting, tokens, costUsd },
+      head: { lifecycle, waiting, tokens, costUsd, unpriced },
       wake: { exactly: wakeAt },
       expectsNoMail: true,
       isProgress: true,

@@ -84,6 +84,7 @@ CREATE TABLE settings (
 ) WITHOUT ROWID;
 `,
   },
+  { version: 2, sql: 'ALTER TABLE threads ADD COLUMN unpriced INTEGER NOT NULL DEFAULT 0' },
 ]
 
 /** The application id that identifies our database files ("skei"). */

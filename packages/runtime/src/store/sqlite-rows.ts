@@ -21,6 +21,7 @@ export function headFrom(row: Row): ThreadHead {
     waiting: row['waiting'] as number,
     tokens: row['tokens'] as number,
     costUsd: row['cost_usd'] as number,
+    unpriced: row['unpriced'] as number,
     createdAt: row['created_at'] as number,
     updatedAt: row['updated_at'] as number,
     seq: row['seq'] as number,
@@ -34,11 +35,11 @@ export function headFrom(row: Row): ThreadHead {
 export const insertHead = `INSERT INTO threads (
   id, tenant, parent_id, root_id, client_id, created_at,
   owner, agent, title, tags, search,
-  lifecycle, waiting, tokens, cost_usd, updated_at, seq, epoch, wake_at, attempts
-) VALUES (?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+  lifecycle, waiting, tokens, cost_usd, unpriced, updated_at, seq, epoch, wake_at, attempts
+) VALUES (?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 /** Updates the columns that change with nearly every commit. */
-export const updateHead = `UPDATE threads SET lifecycle = ?, waiting = ?, tokens = ?, cost_usd = ?,
+export const updateHead = `UPDATE threads SET lifecycle = ?, waiting = ?, tokens = ?, cost_usd = ?, unpriced = ?,
   updated_at = ?, seq = ?, epoch = ?, wake_at = ?, attempts = ? WHERE id = ?`
 
 /**
@@ -56,8 +57,9 @@ export function newRow(head: ThreadHead): SQLInputValue[] {
 
 /** Returns the values for `updateHead`. */
 export function progress(head: ThreadHead): SQLInputValue[] {
-  const { lifecycle, waiting, tokens, costUsd, updatedAt, seq, epoch, wakeAt, attempts } = head
-  return [lifecycle, waiting, tokens, costUsd, updatedAt, seq, epoch, wakeAt, attempts]
+  const { lifecycle, waiting, tokens, costUsd, unpriced } = head
+  const { updatedAt, seq, epoch, wakeAt, attempts } = head
+  return [lifecycle, waiting, tokens, costUsd, unpriced, updatedAt, seq, epoch, wakeAt, attempts]
 }
 
 /** Returns the values for `updateLabels`. */

@@ -23,6 +23,7 @@ import {
   StoreError,
   type ThreadHead,
   type ThreadQuery,
+  type TreeUsage,
 } from './store.ts'
 import { erasedHead } from './thread-head.ts'
 
@@ -138,7 +139,7 @@ class FileStore implements SqliteStore {
     return this.#read((tables) => tables.nextWake(after))
   }
 
-  treeUsage(rootId: string): Promise<{ readonly tokens: number; readonly costUsd: number }> {
+  treeUsage(rootId: string): Promise<TreeUsage> {
     return this.#read((tables) => tables.treeUsage(rootId))
   }
 

@@ -12,7 +12,7 @@ import {
   updateHead,
   updateLabels,
 } from './sqlite-rows.ts'
-import type { ThreadHead, ThreadQuery } from './store.ts'
+import type { ThreadHead, ThreadQuery, TreeUsage } from './store.ts'
 
 /** Reads and writes the tables of a store synchronously; the caller manages transactions. */
 export class SqliteTables implements StoreView {
@@ -84,12 +84,17 @@ export class SqliteTables implements StoreView {
     return (this.#get(sql, after)?.['wake_at'] as number | null) ?? undefined
   }
 
-  treeUsage(rootId: string): { tokens: number; costUsd: number } {
+  treeUsage(rootId: string): TreeUsage {
     const row = this.#get(
-      'SELECT total(tokens) AS tokens, total(cost_usd) AS cost FROM threads WHERE root_id = ?',
+      `SELECT total(tokens) AS tokens, total(cost_usd) AS cost, total(unpriced) AS unpriced
+      FROM threads WHERE root_id = ?`,
       rootId,
     )
-    return { tokens: Number(row?.['tokens']), costUsd: Number(row?.['cost']) }
+    return {
+      tokens: Number(row?.['tokens']),
+      costUsd: Number(row?.['cost']),
+      unpriced: Number(row?.['unpriced']),
+    }
   }
 
   blob(hash: string): Uint8Array | undefined {

@@ -4,6 +4,7 @@ import { isPlainObject } from '@skein/base'
 import { DefinitionError, type Problem, type Registry } from '../resolved.ts'
 import { loadRegistry, replaceableRegistry } from './registry.ts'
 import type { Found, Reads } from './gather.ts'
+import type { PriceSource } from './prices.ts'
 import { registerHooks } from 'node:module'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
@@ -29,6 +30,8 @@ export interface DiscoveredRegistry extends Registry {
 export interface DiscoverOptions {
   /** Whether warnings are treated as problems. Default false. */
   readonly strict?: boolean
+  /** Prices of models whose definitions do not state them; needed for budgets in US dollars. */
+  readonly prices?: PriceSource
 }
 
 /**
@@ -68,7 +71,11 @@ export async function discover(
   })
 }
 
-async function load(folder: string, round: number, { strict }: DiscoverOptions): Promise<Registry> {
+async function load(
+  folder: string,
+  round: number,
+  { strict, prices }: DiscoverOptions,
+): Promise<Registry> {
   const problems: Problem[] = []
   const found = await stat(folder).catch(() => undefined)
   if (!found?.isDirectory()) throw new DefinitionError([toProblem(folder, 'is not a folder')])
@@ -86,7 +93,8 @@ async function load(folder: string, round: number, { strict }: DiscoverOptions):
     if (!known.has(definition)) known.set(definition, file.file)
     definitions.push({ kind: file.kind, value: definition, from: file.file })
   }
-  return loadRegistry(definitions, { problems, files: known, isStrict: strict === true })
+  const isStrict = strict === true
+  return loadRegistry(definitions, { problems, files: known, prices, isStrict })
 }
 
 /** Imports the default export of a file. If there is none, reports a problem and returns undefined. */

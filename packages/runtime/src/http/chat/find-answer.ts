@@ -1,8 +1,12 @@
 import type { StoredEvent } from '../../contract/event.ts'
-import type { NumberedEvent, Runtime, SessionResult } from '../../contract/runtime-api.ts'
+import type {
+  NumberedEvent,
+  Runtime,
+  SessionResult,
+  ThreadInfo,
+} from '../../contract/runtime-api.ts'
 import { isShownUserMessage, isVisible } from './shown-events.ts'
 import { isParked } from '../../store/thread-head.ts'
-import type { ThreadHead } from '../../store/store.ts'
 
 /** The place in the log where the last answer of a thread begins. */
 export interface AnswerPlace {
@@ -119,7 +123,7 @@ export async function* untilSettled(
 /** Whether the thread, or a child that it waits for, is working. False while a person has to answer first. */
 export async function isAnsweringChat(
   runtime: Runtime,
-  thread: ThreadHead,
+  thread: ThreadInfo,
   now: number,
 ): Promise<boolean> {
   if (!isParked(thread, now)) return true

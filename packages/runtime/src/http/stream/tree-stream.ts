@@ -1,6 +1,10 @@
 import { encodeSse, SkeinError } from '@skein/base'
-import type { NumberedEvent, Runtime, SubscribeOptions } from '../../contract/runtime-api.ts'
-import type { ThreadHead } from '../../store/store.ts'
+import type {
+  NumberedEvent,
+  Runtime,
+  SubscribeOptions,
+  ThreadInfo,
+} from '../../contract/runtime-api.ts'
 import { MergeQueue } from './merge-queue.ts'
 import { publicEventJson } from '../../view/public-event.ts'
 
@@ -34,7 +38,7 @@ const CAPACITY = 64
 /** Yields the numbered events of a thread and all its descendants as server-sent events. */
 export async function* treeStream(
   runtime: Runtime,
-  root: ThreadHead,
+  root: ThreadInfo,
   options: TreeStreamOptions,
 ): AsyncGenerator<string, void, undefined> {
   const position = parsePosition(options.after ?? '0') ?? { id: '0', children: [] }
@@ -62,7 +66,7 @@ class Tree {
 
   constructor(
     runtime: Runtime,
-    root: ThreadHead,
+    root: ThreadInfo,
     position: TreePosition,
     options: TreeStreamOptions,
   ) {
@@ -181,7 +185,7 @@ class Tree {
     else this.#queue.close() // the root thread was removed
   }
 
-  async #headOf({ threadId }: Followed): Promise<ThreadHead | undefined> {
+  async #headOf({ threadId }: Followed): Promise<ThreadInfo | undefined> {
     try {
       return await this.#runtime.threads.get(threadId)
     } catch (error) {
