@@ -63,13 +63,7 @@ export function createThreads(environment: ApiEnvironment): Threads {
     erase: (threadId, options) => eraseThread(context, threadId, options),
     remove: (threadId) => removeThread(context, threadId),
     ...messagesApi(context),
-    async children(threadId) {
-      const { state } = await load(context, threadId)
-      return childRegistry(state).map(({ createdAt: _, ...child }) => {
-        const at = state.children.get(child.reference)?.created.at
-        return { ...child, ...(at !== undefined && { createdAt: at }) }
-      })
-    },
+    children: async (threadId) => childRegistry((await load(context, threadId)).state),
     export: (threadId) => exportThread(context, threadId),
     import: async (lines, options) =>
       infoOf(context, (await importThread(context, lines, options)).id),

@@ -2,6 +2,7 @@ import type { JsonValue } from '@skein/base'
 import type { MessageJSON } from '@skein/ai'
 import type { WireMessage } from '../operations/schemas.ts'
 import type {
+  ChildInfo,
   CreateThread,
   ThreadEffects,
   ThreadEnv,
@@ -30,7 +31,6 @@ export interface ClientThreads extends Pick<
   | 'run'
   | 'settled'
   | 'deleteMessage'
-  | 'children'
   | 'events'
   | 'document'
   | 'export'
@@ -59,6 +59,7 @@ export interface ClientThreads extends Pick<
   messages(threadId: string, query?: MessageQuery): Promise<readonly WireMessage[]>
   updateMessage(threadId: string, messageId: string, content: string | MessageJSON): Promise<void>
   import(lines: string): Promise<ThreadInfo>
+  children(threadId: string): Promise<readonly ChildInfo[]>
   readonly files: Omit<ThreadFiles, 'move'>
 }
 

@@ -242,7 +242,7 @@ export interface CostReport {
   >
 }
 
-/** A child as its parent knows it. */
+/** A child as its parent knows it, as it is sent to clients: its time is ISO 8601 text. */
 export type ChildInfo = Omit<SubagentRegistryEntry, 'createdAt'> & { readonly createdAt?: string }
 
 /** The operations on threads. */
@@ -291,7 +291,8 @@ export interface Threads {
   messages(threadId: string, query?: MessageQuery): Promise<readonly StoredMessage[]>
   updateMessage(threadId: string, messageId: string, content: string | Message): Promise<void>
   deleteMessage(threadId: string, messageId: string): Promise<void>
-  children(threadId: string): Promise<readonly ChildInfo[]>
+  /** Returns the children as Standard Agents describes them; `createdAt` is in microseconds. */
+  children(threadId: string): Promise<readonly SubagentRegistryEntry[]>
 
   events(
     threadId: string,

@@ -119,7 +119,11 @@ export const threadOperations: readonly OperationRoute[] = [
       json('The children, the oldest first.', answer({ subagents: arrayOf(ref('Subagent')) })),
     ],
     run: async ({ runtime, thread }) => ({
-      subagents: await runtime.threads.children(thread.id),
+      subagents: (await runtime.threads.children(thread.id)).map(({ createdAt, ...child }) => ({
+        ...child,
+        // Standard Agents counts in microseconds.
+        ...(createdAt !== undefined && { createdAt: new Date(createdAt / 1000).toISOString() }),
+      })),
     }),
   }),
 ]

@@ -78,7 +78,7 @@ function lifecycleAfter(
   switch (lifecycle) {
     case 'queued':
       if (wake && 'exactly' in wake) return 'idle'
-      return fence === undefined ? lifecycle : 'running'
+      return fence === undefined || append.length === 0 ? lifecycle : 'running'
     case 'idle':
     case 'waiting':
     case 'stopped':

@@ -12,6 +12,8 @@ import {
   type RuntimeOptions,
 } from '../../src/index.ts'
 import { defineTool } from '../../src/definitions/define-tool.ts'
+import { createClient } from '../../src/client/index.ts'
+import { createHttp } from '../../src/http/index.ts'
 import { threadView } from '../../src/view/index.ts'
 
 let runtime: EmbeddedRuntime | undefined
@@ -248,6 +250,7 @@ describe('prices and budgets', () => {
 
 test('every time that the API gives is ISO 8601 text', async () => {
   const { threads, changes } = await start({ agents: [family()] })
+  const http = createHttp(runtime!, { auth: 'none' })
   const { id } = await threads.create({ agent: 'boss' })
   const changed = changes()[Symbol.asyncIterator]()
   const next = changed.next()
@@ -265,6 +268,11 @@ test('every time that the API gives is ISO 8601 text', async () => {
     expect(updatedAt).toMatch(ISO)
     if (wakeAt !== null) expect(wakeAt).toMatch(ISO)
   }
-  for (const { createdAt } of await threads.children(id)) expect(createdAt).toMatch(ISO)
+  const client = createClient({
+    url: 'http://localhost',
+    fetch: (input, init) => http.fetch(new Request(input, init)),
+  })
+  expect(await client.threads.get(id)).toEqual(await threads.get(id))
+  for (const { createdAt } of await client.threads.children(id)) expect(createdAt).toMatch(ISO)
   await changed.return?.()
 })
