@@ -17,7 +17,8 @@ describe('a model that fails', () => {
     await it.send(id, 'hi')
     await it.idle()
     expect(requestsOf(agent)).toHaveLength(1)
-    expect((await it.threads.get(id)).wakeAt).toBe(it.clock.now() + 1000)
+    const { wakeAt } = await it.threads.get(id)
+    expect(wakeAt).toBe(new Date(it.clock.now() + 1000).toISOString())
     for (const [wait, count] of [
       [999, 1],
       [1, 2],

@@ -47,7 +47,7 @@ describe('SA-56', () => {
       seen.push(`env ${JSON.stringify(await it.threads.env.list(id))}`)
       for (const { logId } of await it.threads.logs(id))
         seen.push(`log ${JSON.stringify(await it.threads.log(id, logId))}`)
-      const events = it.runtime.subscribe(id, { untilParked: true })
+      const events = it.runtime.subscribe(id, { untilCaughtUp: true })
       for await (const event of events) seen.push(`live ${JSON.stringify(event)}`)
       seen.push(`audit ${JSON.stringify(await it.threads.audit(id).catch(() => null))}`)
     }

@@ -1,4 +1,13 @@
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -121,6 +130,56 @@ describe('dev', { timeout }, () => {
       /agents\/broken\.ts[^]*agents\/other\.ts: agent "other": sideA\.prompt/,
     )
     expect(await ask()).toBe('Second.\n')
+  })
+
+  test('reloads however a file is saved, and only for files that definitions are made of', async () => {
+    const cwd = tempFolder()
+    writeAgent(cwd, 'First.')
+    const { running } = await startDev(['.'], { cwd })
+    const ask = async (): Promise<string> => (await skein(['run', 'echo', 'Hi'], { cwd })).stdout
+    const file = join(cwd, 'agents', 'echo.ts')
+    const saved = async (save: () => void): Promise<void> => {
+      const before = running.stderr.length
+      save()
+      await running.until('stderr', new RegExp(`^[^]{${before}}[^]*reloaded: agents/echo.ts\\n`))
+    }
+    // What vim, sed -i, safe write and git do, several times in a row: each one once made the watcher deaf.
+    const text = (answer: string): string =>
+      readFileSync(file, 'utf8').replace(/says\(".*"\)/, `says(${JSON.stringify(answer)})`)
+    await saved(() => {
+      writeFileSync(join(cwd, 'agents', 'sedM0sV9H'), text('Renamed.'))
+      renameSync(join(cwd, 'agents', 'sedM0sV9H'), file)
+    })
+    await saved(() => appendFileSync(file, '// appended\n'))
+    expect(await ask()).toBe('Renamed.\n')
+    await saved(() => {
+      writeFileSync(join(cwd, 'agents', '4913'), '')
+      rmSync(join(cwd, 'agents', '4913'))
+      const content = text('Backed up.')
+      renameSync(file, `${file}~`)
+      writeFileSync(file, content)
+      rmSync(`${file}~`)
+    })
+    await saved(() => {
+      const content = text('Checked out.')
+      rmSync(file)
+      writeFileSync(file, content)
+    })
+    await saved(() => appendFileSync(file, '// again\n'))
+    expect(await ask()).toBe('Checked out.\n')
+
+    // A module that a definition imports is a part of it; the tools of a page beside it are not.
+    mkdirSync(join(cwd, 'web'))
+    writeFileSync(join(cwd, 'web', 'vite.config.ts'), 'export default {}\n')
+    writeFileSync(join(cwd, 'tsconfig.json'), '{}\n')
+    writeFileSync(join(cwd, 'agents', 'README.md'), '# Agents\n')
+    writeFileSync(file, `import '../lib/words.ts'\n${readFileSync(file, 'utf8')}`)
+    await running.until('stderr', /not reloaded: [^]*lib\/words\.ts/)
+    mkdirSync(join(cwd, 'lib'))
+    writeFileSync(join(cwd, 'lib', 'words.ts'), 'export const words = 1\n')
+    await running.until('stderr', /^reloaded: lib\/words\.ts\n/m)
+    for (const name of ['sed', '4913', 'echo.ts~', 'vite', 'tsconfig', 'README'])
+      expect(running.stderr).not.toContain(name)
   })
 
   test('a run that a SIGTERM parks goes on at the next start', async () => {

@@ -67,7 +67,7 @@ class Transcript {
       .replaceAll(/[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[\da-f]{4}-[\da-f]{12}/g, (id) =>
         this.#name(id),
       )
-      .replaceAll(/"(createdAt|updatedAt|wakeAt)":\d+/g, '"$1":1794730000000')
+      .replaceAll(/"(createdAt|updatedAt|wakeAt)":"[^"]+"/g, '"$1":"2026-11-15T08:06:40.000Z"')
       .replaceAll(/\d+ (?:s|min) ago/g, '1 s ago')
       .replaceAll(/· \d+\.\d s ·/g, '· 0.5 s ·')
       .replaceAll(` by ${userInfo().username}\n`, ' by you\n')

@@ -1,3 +1,5 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { badAgents, Running, skein, tempFolder } from './kit.ts'
 
@@ -70,6 +72,25 @@ describe('run, in a folder without a server', { timeout }, () => {
     expect(lastLine(ended.stderr)).toMatch(summary)
     expect(summary.exec(ended.stderr)!.groups!['status']).toBe(status)
     expect(ended).toMatchObject({ code, stdout: '' })
+  })
+
+  test('a missing key is said once, with the variable that is missing', async () => {
+    const cwd = tempFolder()
+    mkdirSync(join(cwd, 'agents'))
+    writeFileSync(
+      join(cwd, 'agents', 'keyless.ts'),
+      `import { anthropic } from '@skein/ai/anthropic'
+import { defineAgent, definePrompt } from '@skein/runtime'
+
+const prompt = definePrompt({ name: 'keyless', prompt: 'Hi.', model: anthropic('claude-x') })
+
+export default defineAgent({ name: 'keyless', sideA: { prompt } })
+`,
+    )
+    const { code, stdout, stderr } = await skein(['run', 'keyless', 'Go', '--folder', '.'], { cwd })
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr.match(/There is no API key/g)).toHaveLength(1)
+    expect(stderr.match(/ANTHROPIC_API_KEY/g)).toHaveLength(1)
   })
 
   test('what waits for a person ends with 3 and names thread and command; approving goes on', async () => {

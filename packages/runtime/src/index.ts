@@ -12,6 +12,9 @@ export type {
   ModelLog,
   CostReport,
   Threads,
+  ThreadInfo,
+  CostUsd,
+  ChildInfo,
   AuditExport,
   ThreadFiles,
   ThreadValues,
@@ -75,6 +78,7 @@ export type {
   Problem,
 } from './definitions/resolved.ts'
 export { createRegistry, type RegistryOptions } from './definitions/load/registry.ts'
+export type { PriceSource } from './definitions/load/prices.ts'
 export {
   discover,
   type DiscoveredRegistry,
@@ -85,6 +89,7 @@ export type {
   ThreadLifecycle,
   ThreadHead,
   NewThread,
+  TreeUsage,
   ThreadChange,
   Commit,
   Blob,

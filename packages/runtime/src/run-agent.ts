@@ -16,7 +16,7 @@ import {
   type ToolOutcome,
 } from '@skein/ai'
 import { messageEvents } from '@skein/ai/wires'
-import { canonicalJson, messageOf, sha256Hex } from '@skein/base'
+import { canonicalJson, messageOf, sha256Hex, SkeinError } from '@skein/base'
 import { CallSettledError, endEvent, RunningCall, settledCalls } from './calls/run.ts'
 import type { DrainContext } from './contract/context.ts'
 import type { ResolvedSide } from './definitions/resolved.ts'
@@ -57,7 +57,8 @@ export async function runStrategy(context: DrainContext, side: ResolvedSide): Pr
   if (end.type === 'failed') {
     const isOurs = end.error instanceof RuntimeError && end.error.code === 'AGENT_DIVERGED'
     const reason = isOurs ? 'agent_diverged' : 'agent_error'
-    return endSession(context, { outcome: 'failed', reason, message: messageOf(end.error) })
+    const hint = SkeinError.is(end.error) ? end.error.hint : undefined
+    return endSession(context, { outcome: 'failed', reason, message: messageOf(end.error), hint })
   }
   const open = openCalls(state)
   if (open.some((call) => isWaiting(state, call))) {

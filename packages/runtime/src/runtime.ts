@@ -8,6 +8,7 @@ import {
   createCommit,
   createFoldMemory,
   Outage,
+  threadInfos,
 } from './api/api-context.ts'
 import { createInbox } from './api/inbox.ts'
 import { createThreads } from './api/threads.ts'
@@ -122,8 +123,8 @@ export interface EmbeddedRuntime extends Runtime {
  */
 export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRuntime> {
   const { folder, clock = systemClock, timers = systemTimers(clock), id = 'skein' } = options
-  const { agents = [], tools, prompts, models, hooks, effects, endpoints, strict } = options
-  const definitions = { agents, tools, prompts, models, hooks, effects, endpoints, strict }
+  const { agents = [], tools, prompts, models, hooks, effects, endpoints, prices, strict } = options
+  const definitions = { agents, tools, prompts, models, hooks, effects, endpoints, prices, strict }
   const registry = replaceableRegistry(options.registry ?? createRegistry(definitions))
   const openStore = (): Store =>
     folder === undefined ? memoryStore() : sqliteStore({ path: join(folder, 'skein.db') })
@@ -258,7 +259,10 @@ function assemble({
     subscribe: (threadId, options) => context.live.subscribe(threadId, options),
     withState: (threadId, work, { isRepeatable } = {}) =>
       withState(context, threadId, work, { isRepeatable }),
-    changes: (options) => context.live.changes(options),
+    async *changes(options) {
+      for await (const head of context.live.changes(options))
+        yield* await threadInfos(context, [head])
+    },
     replaceRegistry: (next) => registry.replace(next),
   }
 }

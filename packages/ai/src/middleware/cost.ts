@@ -91,7 +91,7 @@ const PICO = 1e12
 const perToken = (usdPerMillion: number): number => Math.round((usdPerMillion * PICO) / 1e6)
 
 /** Returns the cost of one inference in dollars. */
-function tokenCost(usage: TokenUsage, all: ModelPrices): number {
+export function tokenCost(usage: TokenUsage, all: ModelPrices): number {
   const { longContext } = all
   const isLong = longContext && usage.inputTokens > longContext.aboveInputTokens
   const prices = isLong ? longContext.prices : all

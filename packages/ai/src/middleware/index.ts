@@ -7,7 +7,7 @@ export {
 } from './parsed-object.ts'
 export { cacheMiddleware, type CacheOptions, type CacheStore } from './cache.ts'
 export { memoryCache, type MemoryCacheOptions } from './cache.ts'
-export { costMiddleware, type CostOptions } from './cost.ts'
+export { costMiddleware, tokenCost, type CostOptions } from './cost.ts'
 export { findModel, type ModelCatalog, type ModelInfo, type ModelPrices } from './cost.ts'
 export { telemetryMiddleware, type TelemetryOptions } from './telemetry.ts'
 export { toolAttributes } from './telemetry-attributes.ts'

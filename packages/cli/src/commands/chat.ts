@@ -1,6 +1,6 @@
 import { createInterface, type Interface } from 'node:readline/promises'
 import { callText } from '@skein/base/safe-text'
-import type { ThreadHead } from '@skein/runtime'
+import type { ThreadInfo } from '@skein/runtime'
 import type { Client } from '@skein/runtime/client'
 import { type Command, defineCommand, ExitCode, RUN_OPTIONS } from '../terminal/command.ts'
 import { withConnection } from '../connect/connect.ts'
@@ -35,7 +35,7 @@ export const chat: Command = defineCommand({
 /** A conversation, line by line, with a person at a terminal or with lines from a pipe. */
 class Chat {
   readonly #client: Client
-  readonly #thread: ThreadHead
+  readonly #thread: ThreadInfo
   readonly #output: Output
   readonly #options: ShowOptions
   readonly #isPerson: boolean = process.stdin.isTTY === true
@@ -43,7 +43,7 @@ class Chat {
   #leave: (() => void) | undefined
   #code: ExitCode = ExitCode.Done
 
-  constructor(client: Client, thread: ThreadHead, output: Output, options: ShowOptions) {
+  constructor(client: Client, thread: ThreadInfo, output: Output, options: ShowOptions) {
     this.#client = client
     this.#thread = thread
     this.#output = output
@@ -105,7 +105,7 @@ class Chat {
     }
   }
 
-  async #turn(before: ThreadHead): Promise<void> {
+  async #turn(before: ThreadInfo): Promise<void> {
     const { code, followed } = await showRun(this.#client, this.#thread, this.#output, {
       ...this.#options,
       before,

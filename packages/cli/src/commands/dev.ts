@@ -1,5 +1,4 @@
-import { readdirSync, watch, type FSWatcher } from 'node:fs'
-import { join, relative } from 'node:path'
+import { relative, sep } from 'node:path'
 import type { DiscoveredRegistry, EmbeddedRuntime } from '@skein/runtime'
 import type { ServeOptions, Serving } from '@skein/runtime/http'
 import {
@@ -61,12 +60,15 @@ export const dev: Command = defineCommand({
       const serving = await listen(runtime, { port, auth: 'none', local: localPerson(), logger })
       const stopped = untilStopped(output)
       writeServerFile({ url: serving.url, pid: process.pid })
-      const watching = watchFolder(registry.folder, (files) => void reload(registry, files, output))
+      const watching = await watchDefinitions(
+        registry,
+        (files) => void reload(registry, files, output),
+      )
       if (port !== 0 && serving.port !== port)
         output.say(`Port ${port} is taken; listening on ${serving.port} instead.`)
       announce(registry, serving, { output, isJson: values.json === true })
       await stopped
-      watching.close()
+      await watching.close()
       removeServerFile()
       await serving.close({ graceMs: GRACE_MS })
       return ExitCode.Done
@@ -153,55 +155,48 @@ const QUIET_MS = 60
 /** Hidden, installed and built files are not watched. */
 const IGNORED = /^(?:\.|node_modules$|dist$)/
 
-/** Calls `changed` with the names of the files that changed beneath a folder. */
-function watchFolder(
-  folder: string,
+/**
+ * Reports the names of changed files that the registry reads, also when an editor saves a file by renaming
+ * another one. Temporary files are not among them: no definition imports them.
+ */
+async function watchDefinitions(
+  registry: DiscoveredRegistry,
   changed: (files: readonly string[]) => void,
-): { close(): void } {
-  const watchers = new Map<string, FSWatcher>()
+): Promise<{ close(): Promise<void> }> {
+  const { watch } = await import('chokidar')
   const names = new Set<string>()
+  /** Files that were created since the last report; if one is removed again, nothing has changed. */
+  const created = new Set<string>()
   let timer: NodeJS.Timeout | undefined
-
-  const note = (name: string): void => {
-    if (name.split(/[\\/]/).some((part) => IGNORED.test(part))) return
-    names.add(name)
+  const nameOf = (path: string): string => relative(registry.folder, path).split(sep).join('/')
+  const watcher = watch(registry.folder, {
+    ignoreInitial: true,
+    ignored: (path) =>
+      nameOf(path)
+        .split('/')
+        .some((part) => IGNORED.test(part)),
+  })
+  watcher.on('all', (event, path) => {
+    if (!registry.reads(path)) return
+    const name = nameOf(path)
+    if (event === 'add') created.add(name)
+    if (event === 'unlink' && created.delete(name)) names.delete(name)
+    else names.add(name)
     clearTimeout(timer)
     timer = setTimeout(() => {
       const files = [...names].toSorted()
       names.clear()
-      watchSubfolders()
-      changed(files)
+      created.clear()
+      if (files.length > 0) changed(files)
     }, QUIET_MS)
-  }
-  const open = (path: string, recursive: boolean, onName: (name: string) => void): FSWatcher => {
-    const watcher = watch(path, { recursive }, (_, name) => onName(name ?? ''))
-    // The folder was removed, which the watcher of its parent reports.
-    watcher.on('error', () => watcher.close())
-    return watcher
-  }
-  /** Creates one recursive watcher per top-level folder, so that node_modules is never read. */
-  const watchSubfolders = (): void => {
-    const found = readdirSync(folder, { withFileTypes: true })
-      .filter((entry) => entry.isDirectory() && !IGNORED.test(entry.name))
-      .map(({ name }) => name)
-    for (const [name, watcher] of watchers)
-      if (name !== '' && !found.includes(name)) {
-        watcher.close()
-        watchers.delete(name)
-      }
-    for (const name of found) {
-      if (watchers.has(name)) continue
-      const watcher = open(join(folder, name), true, (file) => note(`${name}/${file}`))
-      watchers.set(name, watcher)
-    }
-  }
-
-  watchers.set('', open(folder, false, note))
-  watchSubfolders()
+  })
+  // A folder that cannot be read is not watched; the definitions in it are reported when they are loaded.
+  watcher.on('error', () => undefined)
+  await new Promise<void>((resolve) => watcher.once('ready', resolve))
   return {
-    close() {
+    async close() {
       clearTimeout(timer)
-      for (const watcher of watchers.values()) watcher.close()
+      await watcher.close()
     },
   }
 }

@@ -31,7 +31,7 @@ export const inbox: Command = defineCommand({
         for (const item of waiting) {
           const { threadId, interruptId, path, kind, openedAt } = item
           const risk = item.risk === undefined ? '' : `, ${item.risk}`
-          const about = `${kind}${risk}, ${timeAgo(Date.parse(openedAt))}`
+          const about = `${kind}${risk}, ${timeAgo(openedAt)}`
           output.line(`${threadId} ${interruptId}`)
           output.line(`  ${lineText(path.join(' › '))} asks: ${callOf(item)} (${about})`)
         }

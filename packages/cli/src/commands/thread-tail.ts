@@ -1,5 +1,5 @@
 import { safeJson } from '@skein/base/safe-text'
-import type { NumberedEvent, ThreadHead } from '@skein/runtime'
+import type { NumberedEvent, ThreadInfo } from '@skein/runtime'
 import type { Client, TreeEvent } from '@skein/runtime/client'
 import { withConnection } from '../connect/connect.ts'
 import { findThreadByPrefix } from '../connect/find.ts'
@@ -28,7 +28,7 @@ export const threadTail: Command = defineCommand({
     after: { type: 'string', value: 'id', description: 'Prints only events after this one.' },
     'until-parked': {
       type: 'boolean',
-      description: 'Ends as soon as the thread neither runs nor is due.',
+      description: 'Ends when neither the thread nor a subagent of it works any more.',
     },
     ...SERVER_OPTIONS,
   },
@@ -44,9 +44,7 @@ export const threadTail: Command = defineCommand({
       const events: AsyncIterable<Shown> =
         url === undefined
           ? stored(client, thread, after)
-          : values['until-parked']
-            ? client.stream(thread.id, { ...options, untilParked: true })
-            : client.streamTree(thread.id, options)
+          : client.streamTree(thread.id, { ...options, untilParked: values['until-parked'] })
       for await (const { id, event, threadId = thread.id, path = [thread.agent] } of events) {
         if (output.closed.aborted) break
         if (values.jsonl) {
@@ -68,7 +66,7 @@ export const threadTail: Command = defineCommand({
 /** Yields the stored events. Without a server nothing is running, so no other events can follow. */
 async function* stored(
   { threads }: Client,
-  { id }: ThreadHead,
+  { id }: ThreadInfo,
   from = '0',
 ): AsyncGenerator<NumberedEvent, void, undefined> {
   for (let after = Math.trunc(Number.parseFloat(from)); ;) {

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { text as readAll } from 'node:stream/consumers'
 import { messageFromJSON } from '@skein/ai'
 import { callText } from '@skein/base/safe-text'
-import type { ThreadHead } from '@skein/runtime'
+import type { ThreadInfo } from '@skein/runtime'
 import type { WireMessage } from '@skein/runtime/client'
 import { withConnection } from '../connect/connect.ts'
 import { findThreadByPrefix } from '../connect/find.ts'
@@ -17,7 +17,7 @@ import {
   usageError,
   type Command,
 } from '../terminal/command.ts'
-import { indented, textTable, timeAgo, type Output } from '../terminal/output.ts'
+import { costText, indented, textTable, timeAgo, type Output } from '../terminal/output.ts'
 
 /** `skein thread list` */
 export const threadList: Command = defineCommand({
@@ -41,11 +41,12 @@ export const threadList: Command = defineCommand({
       if (json) output.json({ threads })
       else if (threads.length === 0)
         output.say('No threads yet. `skein run <agent> "text"` makes one.')
-      const rows = threads.map(({ id, agent: name, lifecycle, tokens, updatedAt, title }) => [
+      const rows = threads.map(({ id, agent: name, lifecycle, tree, updatedAt, title }) => [
         id,
         name,
         lifecycle,
-        `${tokens} tokens`,
+        `${tree.tokens} tokens`,
+        costText(tree.costUsd),
         timeAgo(updatedAt),
         title ?? '',
       ])
@@ -68,8 +69,10 @@ export const threadShow: Command = defineCommand({
         output.json({ thread, messages })
         return ExitCode.Done
       }
-      const { id, agent, lifecycle, tokens, seq } = thread
-      const headline = `${id} · ${agent} · ${lifecycle} · ${tokens} tokens · ${seq} events`
+      const { id, agent, lifecycle, tokens, tree, seq } = thread
+      const own = tree.tokens === tokens ? '' : ` (${tokens} without subagents)`
+      const spent = `${tree.tokens} tokens${own} · ${costText(tree.costUsd)}`
+      const headline = `${id} · ${agent} · ${lifecycle} · ${spent} · ${seq} events`
       output.line(output.paint('dim', headline))
       for (const message of messages) for (const line of linesOf(message)) output.line(line)
       const waiting = await client.inbox.list({ rootId: thread.rootId })
@@ -187,7 +190,7 @@ export const threadImport: Command = defineCommand({
 })
 
 /** Prints a thread that was just created. */
-function printNew(thread: ThreadHead, { json }: { json?: boolean }, output: Output): ExitCode {
+function printNew(thread: ThreadInfo, { json }: { json?: boolean }, output: Output): ExitCode {
   if (json) output.json(thread)
   else output.line(thread.id)
   return ExitCode.Done

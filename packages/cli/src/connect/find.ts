@@ -1,11 +1,11 @@
-import type { ThreadHead, WaitingItem } from '@skein/runtime'
+import type { ThreadInfo, WaitingItem } from '@skein/runtime'
 import type { Client } from '@skein/runtime/client'
 import { CommandError } from '../terminal/command.ts'
 
 const UUID_LENGTH = 36
 
 /** Finds the thread with this id, or the only thread whose id begins or ends with the text. */
-export async function findThreadByPrefix({ threads }: Client, text: string): Promise<ThreadHead> {
+export async function findThreadByPrefix({ threads }: Client, text: string): Promise<ThreadInfo> {
   if (text.length >= UUID_LENGTH) return threads.get(text)
   const all = await threads.list({ limit: 1000 })
   const exact = all.find(({ id }) => id === text)

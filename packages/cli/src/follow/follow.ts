@@ -119,17 +119,18 @@ async function parkTree(client: Client, threadId: string): Promise<void> {
   await client.threads.stop(threadId)
   const { rootId } = await client.threads.get(threadId)
   if (rootId !== threadId) return
-  const running = await client.threads.list({ rootId, lifecycle: 'running', limit: 1000 })
-  for (const { id } of running) if (id !== threadId) await client.threads.stop(id)
+  for (const lifecycle of ['queued', 'running'] as const)
+    for (const { id } of await client.threads.list({ rootId, lifecycle, limit: 1000 }))
+      if (id !== threadId) await client.threads.stop(id)
 }
 
-/** The tokens, cost and turns of a run so far, counted from its events. */
+/** The tokens and cost of a run so far, with its subagents, and its own turns, counted from its events. */
 export class Tally {
   tokens = 0
   readonly startedAt: number = performance.now()
   readonly #turns = new Set<string>()
-  #costUsd: number | undefined
-  #isCostKnown = true
+  /** Null when the price of any request is unknown, because the sum would be too low. */
+  costUsd: number | null = 0
 
   add({ path, event }: TreeEvent): void {
     const isWork = event.type === 'step_start' || event.type === 'tool_execution_start'
@@ -137,9 +138,7 @@ export class Tally {
     if (event.type !== 'model_answered' || event.error) return
     const { usage = {}, costUsd } = event
     this.tokens += Number(usage['input_tokens'] ?? 0) + Number(usage['output_tokens'] ?? 0)
-    // If one price is unknown, the cost of the run is unknown, because the sum would be too low.
-    if (costUsd === undefined) this.#isCostKnown = false
-    else this.#costUsd = (this.#costUsd ?? 0) + costUsd
+    this.costUsd = this.costUsd === null || costUsd === undefined ? null : this.costUsd + costUsd
   }
 
   /**
@@ -148,12 +147,6 @@ export class Tally {
    */
   get turns(): number {
     return this.#turns.size
-  }
-
-  get cost(): string {
-    return this.#isCostKnown && this.#costUsd !== undefined
-      ? `$${this.#costUsd.toFixed(4)}`
-      : 'unknown'
   }
 
   get elapsedMs(): number {

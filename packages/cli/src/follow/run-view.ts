@@ -60,7 +60,10 @@ class PeopleView implements RunView {
     const { path, event: happened } = event
     // The agent's messages to the person are the answer, which `#stream` or `end` prints.
     const isAnswer = happened.type === 'message_added' && path.length === 1 && !isDialogue
-    const words = isAnswer ? undefined : progressText(happened, verbose)
+    // The failure that ends the run is its result, which `end` prints.
+    const isEnd =
+      happened.type === 'step_failed' && path.length === 1 && happened.retryAt === undefined
+    const words = isAnswer || isEnd ? undefined : progressText(happened, verbose)
     if (words !== undefined) {
       this.#closeText()
       const depth = path.length - 1
@@ -84,6 +87,7 @@ class PeopleView implements RunView {
       if (result.reason === 'fail_safe' && this.#hasText)
         this.#output.say('The text above was not delivered.')
       this.#output.say(`${this.#output.paint('red', 'failed:')} ${indented(result.text)}`)
+      if (result.hint !== undefined) this.#output.say(indented(result.hint))
     }
   }
 

@@ -1,8 +1,8 @@
 import { callText } from '@skein/base/safe-text'
-import type { SessionResult, ThreadHead, WaitingItem } from '@skein/runtime'
+import type { SessionResult, ThreadInfo, WaitingItem } from '@skein/runtime'
 import type { Client } from '@skein/runtime/client'
 import { ExitCode, usageError } from '../terminal/command.ts'
-import { formatDuration, lineText, type Output } from '../terminal/output.ts'
+import { costText, formatDuration, lineText, type Output } from '../terminal/output.ts'
 import { follow, type Followed } from './follow.ts'
 import { createView, type RunViewOptions } from './run-view.ts'
 
@@ -10,7 +10,7 @@ import { createView, type RunViewOptions } from './run-view.ts'
 export interface ShowOptions extends RunViewOptions {
   readonly timeoutMs?: number
   /** The thread before the run; only later events are shown. Without it, all events are shown. */
-  readonly before?: ThreadHead
+  readonly before?: ThreadInfo
   /** The position in the stream where an earlier turn ended. */
   readonly after?: string
 }
@@ -18,7 +18,7 @@ export interface ShowOptions extends RunViewOptions {
 /** Shows the events of a thread until it rests or waits for a person, then a summary of the run. */
 export async function showRun(
   client: Client,
-  thread: Pick<ThreadHead, 'id' | 'agent'>,
+  thread: Pick<ThreadInfo, 'id' | 'agent'>,
   output: Output,
   options: ShowOptions,
 ): Promise<{ readonly code: ExitCode; readonly followed: Followed | undefined }> {
@@ -26,7 +26,7 @@ export async function showRun(
   const agents = await client.agents.list()
   const isDialogue = agents.some(({ name, type }) => name === thread.agent && type === 'dual_ai')
   const view = createView(output, { ...options, isDialogue })
-  const sinceMs = before?.updatedAt
+  const sinceMs = before && Date.parse(before.updatedAt)
   const threadId = thread.id
   const followed = await follow({ client, threadId, view, output, timeoutMs, after, sinceMs })
   if (!followed) return { code: ExitCode.Done, followed }
@@ -59,7 +59,7 @@ function summarize({ result, tally, parkedBy }: Followed, output: Output): ExitC
       output.paint(code === ExitCode.Done ? 'green' : 'yellow', status),
       `${tally.turns} ${tally.turns === 1 ? 'turn' : 'turns'}`,
       `${tally.tokens} tokens`,
-      `cost ${tally.cost}`,
+      costText(tally.costUsd),
       formatDuration(tally.elapsedMs),
       `thread ${result.thread.id}`,
     ].join(' · '),

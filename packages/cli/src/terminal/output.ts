@@ -204,8 +204,8 @@ export function indented(text: string): string {
 }
 
 /** Formats how long ago something was, in one unit. */
-export function timeAgo(at: number, now: number = Date.now()): string {
-  const seconds = Math.max(Math.round((now - at) / 1000), 0)
+export function timeAgo(at: string, now: number = Date.now()): string {
+  const seconds = Math.max(Math.round((now - Date.parse(at)) / 1000), 0)
   if (seconds < 60) return `${seconds} s ago`
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`
   if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h ago`
@@ -216,6 +216,11 @@ export function timeAgo(at: number, now: number = Date.now()): string {
 export function problemLine({ subject, field, message, file }: Problem): string {
   const place = file === undefined || file === subject ? subject : `${file}: ${subject}`
   return `${place}: ${field === '' ? '' : `${field}: `}${message}`
+}
+
+/** Formats a cost in US dollars; null is unknown. */
+export function costText(costUsd: number | null): string {
+  return costUsd === null ? 'cost unknown' : `cost $${costUsd.toFixed(4)}`
 }
 
 /** Formats a duration. */

@@ -2,7 +2,7 @@ import type { Dispatcher } from '../dispatch/dispatcher.ts'
 import { RuntimeError } from '../contract/error.ts'
 import type { KernelEnvironment } from '../contract/context.ts'
 import type { LiveBus } from '../live/live-bus.ts'
-import type { AuditExport } from '../contract/runtime-api.ts'
+import type { AuditExport, ThreadInfo } from '../contract/runtime-api.ts'
 import {
   type Commit,
   type CommitResult,
@@ -11,9 +11,11 @@ import {
   type Store,
   type ThreadChange,
   type ThreadHead,
+  type TreeUsage,
 } from '../store/store.ts'
 import type { Redactor } from '../secrets/vault.ts'
 import { threadSecrets } from '../thread/env.ts'
+import { below, treeOf } from '../store/thread-head.ts'
 import { type FacadeBuffer, jsonCopy } from '../thread/values.ts'
 import type { KernelState } from '../contract/state.ts'
 import type { JsonObject } from '@skein/base'
@@ -88,6 +90,51 @@ export async function headOf({ store }: ApiContext, threadId: string): Promise<T
   const head = await store.head(threadId)
   if (!head) throw threadNotFound(threadId)
   return head
+}
+
+/** Reads a thread for the API. Rejects with `THREAD_NOT_FOUND`. */
+export async function infoOf(context: ApiContext, threadId: string): Promise<ThreadInfo> {
+  const [info] = await threadInfos(context, [await headOf(context, threadId)])
+  return info!
+}
+
+/** Converts heads to the form that the API shows, with the sums of their trees. */
+export async function threadInfos(
+  { store }: Pick<ApiContext, 'store'>,
+  heads: readonly ThreadHead[],
+): Promise<readonly ThreadInfo[]> {
+  // Each tree is read once, however many of its threads are listed.
+  const trees = new Map<string, Promise<readonly ThreadHead[]>>()
+  return Promise.all(
+    heads.map(async (head) => {
+      const { costUsd, unpriced, createdAt, updatedAt, wakeAt, ...rest } = head
+      const sum = head.parentId === null ? await store.treeUsage(head.rootId) : await subtree(head)
+      return {
+        ...rest,
+        costUsd: unpriced > 0 ? null : costUsd,
+        createdAt: timeText(createdAt),
+        updatedAt: timeText(updatedAt),
+        wakeAt: wakeAt === null ? null : timeText(wakeAt),
+        tree: { tokens: sum.tokens, costUsd: sum.unpriced > 0 ? null : sum.costUsd },
+      }
+    }),
+  )
+
+  async function subtree(head: ThreadHead): Promise<TreeUsage> {
+    const reading = trees.get(head.rootId) ?? treeOf(store, head.rootId)
+    trees.set(head.rootId, reading)
+    const sum = { tokens: 0, costUsd: 0, unpriced: 0 }
+    for (const one of [head, ...below(await reading, head.id)]) {
+      sum.tokens += one.tokens
+      sum.costUsd += one.costUsd
+      sum.unpriced += one.unpriced
+    }
+    return sum
+  }
+}
+
+function timeText(ms: number): string {
+  return new Date(ms).toISOString()
 }
 
 /** Reads and folds the log of a thread. Rejects with `THREAD_NOT_FOUND`. */

@@ -8,28 +8,35 @@ import {
 } from '../contract/event.ts'
 import { type EnvEntry, type KernelState, startsSomething } from '../contract/state.ts'
 import type { CreateThread } from '../contract/runtime-api.ts'
+import { noPrice, unpricedFor } from '../definitions/load/prices.ts'
 import { createEnvReader, envSet } from '../thread/env.ts'
 import { checkedValue, checkValueKey } from '../thread/values.ts'
-import { isStoreError, type ThreadHead } from '../store/store.ts'
+import { isStoreError } from '../store/store.ts'
 import {
   type ApiContext,
   checkedMetadata,
   checkLabel,
   checkTags,
-  headOf,
   redacted,
   toRuntimeError,
 } from './api-context.ts'
 import { queuedMessage } from './messages-api.ts'
 
-/** Creates a thread with its variables, values and first message, in one commit. */
-export async function createThread(context: ApiContext, thread: CreateThread): Promise<ThreadHead> {
+/** Creates a thread with its variables, values and first message, in one commit. Returns its id. */
+export async function createThread(context: ApiContext, thread: CreateThread): Promise<string> {
   const agent = context.registry.agent(thread.agent)
   const { tenant = 'default', owner = null, title = null, tags = [], clientId = null } = thread
   const labels = { tenant, owner, title, 'client id': clientId }
   for (const [name, text] of Object.entries(labels))
     if (text !== null) checkLabel(text, `The ${name} of the thread`)
   checkTags(tags)
+  const { budget = {} } = thread
+  const missing = unpricedFor(budget, agent, context.registry.agents).flat()
+  if (missing.length > 0)
+    throw new RuntimeError(`The budget in US dollars ${noPrice(missing)}.`, {
+      code: 'INPUT_INVALID',
+      hint: 'Limit tokens with maxTokens, or give the models prices.',
+    })
   const message = thread.message === undefined ? undefined : queuedMessage(context, thread.message)
   const path = message?.attachments?.[0]
   if (path !== undefined)
@@ -61,10 +68,10 @@ export async function createThread(context: ApiContext, thread: CreateThread): P
     // Creating a thread again with the same client id returns the existing thread, if the agent is the same.
     const isTaken = isStoreError(error, 'CLIENT_ID_TAKEN') && clientId !== null
     const known = isTaken ? await store.headByClientId(tenant, clientId, owner) : undefined
-    if (known && known.agent === thread.agent) return known
+    if (known && known.agent === thread.agent) return known.id
     throw toRuntimeError(error)
   }
-  return headOf(context, id)
+  return id
 }
 
 /** Returns the part of the new thread's state that names its secrets. */

@@ -1,8 +1,8 @@
 import type { KernelState } from '../contract/state.ts'
-import { isParked } from '../live/read-thread.ts'
 import type { SessionResult, Threads } from '../contract/runtime-api.ts'
-import { load, type ApiContext } from './api-context.ts'
-import { descendantsOf } from '../store/thread-head.ts'
+import { load, threadInfos, type ApiContext } from './api-context.ts'
+import type { ThreadHead } from '../store/store.ts'
+import { descendantsOf, isParked } from '../store/thread-head.ts'
 import { sendMessage } from './messages-api.ts'
 import { waitingItems } from './inbox.ts'
 
@@ -56,7 +56,10 @@ async function resultOf(context: ApiContext, wait: Wait): Promise<SessionResult>
     const watched = [threadId, ...below] as const
     for await (const _ of context.live.watch(watched, { signal })) {
       const look = await lookAt(context, wait)
-      if (look.result) return look.result
+      if (look.result) {
+        const [thread] = await threadInfos(context, [look.result.thread])
+        return { ...look.result, thread: thread! }
+      }
       if (look.below.length === below.length) continue
       below = look.below
       break // watch again, now with the new descendants
@@ -64,8 +67,11 @@ async function resultOf(context: ApiContext, wait: Wait): Promise<SessionResult>
   }
 }
 
+/** A result with the head of the thread as it was when the result was found. */
+type Found = Omit<SessionResult, 'thread'> & { readonly thread: ThreadHead }
+
 interface Look {
-  readonly result?: SessionResult
+  readonly result?: Found
   /** Descendants whose changes may end the wait. */
   readonly below: readonly string[]
 }
@@ -91,10 +97,11 @@ async function lookAt(context: ApiContext, wait: Wait): Promise<Look> {
   const hasRested = !session && !state.resume
   const hasEnded = queueId === undefined ? isAtRest : !isQueued && (lastSession?.seq ?? 0) > after
   if (terminated || state.isErased || (hasRested && hasEnded)) {
-    const result: SessionResult = {
+    const result: Found = {
       outcome: terminated ? 'terminated' : (lastSession?.outcome ?? 'completed'),
       reason: terminated ? 'terminated' : (lastSession?.reason ?? 'idle'),
       text: lastSession?.message ?? lastText(state),
+      ...(!terminated && lastSession?.hint !== undefined && { hint: lastSession.hint }),
       data: lastSession?.data,
       attachments: lastSession?.attachments ?? [],
       waiting: [],

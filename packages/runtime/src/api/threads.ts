@@ -1,5 +1,5 @@
 import { RuntimeError } from '../contract/error.ts'
-import type { CostReport, Threads } from '../contract/runtime-api.ts'
+import type { CostReport, CostUsd, Threads } from '../contract/runtime-api.ts'
 import { childRegistry } from '../thread/facade.ts'
 import {
   type ApiContext,
@@ -9,7 +9,9 @@ import {
   createApiContext,
   editThread,
   headOf,
+  infoOf,
   load,
+  threadInfos,
 } from './api-context.ts'
 import { eraseThread, removeThread, resumeThread, stopThread, terminateThread } from './control.ts'
 import { createThread } from './create-thread.ts'
@@ -30,10 +32,13 @@ export function createThreads(environment: ApiEnvironment): Threads {
   const context = createApiContext(environment)
   const { store } = context
   return {
-    create: (thread) => createThread(context, thread),
-    get: (threadId) => headOf(context, threadId),
-    byClientId: (tenant, clientId, owner) => store.headByClientId(tenant, clientId, owner),
-    list: (query = {}) => store.list(query),
+    create: async (thread) => infoOf(context, await createThread(context, thread)),
+    get: (threadId) => infoOf(context, threadId),
+    async byClientId(tenant, clientId, owner) {
+      const head = await store.headByClientId(tenant, clientId, owner)
+      return head && (await threadInfos(context, [head]))[0]
+    },
+    list: async (query = {}) => threadInfos(context, await store.list(query)),
     totals: () => store.totals(),
     async update(threadId, { title, tags }) {
       if (title !== undefined) checkLabel(title, 'The title of the thread')
@@ -47,7 +52,7 @@ export function createThreads(environment: ApiEnvironment): Threads {
         if (tags !== undefined) head.tags = [...tags]
         return { result: undefined, change: { append, head } }
       })
-      return headOf(context, threadId)
+      return infoOf(context, threadId)
     },
     send: (threadId, message) => sendMessage(context, threadId, message),
     unsend: (threadId, queueId) => unsendMessage(context, threadId, queueId),
@@ -61,8 +66,10 @@ export function createThreads(environment: ApiEnvironment): Threads {
     ...messagesApi(context),
     children: async (threadId) => childRegistry((await load(context, threadId)).state),
     export: (threadId) => exportThread(context, threadId),
-    import: (lines, options) => importThread(context, lines, options),
-    fork: (threadId, options) => forkStoredThread(context, threadId, options),
+    import: async (lines, options) =>
+      infoOf(context, (await importThread(context, lines, options)).id),
+    fork: async (threadId, options) =>
+      infoOf(context, (await forkStoredThread(context, threadId, options)).id),
     files: filesApi(context),
     values: valuesApi(context),
     env: envApi(context),
@@ -111,32 +118,39 @@ function logsApi(
 /** Sums what a thread and its descendants have spent on models. */
 async function costOf(context: ApiContext, threadId: string): Promise<CostReport> {
   const head = await headOf(context, threadId)
-  const total = { tokens: 0, costUsd: 0 }
-  const byModel: Record<string, { tokens: number; costUsd: number; calls: number }> = {}
-  const byThread: Record<string, { agent: string; tokens: number; costUsd: number }> = {}
+  const total: Spent = { tokens: 0, costUsd: 0 }
+  const byModel: Record<string, Spent & { calls: number }> = {}
+  const byThread: Record<string, Spent & { agent: string }> = {}
   for (const { id, agent } of [head, ...(await descendantsOf(context, head))]) {
     const own = (byThread[id] = { agent, tokens: 0, costUsd: 0 })
     const add = (
       usage: JsonObject | undefined,
-      costUsd: number,
-      ...sums: { tokens: number; costUsd: number }[]
+      costUsd: CostUsd | undefined,
+      ...sums: Spent[]
     ): void => {
       // Reasoning and cached tokens are already included in `input_tokens` and `output_tokens`.
       const tokens = Number(usage?.['input_tokens'] ?? 0) + Number(usage?.['output_tokens'] ?? 0)
       for (const sum of [total, own, ...sums]) {
         sum.tokens += tokens
-        sum.costUsd += costUsd
+        // One unknown cost makes the sum unknown.
+        sum.costUsd = sum.costUsd === null || costUsd == null ? null : sum.costUsd + costUsd
       }
     }
     const log = await context.store.events(id)
     // Summaries, first instructions and failed requests have costs but no message.
     for (const { event } of log)
-      if (event.type === 'usage_recorded') add(event.usage as JsonObject, event.costUsd ?? 0)
-    for (const { provider, model, usage, costUsd = 0 } of modelLogs(log)) {
+      if (event.type === 'usage_recorded') add(event.usage as JsonObject, event.costUsd)
+    for (const { provider, model, usage, costUsd } of modelLogs(log)) {
       const sum = (byModel[`${provider}/${model}`] ??= { tokens: 0, costUsd: 0, calls: 0 })
       sum.calls++
-      add(usage, costUsd, sum)
+      // A request that failed before it used anything, or was not answered yet, costs nothing.
+      add(usage, usage === undefined ? 0 : costUsd, sum)
     }
   }
   return { threadId, ...total, byModel, byThread }
+}
+
+interface Spent {
+  tokens: number
+  costUsd: CostUsd
 }

@@ -2,15 +2,17 @@ import type { JsonValue } from '@skein/base'
 import type { MessageJSON } from '@skein/ai'
 import type { WireMessage } from '../operations/schemas.ts'
 import type {
+  ChildInfo,
   CreateThread,
   ThreadEffects,
   ThreadEnv,
   ThreadFiles,
+  ThreadInfo,
   Threads,
   ThreadValues,
   ThreadVariables,
 } from '../contract/runtime-api.ts'
-import type { ThreadHead, ThreadQuery } from '../store/store.ts'
+import type { ThreadQuery } from '../store/store.ts'
 import type { MessageQuery, Side } from '../contract/thread-state.ts'
 import type { ThreadView } from '../view/index.ts'
 import { ClientError, isThere, type Requester } from './requester.ts'
@@ -29,7 +31,6 @@ export interface ClientThreads extends Pick<
   | 'run'
   | 'settled'
   | 'deleteMessage'
-  | 'children'
   | 'events'
   | 'document'
   | 'export'
@@ -42,9 +43,9 @@ export interface ClientThreads extends Pick<
   | 'variables'
   | 'effects'
 > {
-  create(thread: Omit<CreateThread, 'tenant'>): Promise<ThreadHead>
-  byClientId(clientId: string): Promise<ThreadHead | undefined>
-  list(query?: Omit<ThreadQuery, 'tenant'>): Promise<readonly ThreadHead[]>
+  create(thread: Omit<CreateThread, 'tenant'>): Promise<ThreadInfo>
+  byClientId(clientId: string): Promise<ThreadInfo | undefined>
+  list(query?: Omit<ThreadQuery, 'tenant'>): Promise<readonly ThreadInfo[]>
   /** The thread as it is shown to people; with `upTo`, as it was after the event with this number. */
   view(threadId: string, options?: { readonly upTo?: number }): Promise<ThreadView>
   stop(threadId: string, options?: { readonly afterStep?: boolean }): Promise<void>
@@ -54,10 +55,11 @@ export interface ClientThreads extends Pick<
   fork(
     threadId: string,
     options?: { readonly upTo?: string; readonly title?: string },
-  ): Promise<ThreadHead>
+  ): Promise<ThreadInfo>
   messages(threadId: string, query?: MessageQuery): Promise<readonly WireMessage[]>
   updateMessage(threadId: string, messageId: string, content: string | MessageJSON): Promise<void>
-  import(lines: string): Promise<ThreadHead>
+  import(lines: string): Promise<ThreadInfo>
+  children(threadId: string): Promise<readonly ChildInfo[]>
   readonly files: Omit<ThreadFiles, 'move'>
 }
 
@@ -78,7 +80,7 @@ export function threadsOf(requester: Requester): ClientThreads {
       { threadId },
       { json: typeof message === 'string' ? { text: message } : message },
     )
-  const list = (query: Query): Promise<readonly ThreadHead[]> =>
+  const list = (query: Query): Promise<readonly ThreadInfo[]> =>
     pick('listThreads', {}, 'threads', { query })
   return {
     create: (thread) => call('createThread', {}, { json: thread }),

@@ -35,10 +35,7 @@ export interface Client {
   /** Yields the events of a thread, each once and in order; reconnects whenever the connection breaks. */
   stream(threadId: string, options?: StreamOptions): AsyncIterable<NumberedEvent>
   /** Yields the events of a thread and of all its descendants, as `stream` does. */
-  streamTree(
-    threadId: string,
-    options?: Omit<StreamOptions, 'untilParked'>,
-  ): AsyncIterable<TreeEvent>
+  streamTree(threadId: string, options?: StreamOptions): AsyncIterable<TreeEvent>
 }
 
 /**
@@ -53,14 +50,8 @@ export function createClient(options: ClientOptions): Client {
   const { call, pick } = requester
   const decide = ({ threadId, interruptId }: Item, json: object): Promise<void> =>
     call('decide', { threadId, interruptId }, { json })
-  const read = (
-    threadId: string,
-    query: Readonly<Record<string, string | boolean | undefined>>,
-    stream: StreamOptions,
-  ) => {
-    const deltas = stream.includesDeltas === false ? false : undefined
-    return readEvents(requester, { threadId, query: { ...query, deltas } }, stream, options.streams)
-  }
+  const read = (threadId: string, query: { readonly tree?: boolean }, stream: StreamOptions) =>
+    readEvents(requester, { threadId, query }, stream, options.streams)
   return {
     threads: threadsOf(requester),
     inbox: {
@@ -74,8 +65,7 @@ export function createClient(options: ClientOptions): Client {
       get: (agent) => call('getAgent', { agent }),
     },
     async *stream(threadId, stream = {}) {
-      const until = stream.untilParked === true ? 'parked' : undefined
-      for await (const { id, data } of read(threadId, { until }, stream))
+      for await (const { id, data } of read(threadId, {}, stream))
         yield { id, event: JSON.parse(data) as NumberedEvent['event'] } // the server sends JSON of this type
     },
     async *streamTree(threadId, stream = {}) {

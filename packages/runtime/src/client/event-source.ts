@@ -8,7 +8,10 @@ export interface StreamOptions {
   readonly signal?: AbortSignal
   /** Whether deltas of running steps are sent. Default true. */
   readonly includesDeltas?: boolean
-  /** Whether the stream ends when the thread is parked (at once, if it is already). Default false. */
+  /**
+   * Whether the stream ends when nothing of the thread and its descendants works any more. It ends only after
+   * some work that came later than `after`, so it can be opened before a message is sent. Default false.
+   */
   readonly untilParked?: boolean
 }
 
@@ -36,10 +39,10 @@ export async function* readEvents(
     readonly threadId: string
     readonly query: Readonly<Record<string, boolean | string | undefined>>
   },
-  { after, signal }: StreamOptions,
+  { after = '0', untilParked, includesDeltas, signal }: StreamOptions,
   { wait = waitFor, random = Math.random, quietMs = 60_000 }: EventSourceOptions = {},
 ): AsyncGenerator<SseEvent, void, undefined> {
-  let lastId = after ?? '0'
+  let lastId: string | undefined
   let failures = 0
   while (!signal?.aborted) {
     let waitMs: number | undefined
@@ -48,8 +51,16 @@ export async function* readEvents(
         'streamThread',
         { threadId },
         {
-          query,
-          headers: { accept: 'text/event-stream', 'last-event-id': lastId },
+          query: {
+            ...query,
+            after,
+            until: untilParked === true ? 'parked' : undefined,
+            deltas: includesDeltas === false ? false : undefined,
+          },
+          headers: {
+            accept: 'text/event-stream',
+            ...(lastId !== undefined && { 'last-event-id': lastId }),
+          },
           signal,
         },
       )

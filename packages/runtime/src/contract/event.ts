@@ -122,6 +122,8 @@ export interface SessionEnd extends EventBase<'session_end'> {
   readonly reason: string
   /** The result for the parent or the caller. */
   readonly message?: string
+  /** What to do about a failure. */
+  readonly hint?: string
   readonly attachments?: readonly string[]
   /** The parsed answer of a side whose prompt declares an output. */
   readonly data?: JsonValue
@@ -149,6 +151,7 @@ export interface StepFailed extends EventBase<'step_failed'> {
   readonly attempt: number
   readonly code: string
   readonly message: string
+  readonly hint?: string
   readonly retryAt?: string
 }
 
@@ -332,7 +335,7 @@ export interface ModelAnswered extends EventBase<'model_answered'> {
   readonly firstTokenMs?: number
   readonly finishReason?: string
   readonly messageId?: string
-  readonly error?: { readonly code: string; readonly message: string }
+  readonly error?: { readonly code: string; readonly message: string; readonly hint?: string }
   readonly usage?: JsonObject
   readonly costUsd?: number
 }

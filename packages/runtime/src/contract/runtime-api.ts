@@ -48,10 +48,10 @@ export interface Runtime {
     options?: { readonly isRepeatable?: boolean },
   ): Promise<T>
   /**
-   * Returns the heads of new, changed and removed threads as they change, for programs that show a list of
+   * Returns new, changed and removed threads as they change, for programs that show a list of
    * threads.
    */
-  changes(options?: { readonly signal?: AbortSignal }): AsyncIterable<ThreadHead>
+  changes(options?: { readonly signal?: AbortSignal }): AsyncIterable<ThreadInfo>
 }
 
 /** Where a subscription begins and when it ends. */
@@ -61,8 +61,16 @@ export interface SubscribeOptions {
   readonly signal?: AbortSignal
   /** Whether to include the deltas of running steps. Default true. */
   readonly includesDeltas?: boolean
-  /** Whether the subscription ends when the thread is parked and all events were delivered. Default false. */
+  /**
+   * Whether the subscription ends when nothing of the thread and its descendants works any more and all events
+   * were delivered. It ends only after some work that came later than `since`, so it can be opened before a
+   * message is sent. Default false.
+   */
   readonly untilParked?: boolean
+  /** For `untilParked`: the position after which the thread must have worked. Default: `after`. */
+  readonly since?: string
+  /** Whether the subscription ends when all stored events were delivered. Default false. */
+  readonly untilCaughtUp?: boolean
 }
 
 /**
@@ -74,6 +82,28 @@ export interface SubscribeOptions {
 export interface NumberedEvent {
   readonly id: string
   readonly event: RuntimeEvent | ThreadEvent
+}
+
+/**
+ * The cost of model requests in US dollars. Null when the cost of any of them is unknown, because a sum of the
+ * others would be too low; `threads.cost` shows which models have no price.
+ */
+export type CostUsd = number | null
+
+/** A thread as the API shows it. Times are ISO 8601 texts in UTC. */
+export interface ThreadInfo extends Omit<
+  ThreadHead,
+  'costUsd' | 'unpriced' | 'createdAt' | 'updatedAt' | 'wakeAt'
+> {
+  /** The cost of the thread itself, without its descendants. */
+  readonly costUsd: CostUsd
+  readonly createdAt: string
+  /** The time of the last event. */
+  readonly updatedAt: string
+  /** When the thread works next; null while it waits for a message or an answer. */
+  readonly wakeAt: string | null
+  /** The sums of the thread and all its descendants. */
+  readonly tree: { readonly tokens: number; readonly costUsd: CostUsd }
 }
 
 /** A thread to create. */
@@ -122,10 +152,12 @@ export interface SessionResult {
   readonly outcome: SessionOutcome | 'waiting'
   readonly reason: string
   readonly text: string
+  /** What to do about a failure. */
+  readonly hint?: string
   readonly data?: JsonValue
   readonly attachments: readonly string[]
   readonly waiting: readonly WaitingItem[]
-  readonly thread: ThreadHead
+  readonly thread: ThreadInfo
 }
 
 /** A call that waits for a person or a client. */
@@ -187,8 +219,9 @@ export interface ModelLog {
   readonly firstTokenMs?: number
   readonly finishReason?: string
   readonly usage?: JsonObject
-  readonly costUsd?: number
-  readonly error?: { readonly code: string; readonly message: string }
+  /** Absent until the request was answered; null when the price of the model is unknown. */
+  readonly costUsd?: CostUsd
+  readonly error?: { readonly code: string; readonly message: string; readonly hint?: string }
 }
 
 /** A model request as it was sent, rebuilt from the log. It never contains secrets. */
@@ -206,20 +239,23 @@ export interface ModelLogDetail extends ModelLog {
 export interface CostReport {
   readonly threadId: string
   readonly tokens: number
-  readonly costUsd: number
+  readonly costUsd: CostUsd
   readonly byModel: Readonly<
-    Record<string, { readonly tokens: number; readonly costUsd: number; readonly calls: number }>
+    Record<string, { readonly tokens: number; readonly costUsd: CostUsd; readonly calls: number }>
   >
   readonly byThread: Readonly<
-    Record<string, { readonly agent: string; readonly tokens: number; readonly costUsd: number }>
+    Record<string, { readonly agent: string; readonly tokens: number; readonly costUsd: CostUsd }>
   >
 }
 
+/** A child as its parent knows it, as it is sent to clients: its time is ISO 8601 text. */
+export type ChildInfo = Omit<SubagentRegistryEntry, 'createdAt'> & { readonly createdAt?: string }
+
 /** The operations on threads. */
 export interface Threads {
-  create(thread: CreateThread): Promise<ThreadHead>
+  create(thread: CreateThread): Promise<ThreadInfo>
   /** Returns the head of a thread; rejects with `THREAD_NOT_FOUND`. */
-  get(threadId: string): Promise<ThreadHead>
+  get(threadId: string): Promise<ThreadInfo>
   /**
    * Returns the thread of this owner with this client id. Without `owner`, the oldest thread of the tenant
    * with this client id, whoever owns it.
@@ -228,14 +264,14 @@ export interface Threads {
     tenant: string,
     clientId: string,
     owner?: string | null,
-  ): Promise<ThreadHead | undefined>
-  list(query?: ThreadQuery): Promise<readonly ThreadHead[]>
+  ): Promise<ThreadInfo | undefined>
+  list(query?: ThreadQuery): Promise<readonly ThreadInfo[]>
   /** Returns how many threads there are and what they have used; the time does not grow with their number. */
   totals(): Promise<StoreTotals>
   update(
     threadId: string,
     change: { readonly title?: string; readonly tags?: readonly string[] },
-  ): Promise<ThreadHead>
+  ): Promise<ThreadInfo>
 
   /** Queues a message; an idle thread starts a turn. */
   send(threadId: string, message: SendMessage | string): Promise<Sent>
@@ -271,6 +307,7 @@ export interface Threads {
   messages(threadId: string, query?: MessageQuery): Promise<readonly StoredMessage[]>
   updateMessage(threadId: string, messageId: string, content: string | Message): Promise<void>
   deleteMessage(threadId: string, messageId: string): Promise<void>
+  /** Returns the children as Standard Agents describes them; `createdAt` is in microseconds. */
   children(threadId: string): Promise<readonly SubagentRegistryEntry[]>
 
   events(
@@ -286,14 +323,14 @@ export interface Threads {
   import(
     lines: string,
     options?: { readonly tenant?: string; readonly owner?: string },
-  ): Promise<ThreadHead>
+  ): Promise<ThreadInfo>
   /**
    * Creates a new thread with the history up to and including a message. No call of that history runs again.
    */
   fork(
     threadId: string,
     options?: { readonly upTo?: string; readonly owner?: string; readonly title?: string },
-  ): Promise<ThreadHead>
+  ): Promise<ThreadInfo>
 
   readonly files: ThreadFiles
   readonly values: ThreadValues

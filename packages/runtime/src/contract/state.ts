@@ -76,7 +76,8 @@ export interface KernelState {
   readonly effects: Map<string, EffectState>
   readonly variables: Map<string, PendingVariables>
   readonly compacted: { a: Compaction | undefined; b: Compaction | undefined }
-  readonly usage: { tokens: number; costUsd: number; startedAt: number }
+  /** `costUsd` is the known cost; `unpriced` counts the answers whose cost is not known. */
+  readonly usage: { tokens: number; costUsd: number; unpriced: number; startedAt: number }
   readonly lastLog: { a: RequestLog | undefined; b: RequestLog | undefined }
   status: ThreadStatus
   statusText: string | undefined
@@ -177,6 +178,7 @@ interface EndedSession {
   readonly outcome: SessionOutcome
   readonly reason: string
   readonly message: string | undefined
+  readonly hint: string | undefined
   readonly attachments: readonly string[]
   readonly data: JsonValue | undefined
   readonly firstEntry: number
@@ -277,7 +279,7 @@ export function emptyKernelState(): KernelState {
     effects: new Map(),
     variables: new Map(),
     compacted: { a: undefined, b: undefined },
-    usage: { tokens: 0, costUsd: 0, startedAt: 0 },
+    usage: { tokens: 0, costUsd: 0, unpriced: 0, startedAt: 0 },
     lastLog: { a: undefined, b: undefined },
     status: 'idle',
     statusText: undefined,

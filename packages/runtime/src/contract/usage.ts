@@ -1,8 +1,9 @@
 import type { TokenUsage } from '@skein/ai'
+import { tokenCost } from '@skein/ai/middleware'
 import type { Usage } from '@skein/threads'
 import type { DrainContext } from './context.ts'
 import type { ResolvedModel } from '../definitions/resolved.ts'
-import type { Budget, ModelDefinition } from '../definitions/types.ts'
+import type { Budget } from '../definitions/types.ts'
 import type { RuntimeUsageRecorded } from './event.ts'
 
 /** Converts the token usage of an answer to the form that the log stores. */
@@ -28,23 +29,8 @@ export function spentOn(model: ResolvedModel, usage: TokenUsage, at: string): Ru
  * Returns the cost of an answer in US dollars: the vendor's own number, else computed from the model's
  * prices.
  */
-export function costOf({ definition }: ResolvedModel, usage: TokenUsage): number | undefined {
-  return usage.costUsd ?? (definition && priceOf(definition, usage))
-}
-
-type Prices = Pick<ModelDefinition, 'inputPrice' | 'outputPrice' | 'cachedPrice'>
-
-/** Computes the cost in US dollars from the prices of the model; undefined when a price is not known. */
-export function priceOf(model: Prices, usage: TokenUsage): number | undefined {
-  const { inputPrice, outputPrice, cachedPrice = inputPrice } = model
-  if (inputPrice === undefined || outputPrice === undefined || cachedPrice === undefined) {
-    return undefined
-  }
-  // `inputTokens` includes the tokens that were read from a cache.
-  const cached = Math.min(usage.cacheReadTokens, usage.inputTokens)
-  const fresh = usage.inputTokens - cached
-  const total = fresh * inputPrice + cached * cachedPrice + usage.outputTokens * outputPrice
-  return total / 1_000_000 // the prices are per million tokens
+export function costOf({ price }: ResolvedModel, usage: TokenUsage): number | undefined {
+  return usage.costUsd ?? (price && tokenCost(usage, price))
 }
 
 /**
@@ -65,7 +51,7 @@ export async function overBudget(context: DrainContext): Promise<string | undefi
   })
 }
 
-/** The tokens, cost and time that a thread or a whole tree has used so far. */
+/** The tokens, known cost and time that a thread or a whole tree has used so far. */
 interface BudgetUsage {
   readonly tokens: number
   readonly costUsd: number

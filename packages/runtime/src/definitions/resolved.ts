@@ -1,5 +1,6 @@
 import type { Agent } from '@skein/agents'
 import type { ModelReference } from '@skein/ai'
+import type { ModelPrices } from '@skein/ai/middleware'
 import type { Side } from '../contract/thread-state.ts'
 import type {
   AgentDefinition,
@@ -74,6 +75,8 @@ export interface ResolvedModel {
   readonly model: ModelReference
   /** Absent when the prompt uses a vendor's model directly. */
   readonly definition: ModelDefinition | undefined
+  /** Undefined when neither the definition nor the option `prices` has it. */
+  readonly price: ModelPrices | undefined
 }
 
 /**

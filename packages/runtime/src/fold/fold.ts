@@ -6,7 +6,7 @@ import type {
 } from '../contract/event.ts'
 import { checkVersion } from '../contract/upcast.ts'
 import { foldCall } from './calls.ts'
-import { foldService, foldSession, isAwaited } from './sessions.ts'
+import { addCost, foldService, foldSession, isAwaited } from './sessions.ts'
 import { emptyKernelState, type Entry, type KernelState } from '../contract/state.ts'
 import { messageFromJSON } from '@skein/ai'
 
@@ -140,8 +140,10 @@ function addMessage(state: KernelState, event: RuntimeMessageAdded): void {
     isRemoved: false,
   })
   if (state.usage.startedAt === 0) state.usage.startedAt = Date.parse(event.at)
-  if (usage) state.usage.tokens += (usage.input_tokens ?? 0) + (usage.output_tokens ?? 0)
-  if (costUsd !== undefined) state.usage.costUsd += costUsd
+  if (usage) {
+    state.usage.tokens += (usage.input_tokens ?? 0) + (usage.output_tokens ?? 0)
+    addCost(state.usage, costUsd)
+  }
   if (metadata?.['kind'] === 'registry' && message.type === 'user')
     state.registryText[metadata['for'] === 'b' ? 'b' : 'a'] = message.text
   const { session } = state

@@ -50,10 +50,10 @@ export function foldSession(state: KernelState, event: SessionEvent): void {
       return
     }
     case 'session_end': {
-      const { sessionId: id, outcome, reason, message, attachments = [], data } = event
+      const { sessionId: id, outcome, reason, message, hint, attachments = [], data } = event
       const firstEntry = state.session?.firstEntry ?? state.entries.length
       const { seq } = state
-      const ended = { id, outcome, reason, message, attachments, data, firstEntry, seq }
+      const ended = { id, outcome, reason, message, hint, attachments, data, firstEntry, seq }
       state.lastSession = { ...ended, trace: state.session?.trace }
       state.session = undefined
       state.stop = outcome === 'stopped' ? 'stopped' : 'none'
@@ -91,7 +91,7 @@ export function foldSession(state: KernelState, event: SessionEvent): void {
       if (!event.message) return // the `message_added` event of the answer counts usage and step
       const { inputTokens = 0, outputTokens = 0 } = event.usage as Partial<TokenUsage>
       usage.tokens += inputTokens + outputTokens
-      usage.costUsd += event.costUsd ?? 0
+      addCost(usage, event.costUsd)
       session.steps[event.side]++
       const { step } = session.turn
       if (step) Object.assign(step, { failures: 0, retry: undefined })
@@ -284,10 +284,16 @@ function foldWork(state: KernelState, event: RuntimeEvent): void {
     case 'usage_recorded': {
       const { input_tokens = 0, output_tokens = 0 } = event.usage
       state.usage.tokens += (input_tokens ?? 0) + (output_tokens ?? 0)
-      state.usage.costUsd += event.costUsd ?? 0
+      addCost(state.usage, event.costUsd)
       return
     }
     default:
       return
   }
+}
+
+/** Adds the cost of one answer; an answer whose cost is not known is counted instead. */
+export function addCost(usage: KernelState['usage'], costUsd: number | undefined): void {
+  if (costUsd === undefined) usage.unpriced++
+  else usage.costUsd += costUsd
 }

@@ -56,7 +56,7 @@ export function admitRequest(
     return principal
   }
 
-  return async (route, request, params, { disconnect }) => {
+  return async (route, request, params, connection) => {
     const principal = await identify(route, request)
     const find = route.addresses === 'thread' && route.isChat ? findChat : findThread
     const thread =
@@ -65,7 +65,7 @@ export function admitRequest(
         : undefined
     const query = parseQuery(route, request)
     const { body, bytes } = await parseBody(route.body, request, services)
-    const call = { request, runtime, principal, params, query, body, bytes, services, disconnect }
+    const call = { request, runtime, principal, params, query, body, bytes, services, connection }
     return { ...call, thread } as ThreadCall // `thread` is undefined only for routes that do not address a thread
   }
 }

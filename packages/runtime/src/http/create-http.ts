@@ -67,6 +67,8 @@ export interface ClientConnection {
   readonly address?: string
   /** Closes the connection at once. */
   readonly disconnect?: () => void
+  /** Returns the number of bytes that were written to the connection and that its client has not taken yet. */
+  readonly unsentBytes?: () => number
 }
 
 /** The HTTP interface of a runtime: a `fetch` handler that can be mounted in any server. */

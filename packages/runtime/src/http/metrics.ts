@@ -51,7 +51,7 @@ export class Metrics {
       ...metric('skein_threads', 'gauge', 'Threads by lifecycle.', lifecycles),
       ...single('skein_running_drains', 'gauge', 'Threads that run.', threads.get('running') ?? 0),
       ...single('skein_tokens', 'gauge', 'Tokens of all threads.', tokens),
-      ...single('skein_cost_usd', 'gauge', 'Cost of all threads in US dollars.', costUsd),
+      ...single('skein_cost_usd', 'gauge', 'Known cost of all threads in US dollars.', costUsd),
       ...single('skein_stream_clients', 'gauge', 'Open streams.', this.#streams.size),
       ...this.#requestLines(),
       ...metric(

@@ -61,6 +61,7 @@ export async function serve(runtime: Runtime, options: ServeOptions): Promise<Se
       return http.fetch(request, {
         address: socket.remoteAddress ?? '',
         disconnect: () => void (outgoing as ServerResponse).destroy(),
+        unsentBytes: () => socket.writableLength,
       })
     },
     { overrideGlobalObjects: false, hostname: host },

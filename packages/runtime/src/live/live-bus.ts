@@ -98,8 +98,8 @@ class Bus implements LiveBus {
   subscribe(threadId: string, options: SubscribeOptions = {}): AsyncIterable<NumberedEvent> {
     const { store, clock, pageSize = 500 } = this.#options
     return closable(options.signal, (gate) =>
-      this.#reading([threadId], gate, ([channel], bell) =>
-        readThread({ threadId, store, clock, pageSize, channel, bell, gate }, options),
+      this.#reading([threadId], gate, ([channel], bell, join) =>
+        readThread({ threadId, store, clock, pageSize, channel, bell, gate, join }, options),
       ),
     )
   }
@@ -121,20 +121,30 @@ class Bus implements LiveBus {
   async *#reading<T>(
     threadIds: readonly [string, ...string[]],
     gate: AbortGate,
-    read: (channels: readonly [Channel, ...Channel[]], bell: Bell) => AsyncIterable<T>,
+    read: (
+      channels: readonly [Channel, ...Channel[]],
+      bell: Bell,
+      join: (threadId: string) => Channel,
+    ) => AsyncIterable<T>,
   ): AsyncGenerator<T, void> {
-    const [first, ...others] = threadIds
-    const channels = [this.#channel(first), ...others.map((id) => this.#channel(id))] as const
     const bell = new Bell()
-    for (const channel of channels) channel.join(bell.ring)
+    const joined: { readonly id: string; readonly channel: Channel }[] = []
+    const join = (id: string): Channel => {
+      const channel = this.#channel(id)
+      channel.join(bell.ring)
+      joined.push({ id, channel })
+      return channel
+    }
+    const [first, ...others] = threadIds
+    const channels = [join(first), ...others.map(join)] as const
     try {
-      yield* read(channels, bell)
+      yield* read(channels, bell, join)
     } finally {
       gate.close()
-      channels.forEach((channel, index) => {
+      for (const { id, channel } of joined) {
         channel.leave(bell.ring)
-        this.#forget(threadIds[index]!, channel)
-      })
+        this.#forget(id, channel)
+      }
     }
   }
 

@@ -26,6 +26,12 @@ interface Run {
 }
 
 /**
+ * Deltas are merged until they have this many characters, so that a reader that is far behind does not hold a
+ * copy of the whole text.
+ */
+const MAX_MERGED = 16 * 1024
+
+/**
  * Whether a stored event replaces the draft: the message is stored, the call has its result, or a new step
  * begins. Everything that the draft contained can then be read in the log.
  */
@@ -98,10 +104,13 @@ export class LiveDraft {
     for (const { from, to, event, words, isTransient, order } of this.#runs.slice(place)) {
       if (isTransient && order <= since) continue
       if (!isWords(event)) return { event, count: to }
-      const text = words.slice(Math.max(count + 1 - from, 0)).join('')
+      let text = ''
+      let last = Math.max(count + 1, from)
+      for (; last <= to && (text === '' || text.length < MAX_MERGED); last++)
+        text += words[last - from]
       const rest =
         event.type === 'tool_call_delta' ? { ...event, argumentsText: text } : { ...event, text }
-      return { event: rest, count: to }
+      return { event: rest, count: last - 1 }
     }
     return undefined
   }

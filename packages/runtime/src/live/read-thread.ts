@@ -2,7 +2,8 @@ import type { Clock } from '@skein/base'
 import { RuntimeError } from '../contract/error.ts'
 import type { StoredEvent } from '../contract/event.ts'
 import type { NumberedEvent, SubscribeOptions } from '../contract/runtime-api.ts'
-import type { Store, ThreadHead } from '../store/store.ts'
+import type { Store } from '../store/store.ts'
+import { descendantsOf, isParked } from '../store/thread-head.ts'
 import type { AbortGate, Bell, Channel } from './channel.ts'
 import { endsDraft, isWords } from './live-draft.ts'
 
@@ -14,7 +15,31 @@ interface Reading {
   readonly channel: Channel
   readonly bell: Bell
   readonly gate: AbortGate
+  /** Returns the channel of another thread, which from now on rings the bell of this reader too. */
+  join(threadId: string): Channel
 }
+
+/**
+ * Events that people and programs write into a log from outside. All other events show that the thread has
+ * worked.
+ */
+const FROM_OUTSIDE: ReadonlySet<NumberedEvent['event']['type']> = new Set([
+  'thread_created',
+  'agent_registered',
+  'thread_updated',
+  'message_queued',
+  'message_updated',
+  'message_removed',
+  'interrupt_answered',
+  'resume_requested',
+  'stop_requested',
+  'value_set',
+  'env_set',
+  'file_written',
+  'file_removed',
+  'effect_scheduled',
+  'variables_provided',
+] as const)
 
 /**
  * Reads one thread: first the log after the reader's position, then the draft of the running step, then new
@@ -27,6 +52,7 @@ export async function* readThread(
   const { channel, bell, gate } = reading
   const reader = new Reader(reading, options)
   await reader.mustExist()
+  await reader.findDraftEnd()
   while (!gate.isClosed && !channel.isRemoved) {
     bell.mute()
     const events = await reader.log()
@@ -48,8 +74,8 @@ export async function* readThread(
 class Reader {
   readonly cursor: Cursor
   readonly #reading: Reading
+  readonly #options: SubscribeOptions
   readonly #includesDeltas: boolean
-  readonly #untilParked: boolean
   /** The value of the draft's `order` when this reader connected. */
   readonly #since: number
   /** Whether the store may contain events that were not published here, such as those of another process. */
@@ -58,16 +84,25 @@ class Reader {
   /** Whether this reader may have received deltas of the running step, possibly before it reconnected. */
   #hasWords: boolean
   #stepId: string | undefined
+  /** Work after this number allows the subscription to end (`untilParked`). */
+  readonly #workSince: number
+  /** The first events after `#workSince` up to this number were delivered before this reader connected. */
+  #unseenTo: number
+  #hasWorked = false
+  /** The channels of descendants whose changes may end the subscription, by thread id. */
+  readonly #below = new Map<string, Channel>()
 
   constructor(reading: Reading, options: SubscribeOptions) {
-    const { after, includesDeltas = true, untilParked = false } = options
+    const { after, since = after, includesDeltas = true } = options
     this.cursor = new Cursor(after)
     this.#reading = reading
+    this.#options = options
     this.#includesDeltas = includesDeltas
-    this.#untilParked = untilParked
     this.#since = reading.channel.draft.order
     if (!includesDeltas) this.cursor.count = 0
     this.#hasWords = this.cursor.count > 0
+    this.#workSince = new Cursor(since).seq
+    this.#unseenTo = this.cursor.seq
   }
 
   async mustExist(): Promise<void> {
@@ -78,6 +113,30 @@ class Reader {
       code: 'THREAD_NOT_FOUND',
       hint: 'It may have been removed.',
     })
+  }
+
+  /**
+   * Finds out whether the reader's position lies behind the end of the draft. The end may be in the log but
+   * not yet published, and a reader that resumes after it must not receive the old draft again.
+   */
+  async findDraftEnd(): Promise<void> {
+    const { channel } = this.#reading
+    if (channel.draft.isEmpty) return
+    const from = Math.max(channel.endedAt, channel.firstSeq - 1)
+    for await (const { seq, event } of this.#stored(from, this.cursor.seq))
+      if (endsDraft(event)) this.cursor.endedAt = seq
+  }
+
+  /** Reads the stored events after `from` up to and including `to`. */
+  async *#stored(from: number, to: number): AsyncGenerator<StoredEvent, void> {
+    const { gate, store, threadId, pageSize } = this.#reading
+    for (let after = from; after < to;) {
+      const limit = Math.min(pageSize, to - after)
+      const page = await gate.through(store.events(threadId, { after, limit }))
+      yield* page ?? []
+      if (!page || page.length < limit) return
+      after = page.at(-1)!.seq
+    }
   }
 
   /** Returns the next stored events, from memory or else from the store. */
@@ -93,8 +152,9 @@ class Reader {
   }
 
   pass(stored: StoredEvent): void {
-    const { event } = stored
+    const { seq, event } = stored
     this.cursor.pass(stored)
+    if (seq > this.#workSince && !FROM_OUTSIDE.has(event.type)) this.#hasWorked = true
     if (endsDraft(event)) this.#hasWords = false
     if (event.type === 'step_start') this.#stepId = event.stepId
   }
@@ -144,11 +204,13 @@ class Reader {
     return { id: cursor.id, event: piece.event }
   }
 
-  /** Whether the thread is parked and all its events were sent. Checked once per commit. */
+  /** Whether the subscription ends here. Checked once per commit of the thread and of its descendants. */
   async isDone(): Promise<boolean> {
-    const { channel, gate, store, threadId, clock } = this.#reading
-    if (!this.#untilParked || this.#checked === channel.version) return false
-    const { version } = channel
+    const { gate, store, threadId, clock } = this.#reading
+    const { untilParked = false, untilCaughtUp = false } = this.#options
+    if (!untilParked && !untilCaughtUp) return false
+    const version = this.#version()
+    if (this.#checked === version) return false
     const head = await gate.through(store.head(threadId))
     if (!head) return true
     if (head.seq > this.cursor.seq) {
@@ -156,14 +218,45 @@ class Reader {
       this.#reading.bell.ring()
       return false
     }
+    if (untilCaughtUp) return true
     this.#checked = version
-    return version === channel.version && isParked(head, clock.now())
+    const now = clock.now()
+    let isAtRest = isParked(head, now)
+    if (isAtRest) {
+      const below = (await gate.through(descendantsOf({ store }, head))) ?? []
+      const unknown = below.filter(({ id }) => !this.#below.has(id))
+      for (const { id } of unknown) this.#below.set(id, this.#reading.join(id))
+      if (unknown.length > 0) {
+        // Checks again, because a thread that was not watched until now may have changed since it was read.
+        this.#checked = -1
+        this.#reading.bell.ring()
+        return false
+      }
+      isAtRest = below.every((one) => isParked(one, now))
+    }
+    if (!isAtRest) this.#hasWorked = true
+    const isOver = head.lifecycle === 'terminated' || head.lifecycle === 'erased'
+    return isAtRest && (isOver || (await this.#workedBefore())) && version === this.#version()
   }
-}
 
-/** Whether a thread neither runs nor is due. */
-export function isParked({ lifecycle, wakeAt }: ThreadHead, now: number): boolean {
-  return lifecycle !== 'running' && (wakeAt === null || wakeAt > now)
+  /** A number that changes with every commit of the thread or of a descendant that is watched. */
+  #version(): number {
+    let version = this.#reading.channel.version
+    for (const channel of this.#below.values()) version += channel.version
+    return version
+  }
+
+  /** Whether the thread has worked after `since`, perhaps before this reader reconnected. */
+  async #workedBefore(): Promise<boolean> {
+    if (this.#hasWorked || this.#unseenTo <= this.#workSince) return this.#hasWorked
+    for await (const { event } of this.#stored(this.#workSince, this.#unseenTo))
+      if (!FROM_OUTSIDE.has(event.type)) {
+        this.#hasWorked = true
+        break
+      }
+    this.#unseenTo = this.#workSince
+    return this.#hasWorked
+  }
 }
 
 /**

@@ -46,8 +46,9 @@ async function run(retryAfter: string | undefined, failures = Infinity) {
     const log = await runtime.threads.events(id)
     const status = log.map(({ event }) => event).findLast(({ type }) => type === 'status_changed')
     const text = status?.type === 'status_changed' ? status.text : undefined
-    waits.push({ lifecycle, ms: wakeAt - clock.now(), text })
-    await timers.advance(wakeAt - clock.now())
+    const ms = Date.parse(wakeAt) - clock.now()
+    waits.push({ lifecycle, ms, text })
+    await timers.advance(ms)
     await runtime.idle()
   }
   const result = await runtime.threads.settled(id)

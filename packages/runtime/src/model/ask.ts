@@ -167,7 +167,7 @@ async function modelFailed(context: DrainContext, asking: Asking, error: unknown
   })
   const hasFallback = attempt < side.prompt.models.length
   const wait = hasFallback ? 0 : verdict.type === 'fail' ? undefined : verdict.ms
-  const { code, message } = error
+  const { code, message, hint } = error
   const failure: StepFailed = {
     type: 'step_failed',
     at: context.at(),
@@ -176,6 +176,7 @@ async function modelFailed(context: DrainContext, asking: Asking, error: unknown
     attempt,
     code,
     message,
+    hint,
     retryAt: wait === undefined ? undefined : new Date(clock.now() + wait).toISOString(),
   }
   const log = logFailure(context, asking, error)
@@ -184,7 +185,7 @@ async function modelFailed(context: DrainContext, asking: Asking, error: unknown
   const events = [...log.events, ...spent, failure]
   await context.commit('step_failed', { events, blobs: log.blobs, isProgress: true })
   if (wait === undefined)
-    await endSession(context, { outcome: 'failed', reason: 'model_error', message })
+    await endSession(context, { outcome: 'failed', reason: 'model_error', message, hint })
 }
 
 /**

@@ -102,12 +102,12 @@ export function logFailure(
   { log, model }: { readonly log: LoggedRequest; readonly model: ResolvedModel },
   error: unknown,
 ): LogWrites {
-  const { code, message } =
-    error instanceof UPPError ? error : { code: 'ERROR', message: String(error) }
+  const { code, message, hint } =
+    error instanceof UPPError ? error : { code: 'ERROR', message: String(error), hint: undefined }
   const usage = error instanceof UPPError ? error.turn?.usage : undefined
   const costUsd = usage && costOf(model, usage)
   return writes(context, log, {
-    error: { code, message },
+    error: { code, message, ...(hint !== undefined && { hint }) },
     usage: usage && ({ ...toThreadUsage(usage) } as JsonObject),
     costUsd,
   })
@@ -297,7 +297,9 @@ function toLog(requested: ModelRequested, answer: ModelAnswered | undefined): Mo
   const log = { logId, stepId, at, side, prompt, provider, model, attempt }
   if (!answer) return log
   const { type: _type, at: _at, logId: _id, messageId: _message, ...told } = answer
-  return { ...log, ...told }
+  // An answer without a cost is one whose price is unknown.
+  const { costUsd = null } = told
+  return { ...log, ...told, ...(told.usage !== undefined && { costUsd }) }
 }
 
 function notFound(logId: string, problem: string): RuntimeError {

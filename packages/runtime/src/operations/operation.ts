@@ -1,7 +1,6 @@
 import type { JsonSchema, JsonValue } from '@skein/base'
 import type { Services } from '../http/services.ts'
-import type { Runtime } from '../contract/runtime-api.ts'
-import type { ThreadHead } from '../store/store.ts'
+import type { Runtime, ThreadInfo } from '../contract/runtime-api.ts'
 import { addressOf, type OperationId, type PathParams } from './addresses.ts'
 import type { ApiErrorCode } from './http-error.ts'
 import type { Principal, Scope } from './principal.ts'
@@ -24,13 +23,16 @@ export interface Call {
   /** The body of a route that accepts bytes. */
   readonly bytes: Uint8Array
   readonly services: Services
-  /** Closes the connection, where the server provides access to it. */
-  readonly disconnect?: () => void
+  /** The client's connection, as far as the server provides access to it. */
+  readonly connection: {
+    readonly disconnect?: () => void
+    readonly unsentBytes?: () => number
+  }
 }
 
 /** A request about one thread, which the client is allowed to see. */
 export interface ThreadCall extends Call {
-  readonly thread: ThreadHead
+  readonly thread: ThreadInfo
 }
 
 /** One of the responses that a route can send. */
@@ -114,7 +116,7 @@ export type OperationCall<Id extends OperationId, Query extends ShapeFields, Bod
   readonly params: PathParams<Id>
   readonly query: { readonly [Name in keyof Query]?: Infer<Query[Name]> }
   readonly body: Body
-} & ('threadId' extends keyof PathParams<Id> ? { readonly thread: ThreadHead } : unknown)
+} & ('threadId' extends keyof PathParams<Id> ? { readonly thread: ThreadInfo } : unknown)
 
 /** The definition of an operation: its input, its scope, its responses and its work. */
 export interface Operation<

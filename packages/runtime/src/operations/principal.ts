@@ -1,6 +1,5 @@
 import { SkeinError } from '@skein/base'
-import type { Runtime } from '../contract/runtime-api.ts'
-import type { ThreadHead } from '../store/store.ts'
+import type { Runtime, ThreadInfo } from '../contract/runtime-api.ts'
 import { threadNotFound } from './http-error.ts'
 
 /**
@@ -60,7 +59,7 @@ export async function findThread(
   runtime: Runtime,
   principal: Principal,
   threadId: string,
-): Promise<ThreadHead> {
+): Promise<ThreadInfo> {
   if (!THREAD_ID.test(threadId)) throw threadNotFound()
   const head = await ifFound(runtime.threads.get(threadId))
   if (!head || head.tenant !== principal.tenant) throw threadNotFound()
@@ -76,7 +75,7 @@ export async function findChat(
   runtime: Runtime,
   principal: Principal,
   chatId: string,
-): Promise<ThreadHead> {
+): Promise<ThreadInfo> {
   const head = await byClientId(runtime, principal, chatId)
   return head ?? findThread(runtime, principal, chatId)
 }
@@ -89,7 +88,7 @@ export async function byClientId(
   { threads }: Runtime,
   principal: Principal,
   clientId: string,
-): Promise<ThreadHead | undefined> {
+): Promise<ThreadInfo | undefined> {
   const { tenant, user = null } = principal
   const own = await threads.byClientId(tenant, clientId, user)
   return own || !seesAllOwners(principal) ? own : threads.byClientId(tenant, clientId)

@@ -2,6 +2,7 @@ import type { MessageJSON } from '@skein/ai'
 import type { StoredEvent } from '../contract/event.ts'
 import type {
   AuditExport,
+  ChildInfo,
   CostReport,
   CreateThread,
   ModelLog,
@@ -10,16 +11,12 @@ import type {
   Sent,
   SessionResult,
   ThreadEnv,
+  ThreadInfo,
   VariablesRequest,
   WaitingItem,
 } from '../contract/runtime-api.ts'
-import type { ThreadHead, ThreadLifecycle } from '../store/store.ts'
-import type {
-  FileStat,
-  ScheduledEffect,
-  StoredMessage,
-  SubagentRegistryEntry,
-} from '../contract/thread-state.ts'
+import type { ThreadLifecycle } from '../store/store.ts'
+import type { FileStat, ScheduledEffect, StoredMessage } from '../contract/thread-state.ts'
 import type { ThreadView } from '../view/index.ts'
 import type { AgentSummary } from './agents.ts'
 import type { ErrorBody } from './http-error.ts'
@@ -59,7 +56,7 @@ export type WireMessage = Omit<StoredMessage, 'message'> & { readonly message: M
 /** The types of the named shapes below. The compiler checks each shape against its type. */
 interface NamedTypes {
   readonly Error: ErrorBody
-  readonly Thread: ThreadHead
+  readonly Thread: ThreadInfo
   readonly ThreadView: ThreadView
   readonly SendMessage: MessageBody
   readonly CreateThread: ThreadBody
@@ -67,7 +64,7 @@ interface NamedTypes {
   readonly Message: WireMessage
   readonly Event: StoredEvent['event']
   readonly StoredEvent: StoredEvent
-  readonly Subagent: SubagentRegistryEntry
+  readonly Subagent: ChildInfo
   readonly File: FileStat
   readonly Variable: Awaited<ReturnType<ThreadEnv['list']>>[number]
   readonly VariablesRequest: VariablesRequest
@@ -89,6 +86,7 @@ export function ref<Name extends keyof NamedTypes>(name: Name): Shape<NamedTypes
 /** All lifecycles of threads. */
 export const LIFECYCLES: readonly ThreadLifecycle[] = [
   'idle',
+  'queued',
   'running',
   'waiting',
   'stopped',
@@ -124,13 +122,19 @@ const sendMessage = shape({
   'messageId?': label(200),
 })
 
+/** A time as ISO 8601 text in UTC. */
+const time: Shape<string> = { type: 'string', format: 'date-time' }
+
+/** The sums of a thread and all its descendants. */
+const tree: Shape<ThreadInfo['tree']> = answer({ tokens: number, costUsd: nullable(number) })
+
 const amount: Shape<number> = { type: 'number', minimum: 0 }
 const bounds = { 'maxTokens?': amount, 'maxCostUsd?': amount, 'maxDurationMs?': amount }
 
 const modelLog = {
   logId: string,
   stepId: string,
-  at: string,
+  at: time,
   side,
   prompt: string,
   provider: string,
@@ -140,8 +144,8 @@ const modelLog = {
   'firstTokenMs?': number,
   'finishReason?': string,
   'usage?': object,
-  'costUsd?': number,
-  'error?': answer({ code: string, message: string }),
+  'costUsd?': nullable(number),
+  'error?': answer({ code: string, message: string, 'hint?': string }),
 }
 
 /** The shapes that several operations accept or return, by their name in the OpenAPI document. */
@@ -167,25 +171,35 @@ export const SCHEMAS: { readonly [Name in keyof NamedTypes]: Shape<NamedTypes[Na
     lifecycle,
     waiting: integer,
     tokens: number,
-    costUsd: number,
-    createdAt: number,
-    updatedAt: number,
+    costUsd: nullable(number),
+    createdAt: time,
+    updatedAt: time,
     seq: integer,
     logId: integer,
     epoch: integer,
-    wakeAt: nullable(number),
+    wakeAt: nullable(time),
     attempts: integer,
+    tree,
   }),
   ThreadView: outline({
     threadId: string,
     agent: string,
+    createdAt: time,
+    updatedAt: time,
     seq: integer,
-    status: string,
+    status: lifecycle,
     items: arrayOf(object),
     waiting: arrayOf(object),
     queued: arrayOf(object),
     children: arrayOf(object),
-    usage: object,
+    usage: answer({
+      inputTokens: number,
+      outputTokens: number,
+      costUsd: nullable(number),
+      requests: integer,
+      turns: integer,
+    }),
+    'tree?': tree,
     failures: arrayOf(object),
   }),
   SendMessage: sendMessage,
@@ -208,7 +222,7 @@ export const SCHEMAS: { readonly [Name in keyof NamedTypes]: Shape<NamedTypes[Na
     message: answer({ id: string, type: choice('user', 'assistant', 'tool_result') }),
     side,
     isSilent: boolean,
-    at: string,
+    at: time,
     turnId: string,
     attachments: arrayOf(string),
     'subagentId?': string,
@@ -225,7 +239,7 @@ export const SCHEMAS: { readonly [Name in keyof NamedTypes]: Shape<NamedTypes[Na
     'blocking?': boolean,
     'threadName?': string,
     'spawnGroupId?': string,
-    'createdAt?': number,
+    'createdAt?': time,
     status: string,
     'parentCommunication?': choice('implicit', 'explicit'),
   }),
@@ -234,21 +248,21 @@ export const SCHEMAS: { readonly [Name in keyof NamedTypes]: Shape<NamedTypes[Na
     mediaType: string,
     sizeBytes: integer,
     hash: string,
-    writtenAt: string,
+    writtenAt: time,
   }),
   Variable: answer({ name: string, type: choice('text', 'secret'), 'value?': string }),
   VariablesRequest: answer({
     requestId: string,
     required: arrayOf(string),
     missing: arrayOf(string),
-    expiresAt: string,
+    expiresAt: time,
     status: choice('open', 'provided', 'expired'),
   }),
   Effect: answer({
     id: string,
     name: string,
     args: anything,
-    at: string,
+    at: time,
     'cron?': string,
     'key?': string,
     attempts: integer,
@@ -262,8 +276,8 @@ export const SCHEMAS: { readonly [Name in keyof NamedTypes]: Shape<NamedTypes[Na
     arguments: anything,
     kind: choice('approval', 'input'),
     path: arrayOf(string),
-    openedAt: string,
-    'expiresAt?': string,
+    openedAt: time,
+    'expiresAt?': time,
     'risk?': anything,
     'request?': anything,
     'question?': anything,
@@ -272,6 +286,7 @@ export const SCHEMAS: { readonly [Name in keyof NamedTypes]: Shape<NamedTypes[Na
     outcome: choice('completed', 'failed', 'stopped', 'terminated', 'waiting'),
     reason: string,
     text: string,
+    'hint?': string,
     'data?': anything,
     attachments: arrayOf(string),
     waiting: arrayOf(ref('WaitingItem')),
@@ -289,9 +304,9 @@ export const SCHEMAS: { readonly [Name in keyof NamedTypes]: Shape<NamedTypes[Na
   Cost: answer({
     threadId: string,
     tokens: number,
-    costUsd: number,
-    byModel: mapOf(answer({ tokens: number, costUsd: number, calls: integer })),
-    byThread: mapOf(answer({ agent: string, tokens: number, costUsd: number })),
+    costUsd: nullable(number),
+    byModel: mapOf(answer({ tokens: number, costUsd: nullable(number), calls: integer })),
+    byThread: mapOf(answer({ agent: string, tokens: number, costUsd: nullable(number) })),
   }),
   Audit: outline({
     tree: string,

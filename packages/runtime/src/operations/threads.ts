@@ -90,7 +90,8 @@ export const threadOperations: readonly OperationRoute[] = [
     query: { upTo: between(0, Number.MAX_SAFE_INTEGER) },
     answers: [json('The view.', ref('ThreadView'))],
     async run({ runtime, thread, query: { upTo } }) {
-      return threadView(await runtime.threads.events(thread.id, { limit: upTo }))
+      const view = threadView(await runtime.threads.events(thread.id, { limit: upTo }))
+      return upTo === undefined ? { ...view, tree: thread.tree } : view
     },
   }),
   operation('updateThread', {
@@ -117,7 +118,11 @@ export const threadOperations: readonly OperationRoute[] = [
       json('The children, the oldest first.', answer({ subagents: arrayOf(ref('Subagent')) })),
     ],
     run: async ({ runtime, thread }) => ({
-      subagents: await runtime.threads.children(thread.id),
+      subagents: (await runtime.threads.children(thread.id)).map(({ createdAt, ...child }) => ({
+        ...child,
+        // Standard Agents counts in microseconds.
+        ...(createdAt !== undefined && { createdAt: new Date(createdAt / 1000).toISOString() }),
+      })),
     }),
   }),
 ]

@@ -123,6 +123,8 @@ export interface SessionEnding {
   readonly outcome: SessionOutcome
   readonly reason: string
   readonly message: string
+  /** What to do about a failure. */
+  readonly hint?: string
   readonly attachments?: readonly string[]
   readonly data?: JsonValue
   /** A last message of the side, which is added in the same commit. */
@@ -136,7 +138,7 @@ export async function endSession(context: DrainContext, ending: SessionEnding): 
   const { state } = context
   const { session } = state
   if (!session) return
-  const { outcome, reason, message, attachments = [], data, spoken = [] } = ending
+  const { outcome, reason, message, hint, attachments = [], data, spoken = [] } = ending
   if (outcome !== 'completed' && session.isGoverned)
     await (await context.governor()).fail(reason, message)
   const isCut = outcome === 'stopped' || outcome === 'terminated'
@@ -169,6 +171,7 @@ export async function endSession(context: DrainContext, ending: SessionEnding): 
       outcome,
       reason,
       message: isCut && message === '' ? undefined : message,
+      hint,
       attachments: attachments.length > 0 ? attachments : undefined,
       data,
       isUndelivered: isUndelivered || undefined,
@@ -262,11 +265,11 @@ export async function park(
     ({ answer, interrupt }) =>
       !answer && (interrupt.kind === 'approval' || interrupt.kind === 'input'),
   ).length
-  const { tokens, costUsd } = state.usage
+  const { tokens, costUsd, unpriced } = state.usage
   try {
     await context.commit('park', {
       events: isNew ? [{ type: 'status_changed', at: context.at(), status: lifecycle, text }] : [],
-      head: { lifecycle, waiting, tokens, costUsd },
+      head: { lifecycle, waiting, tokens, costUsd, unpriced },
       wake: { exactly: wakeAt },
       expectsNoMail: true,
       isProgress: true,

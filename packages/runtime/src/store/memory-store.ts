@@ -21,6 +21,7 @@ import {
   type ThreadHead,
   type ThreadLifecycle,
   type ThreadQuery,
+  type TreeUsage,
 } from './store.ts'
 import { erasedHead, selectThreads } from './thread-head.ts'
 
@@ -127,13 +128,14 @@ class MemoryStore implements Store {
     return earliest
   }
 
-  async treeUsage(rootId: string): Promise<{ tokens: number; costUsd: number }> {
+  async treeUsage(rootId: string): Promise<TreeUsage> {
     this.#mustBeOpen()
-    const sum = { tokens: 0, costUsd: 0 }
+    const sum = { tokens: 0, costUsd: 0, unpriced: 0 }
     for (const head of this.#heads.values()) {
       if (head.rootId !== rootId) continue
       sum.tokens += head.tokens
       sum.costUsd += head.costUsd
+      sum.unpriced += head.unpriced
     }
     return sum
   }

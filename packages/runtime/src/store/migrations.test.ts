@@ -36,6 +36,7 @@ test('a store that version 1 wrote opens with all that is in it', async () => {
     waiting: 0,
     tokens: 7,
     costUsd: 0.25,
+    unpriced: 0,
     createdAt: 1763000000000,
     updatedAt: 1763000001000,
     seq: 2,
@@ -73,7 +74,7 @@ test('a step that was released has not been changed since', () => {
   expect(schemaOf(now)).toEqual(schemaOf(then))
 })
 
-const newest = migrations.length
+const newest = migrations.at(-1)!.version
 
 const two: StoreMigration = {
   version: newest + 1,

@@ -114,6 +114,7 @@ INSERT INTO counters SELECT 'cost_usd', total(cost_usd) FROM threads;
 INSERT INTO counters SELECT 'threads ' || lifecycle, count(*) FROM threads GROUP BY lifecycle;
 `,
   },
+  { version: 3, sql: 'ALTER TABLE threads ADD COLUMN unpriced INTEGER NOT NULL DEFAULT 0' },
 ]
 
 /**

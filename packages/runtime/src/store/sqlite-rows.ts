@@ -23,6 +23,7 @@ export function headFrom(row: Row): ThreadHead {
     waiting: row['waiting'] as number,
     tokens: row['tokens'] as number,
     costUsd: row['cost_usd'] as number,
+    unpriced: row['unpriced'] as number,
     createdAt: row['created_at'] as number,
     updatedAt: row['updated_at'] as number,
     seq: row['seq'] as number,
@@ -64,11 +65,11 @@ export function damaged(what: string): StoreError {
 export const insertHead = `INSERT INTO threads (
   id, tenant, parent_id, root_id, client_id, created_at,
   owner, agent, title, tags, search,
-  lifecycle, waiting, tokens, cost_usd, updated_at, seq, log_id, epoch, wake_at, attempts
-) VALUES (?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+  lifecycle, waiting, tokens, cost_usd, unpriced, updated_at, seq, log_id, epoch, wake_at, attempts
+) VALUES (?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 /** Updates the columns that change with nearly every commit. */
-export const updateHead = `UPDATE threads SET lifecycle = ?, waiting = ?, tokens = ?, cost_usd = ?,
+export const updateHead = `UPDATE threads SET lifecycle = ?, waiting = ?, tokens = ?, cost_usd = ?, unpriced = ?,
   updated_at = ?, seq = ?, log_id = ?, epoch = ?, wake_at = ?, attempts = ? WHERE id = ?`
 
 /**
@@ -86,9 +87,10 @@ export function newRow(head: ThreadHead): SQLInputValue[] {
 
 /** Returns the values for `updateHead`. */
 export function progress(head: ThreadHead): SQLInputValue[] {
-  const { lifecycle, waiting, tokens, costUsd, updatedAt, seq, logId, epoch, wakeAt, attempts } =
-    head
-  return [lifecycle, waiting, tokens, costUsd, updatedAt, seq, logId, epoch, wakeAt, attempts]
+  const { lifecycle, waiting, tokens, costUsd, unpriced } = head
+  const { updatedAt, seq, logId, epoch, wakeAt, attempts } = head
+  const spent = [tokens, costUsd, unpriced]
+  return [lifecycle, waiting, ...spent, updatedAt, seq, logId, epoch, wakeAt, attempts]
 }
 
 /** Returns the values for `updateLabels`. */

@@ -25,6 +25,7 @@ import {
   type StoreTotals,
   type ThreadHead,
   type ThreadQuery,
+  type TreeUsage,
 } from './store.ts'
 import { erasedHead } from './thread-head.ts'
 
@@ -148,7 +149,7 @@ class FileStore implements SqliteStore {
     return this.#read((tables) => tables.nextWake(after))
   }
 
-  treeUsage(rootId: string): Promise<{ readonly tokens: number; readonly costUsd: number }> {
+  treeUsage(rootId: string): Promise<TreeUsage> {
     return this.#read((tables) => tables.treeUsage(rootId))
   }
 

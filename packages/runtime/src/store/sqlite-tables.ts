@@ -15,7 +15,13 @@ import {
   updateHead,
   updateLabels,
 } from './sqlite-rows.ts'
-import type { StoreTotals, ThreadHead, ThreadLifecycle, ThreadQuery } from './store.ts'
+import type {
+  StoreTotals,
+  ThreadHead,
+  ThreadLifecycle,
+  ThreadQuery,
+  TreeUsage,
+} from './store.ts'
 
 /** The beginning of the names of counters that count the threads of a lifecycle. */
 const THREADS = 'threads '
@@ -94,12 +100,17 @@ export class SqliteTables implements StoreView {
     return (this.#get(sql, after)?.['wake_at'] as number | null) ?? undefined
   }
 
-  treeUsage(rootId: string): { tokens: number; costUsd: number } {
+  treeUsage(rootId: string): TreeUsage {
     const row = this.#get(
-      'SELECT total(tokens) AS tokens, total(cost_usd) AS cost FROM threads WHERE root_id = ?',
+      `SELECT total(tokens) AS tokens, total(cost_usd) AS cost, total(unpriced) AS unpriced
+      FROM threads WHERE root_id = ?`,
       rootId,
     )
-    return { tokens: Number(row?.['tokens']), costUsd: Number(row?.['cost']) }
+    return {
+      tokens: Number(row?.['tokens']),
+      costUsd: Number(row?.['cost']),
+      unpriced: Number(row?.['unpriced']),
+    }
   }
 
   totals(): StoreTotals {

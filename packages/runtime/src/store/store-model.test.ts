@@ -121,7 +121,11 @@ function contentsOfModel(model: Model): unknown {
     .toSorted((a, b) => a.wakeAt - b.wakeAt || (a.id < b.id ? -1 : 1))
   const due = wakes.filter(({ wakeAt }) => wakeAt <= 50).map(({ id }) => id)
   const times = [due, wakes[0]?.wakeAt, wakes.find(({ wakeAt }) => wakeAt > 50)?.wakeAt]
-  const usage = IDS.map((id) => ({ tokens: model.threads.get(id)?.tokens ?? 0, costUsd: 0 }))
+  const usage = IDS.map((id) => ({
+    tokens: model.threads.get(id)?.tokens ?? 0,
+    costUsd: 0,
+    unpriced: 0,
+  }))
   return { threads, blobs, audit, times, usage }
 }
 

@@ -1,9 +1,9 @@
 import { SkeinError, type JsonObject } from '@skein/base'
 import type { RuntimeEvent, StoredEvent } from '../contract/event.ts'
 
-/** The state of a thread in lists. */
+/** The state of a thread in lists. `docs/http.md` has the table of transitions. */
 export type ThreadLifecycle =
-  'idle' | 'running' | 'waiting' | 'stopped' | 'failed' | 'terminated' | 'erased'
+  'idle' | 'queued' | 'running' | 'waiting' | 'stopped' | 'failed' | 'terminated' | 'erased'
 
 /** One row per thread with the facts that lists and queries need, so that they do not read logs. */
 export interface ThreadHead {
@@ -21,8 +21,12 @@ export interface ThreadHead {
   readonly lifecycle: ThreadLifecycle
   /** The number of interrupts that wait for a person. */
   readonly waiting: number
+  /** The tokens of the thread itself, without its descendants. */
   readonly tokens: number
+  /** The known cost of the thread itself, without the answers that `unpriced` counts. */
   readonly costUsd: number
+  /** The number of answers whose cost is not known. */
+  readonly unpriced: number
   readonly createdAt: number
   readonly updatedAt: number
   /** Number of the last event. */
@@ -43,6 +47,9 @@ export interface ThreadHead {
   readonly attempts: number
 }
 
+/** The sums of a thread and all its descendants. */
+export type TreeUsage = Pick<ThreadHead, 'tokens' | 'costUsd' | 'unpriced'>
+
 /** Columns of the head that a writer may set. */
 export type HeadPatch = Partial<
   Pick<
@@ -55,6 +62,7 @@ export type HeadPatch = Partial<
     | 'waiting'
     | 'tokens'
     | 'costUsd'
+    | 'unpriced'
     | 'attempts'
   >
 >
@@ -201,7 +209,7 @@ export interface Store {
   /** Returns the earliest wake-up time of all threads; with `after`, the earliest one later than that. */
   nextWake(after?: number): Promise<number | undefined>
   /** Returns the tokens and the cost of a root thread with all descendants. */
-  treeUsage(rootId: string): Promise<{ readonly tokens: number; readonly costUsd: number }>
+  treeUsage(rootId: string): Promise<TreeUsage>
   /** Returns how many threads there are and what they have used. Kept up to date, not counted. */
   totals(): Promise<StoreTotals>
   blob(hash: string): Promise<Uint8Array | undefined>

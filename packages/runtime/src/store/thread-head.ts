@@ -1,3 +1,4 @@
+import type { RuntimeEvent } from '../contract/event.ts'
 import type { NewThread, Store, ThreadChange, ThreadHead, ThreadQuery } from './store.ts'
 
 /** Creates the head of a thread that has no events yet. */
@@ -17,6 +18,7 @@ export function newHead(id: string, thread: NewThread, logId: number): ThreadHea
     waiting: 0,
     tokens: 0,
     costUsd: 0,
+    unpriced: 0,
     createdAt,
     updatedAt: createdAt,
     seq: 0,
@@ -32,17 +34,18 @@ export function changeHead(head: ThreadHead, change: ThreadChange): ThreadHead {
   const { append = [], head: patch = {}, raisesEpoch, wake } = change
   // Fields are picked one by one, so that no other field of a patch gets into the head. Undefined means
   // unchanged, null is a value.
-  const { agent, title, tags, owner, lifecycle, waiting, tokens, costUsd, attempts } = patch
+  const { agent, title, tags, owner, waiting, tokens, costUsd, unpriced, attempts } = patch
   return {
     ...head,
     agent: agent ?? head.agent,
     title: title === undefined ? head.title : title === null ? null : labelText(title),
     tags: tags ? tags.map(labelText) : head.tags,
     owner: owner === undefined ? head.owner : owner,
-    lifecycle: lifecycle ?? head.lifecycle,
+    lifecycle: patch.lifecycle ?? lifecycleAfter(head, change),
     waiting: waiting ?? head.waiting,
     tokens: tokens ?? head.tokens,
     costUsd: costUsd ?? head.costUsd,
+    unpriced: unpriced ?? head.unpriced,
     attempts: attempts ?? head.attempts,
     updatedAt: latest(head.updatedAt, append),
     seq: head.seq + append.length,
@@ -52,6 +55,40 @@ export function changeHead(head: ThreadHead, change: ThreadChange): ThreadHead {
         ? wake.exactly
         : Math.min(head.wakeAt ?? Infinity, wake.by)
       : head.wakeAt,
+  }
+}
+
+/** Events from outside that give a resting thread something to do, if the commit also wakes the thread. */
+const GIVES_WORK: ReadonlySet<RuntimeEvent['type']> = new Set([
+  'thread_created',
+  'message_queued',
+  'resume_requested',
+  'interrupt_answered',
+  'variables_provided',
+] as const)
+
+/**
+ * Returns the lifecycle after a commit that does not set one. A thread that rests and is given work is
+ * `queued`; the first commit of the drain that takes it up, which is fenced, makes it `running`, and one that
+ * parks it without saying more makes it `idle`.
+ */
+function lifecycleAfter(
+  { lifecycle }: ThreadHead,
+  { append = [], fence, wake }: ThreadChange,
+): ThreadHead['lifecycle'] {
+  switch (lifecycle) {
+    case 'queued':
+      if (wake && 'exactly' in wake) return 'idle'
+      return fence === undefined || append.length === 0 ? lifecycle : 'running'
+    case 'idle':
+    case 'waiting':
+    case 'stopped':
+    case 'failed': {
+      const isWoken = fence === undefined && wake !== undefined && 'by' in wake
+      return isWoken && append.some(({ type }) => GIVES_WORK.has(type)) ? 'queued' : lifecycle
+    }
+    default:
+      return lifecycle
   }
 }
 
@@ -88,6 +125,16 @@ export function isStorable(text: string): boolean {
  */
 export function labelText(text: string): string {
   return isStorable(text) ? text : text.replaceAll('\0', '').replace(/\p{Surrogate}/gu, '\ufffd')
+}
+
+/** Whether a thread neither runs nor is due. Heads have times in ms, the API has texts. */
+export function isParked(
+  thread: Pick<ThreadHead, 'lifecycle'> & { readonly wakeAt: number | string | null },
+  now: number,
+): boolean {
+  const { lifecycle, wakeAt } = thread
+  if (lifecycle === 'running' || lifecycle === 'queued') return false
+  return wakeAt === null || new Date(wakeAt).getTime() > now
 }
 
 /** Returns the text that searches match against, in lower case. */
@@ -153,13 +200,25 @@ export async function descendantsOf(
   { store }: { readonly store: Pick<Store, 'list'> },
   { id, rootId }: Pick<ThreadHead, 'id' | 'rootId'>,
 ): Promise<readonly ThreadHead[]> {
+  return below(await treeOf(store, rootId), id)
+}
+
+/** Returns all threads of a tree, the oldest first. */
+export async function treeOf(
+  store: Pick<Store, 'list'>,
+  rootId: string,
+): Promise<readonly ThreadHead[]> {
   const tree: ThreadHead[] = []
   for (let offset = 0; ; offset += PAGE) {
     // Sorted by age, so that pages neither overlap nor skip threads while threads change.
     const page = await store.list({ rootId, sort: 'oldest', limit: PAGE, offset })
     tree.push(...page)
-    if (page.length < PAGE) break
+    if (page.length < PAGE) return tree
   }
+}
+
+/** Returns those threads of a tree that are descendants of a thread, parents before their children. */
+export function below(tree: readonly ThreadHead[], id: string): readonly ThreadHead[] {
   const children = new Map<string, ThreadHead[]>()
   for (const head of tree) {
     if (head.parentId === null) continue

@@ -58,8 +58,10 @@ export const readingCases: Readonly<Record<string, Case>> = {
     const heads = { a: [10, 0.5], b: [20, 0.25], d: [1000, 8] } as const
     for (const [id, [tokens, costUsd]] of Object.entries(heads))
       await store.commit({ point: 'test', threads: [{ id, head: { tokens, costUsd } }] })
-    same(await store.treeUsage('a'), { tokens: 30, costUsd: 0.75 }, 'the tree of a')
-    same(await store.treeUsage('nobody'), { tokens: 0, costUsd: 0 }, 'no tree')
+    await store.commit({ point: 'test', threads: [{ id: 'b', head: { unpriced: 2 } }] })
+    const sum = { tokens: 30, costUsd: 0.75, unpriced: 2 }
+    same(await store.treeUsage('a'), sum, 'the tree of a')
+    same(await store.treeUsage('nobody'), { tokens: 0, costUsd: 0, unpriced: 0 }, 'no tree')
   },
   'a patch sets what it names and nothing else': async (store) => {
     await library(store)
@@ -69,7 +71,7 @@ export const readingCases: Readonly<Record<string, Case>> = {
     await store.commit({ point: 'test', threads: [{ id: 'a', head: { ...wrong, owner: null } }] })
     same(await store.head('a'), { ...before, owner: null } as ThreadHead, 'the head')
     const all = { agent: 'z', title: 'Z', tags: ['z'], owner: 'z', lifecycle: 'failed' } as const
-    const numbers = { waiting: 2, tokens: 3, costUsd: 0.5, attempts: 4 }
+    const numbers = { waiting: 2, tokens: 3, costUsd: 0.5, unpriced: 1, attempts: 4 }
     await store.commit({ point: 'test', threads: [{ id: 'a', head: { ...all, ...numbers } }] })
     same(await store.head('a'), { ...before, ...all, ...numbers } as ThreadHead, 'all of it')
     same((await store.list({ search: 'z' })).length, 1, 'found by its new title')

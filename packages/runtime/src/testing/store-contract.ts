@@ -42,6 +42,8 @@ function change(rest: Omit<ThreadChange, 'id'>, more: Partial<Commit> = {}): Com
   return { point: 'test', threads: [{ id: 't', ...rest }], ...more }
 }
 
+const resumed = { type: 'resume_requested', at: new Date(5).toISOString() } as const
+
 const writingCases: Readonly<Record<string, Case>> = {
   'a new thread is idle, empty and unclaimed': async (store) => {
     const thread = newThread('t', { title: 'T', tags: ['x'], owner: 'ada', clientId: 'c' })
@@ -49,9 +51,31 @@ const writingCases: Readonly<Record<string, Case>> = {
     same([...seqs], [['t', 0]], 'the numbers')
     const made = { lifecycle: 'idle', waiting: 0, tokens: 0, costUsd: 0, seq: 0, epoch: 0 }
     const { logId } = (await store.head('t'))! // a store may number its logs as it likes
-    const rest = { updatedAt: 1000, wakeAt: null, attempts: 0, logId }
+    const rest = { unpriced: 0, updatedAt: 1000, wakeAt: null, attempts: 0, logId }
     same(await store.head('t'), { id: 't', ...thread, ...made, ...rest }, 'the head')
     same(await store.events('t'), [], 'the log')
+  },
+  'a resting thread that is given work is queued until a drain takes it up': async (store) => {
+    const lifecycle = async (rest: Omit<ThreadChange, 'id'>) => {
+      await store.commit(change(rest))
+      return (await store.head('t'))?.lifecycle
+    }
+    const given = { append: [resumed], wake: { by: 5 } }
+    same(await lifecycle({ create: newThread('t') }), 'idle', 'a new thread')
+    same(await lifecycle({ append: [resumed] }), 'idle', 'without being woken')
+    same(await lifecycle({ append: [valueSet(1)], wake: { by: 5 } }), 'idle', 'woken without work')
+    for (const rest of ['idle', 'waiting', 'stopped', 'failed'] as const) {
+      same(await lifecycle({ head: { lifecycle: rest } }), rest, 'at rest')
+      same(await lifecycle(given), 'queued', `given work while ${rest}`)
+    }
+    same((await store.list({ lifecycle: 'queued' })).length, 1, 'found by its lifecycle')
+    same(await lifecycle({ append: [valueSet(2)] }), 'queued', 'after an event from outside')
+    same(await lifecycle({ fence: 0, append: [valueSet(3)] }), 'running', 'taken up by a drain')
+    same(await lifecycle(given), 'running', 'given work while it runs')
+    same(await lifecycle({ head: { lifecycle: 'terminated' } }), 'terminated', 'ended')
+    same(await lifecycle(given), 'terminated', 'given work after its end')
+    same(await lifecycle({ head: { lifecycle: 'queued' } }), 'queued', 'named by the writer')
+    same(await lifecycle({ fence: 0, wake: { exactly: null } }), 'idle', 'parked without more')
   },
   'creating twice and changing what is not there are refused': async (store) => {
     await refused(store.commit(change({ append: [valueSet(1)] })), 'THREAD_NOT_FOUND')

@@ -1,5 +1,6 @@
 import type { LoggedOutcome } from '@skein/threads'
 import type { SessionOutcome } from '../contract/event.ts'
+import type { CostUsd, ThreadInfo } from '../contract/runtime-api.ts'
 import type { ThreadLifecycle } from '../store/store.ts'
 
 /**
@@ -31,12 +32,18 @@ export interface ThreadView {
   readonly children: readonly ViewChild[]
   /** The usage of this thread alone, without its children. */
   readonly usage: ViewUsage
+  /**
+   * The sums of the thread and all its descendants. Only in answers of the API: the log of a thread does not
+   * hold what its children have spent.
+   */
+  readonly tree?: ThreadInfo['tree']
   readonly failures: readonly ViewFailure[]
   /** How the last session ended; absent while one runs. */
   readonly result?: {
     readonly outcome: SessionOutcome
     readonly reason: string
     readonly message?: string
+    readonly hint?: string
   }
 }
 
@@ -113,8 +120,8 @@ export interface ViewChild {
 export interface ViewUsage {
   readonly inputTokens: number
   readonly outputTokens: number
-  /** Absent when the price of any request is unknown, because the sum would be too low. */
-  readonly costUsd?: number
+  /** Null when the cost of any request is unknown, because the sum would be too low. */
+  readonly costUsd: CostUsd
   /** The number of requests to models. */
   readonly requests: number
   /** The number of turns of agents; a turn that was parked and continued is counted once. */

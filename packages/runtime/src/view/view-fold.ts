@@ -1,5 +1,5 @@
 import { isPlainObject, type JsonObject, type MessageJSON } from '@skein/base'
-import type { NumberedEvent } from '../contract/runtime-api.ts'
+import type { CostUsd, NumberedEvent } from '../contract/runtime-api.ts'
 import type {
   ThreadView,
   ViewCall,
@@ -59,6 +59,8 @@ export class ViewFold {
   readonly #children = new Map<string, Draft<ViewChild>>()
   readonly #failures: ViewFailure[] = []
   #agentId: string | undefined
+  /** The status before the thread was `queued`. */
+  #rest: 'idle' | 'stopped' | 'failed' = 'idle'
 
   /** The view after all events pushed so far. */
   get view(): ThreadView {
@@ -100,21 +102,27 @@ export class ViewFold {
     session_start: ({ agent }) => {
       Object.assign(this.#view, { agent, status: 'running', result: undefined })
     },
-    session_end: ({ outcome, reason, message, at }) => {
+    session_end: ({ outcome, reason, message, hint, at }) => {
       this.#view.status = outcome === 'completed' ? 'idle' : outcome
-      this.#view.result = { outcome, reason, message }
+      this.#view.result = { outcome, reason, message, ...(hint !== undefined && { hint }) }
       this.#view.draft = undefined
       this.#waiting.clear()
       if (outcome === 'failed')
-        this.#failures.push({ at, code: reason, message: message ?? 'The session failed.' })
+        this.#failures.push({ at, code: reason, message: message ?? 'The session failed.', hint })
     },
 
-    message_queued: ({ queueId, message, at, isSilent, userId, attachments, subagentId }) => {
+    message_queued: (event) => {
+      const { queueId, message, at, isSilent, userId, attachments, subagentId, resumes } = event
+      // A stopped thread is continued only by a message that says so.
+      if (this.#view.status !== 'stopped' || resumes === true) this.#giveWork()
       if (isSilent) return
       const said = { at, from: 'user', userId, subagentId, attachments: attachments ?? [] } as const
       this.#queued.set(queueId, { type: 'message', ...wordsOf(message), ...said })
     },
-    message_unqueued: ({ queueId }) => void this.#queued.delete(queueId),
+    message_unqueued: ({ queueId }) => {
+      this.#queued.delete(queueId)
+      if (this.#view.status === 'queued' && this.#queued.size === 0) this.#view.status = this.#rest
+    },
     message_added: (event) => this.#addMessage(event),
     message_updated: ({ messageId, message }) => {
       const item = this.#items.find((one) => one.type === 'message' && one.id === messageId)
@@ -135,15 +143,18 @@ export class ViewFold {
       this.#waiting.delete(stepId)
     },
     step_reset: () => void (this.#view.draft = undefined),
-    step_failed: ({ at, code, message, retryAt, stepId }) => {
+    step_failed: ({ at, code, message, hint, retryAt, stepId }) => {
       this.#view.draft = undefined
-      this.#failures.push({ at, code, message, retryAt })
+      this.#failures.push({ at, code, message, hint, retryAt })
       if (retryAt !== undefined)
         this.#waiting.set(stepId, { for: 'model', since: at, until: retryAt, reason: message })
     },
     text_delta: ({ text }) => void (this.#view.draft = (this.#view.draft ?? '') + text),
 
-    tool_execution_start: ({ toolCallId }) => this.#setCall(toolCallId, { state: 'running' }),
+    tool_execution_start: ({ toolCallId }) => {
+      if (this.#view.status === 'queued') this.#view.status = 'running'
+      this.#setCall(toolCallId, { state: 'running' })
+    },
     tool_execution_end: ({ toolCallId, outcome, result, at }) =>
       this.#setCall(toolCallId, { state: outcome, result, endedAt: at }),
     call_reset: ({ toolCallId }) => this.#setCall(toolCallId, { state: 'requested' }),
@@ -165,7 +176,7 @@ export class ViewFold {
       const wait = this.#waiting.get(interruptId)
       if (!wait) return
       this.#waiting.delete(interruptId)
-      this.#view.status = 'running'
+      if (this.#waiting.size === 0) this.#view.status = 'queued'
       if (wait.toolCallId !== undefined) this.#setCall(wait.toolCallId, { state: 'requested' })
     },
 
@@ -215,7 +226,7 @@ export class ViewFold {
     session_stop_requested: nothing,
     immediate_done: nothing,
     stop_requested: nothing,
-    resume_requested: nothing,
+    resume_requested: () => this.#giveWork(),
     value_set: nothing,
     env_set: nothing,
     effect_scheduled: nothing,
@@ -290,6 +301,14 @@ export class ViewFold {
     if (child && child.status !== 'terminated') Object.assign(child, change)
   }
 
+  /** A thread that rests and is given something to do is `queued` until it begins. */
+  #giveWork(): void {
+    const { status } = this.#view
+    if (status !== 'idle' && status !== 'stopped' && status !== 'failed') return
+    this.#rest = status
+    this.#view.status = 'queued'
+  }
+
   #note(at: string, text: string): void {
     this.#items.push({ type: 'note', at, text })
   }
@@ -322,8 +341,8 @@ export class ViewFold {
 function nothing(): void {}
 
 /** Adds a cost to a sum; one unknown cost makes the sum unknown. */
-function added(sum: number | undefined, costUsd: number | undefined): number | undefined {
-  return sum === undefined || costUsd === undefined ? undefined : sum + costUsd
+function added(sum: CostUsd, costUsd: number | undefined): CostUsd {
+  return sum === null || costUsd === undefined ? null : sum + costUsd
 }
 
 function wordsOf(message: MessageJSON): Pick<ViewMessage, 'id' | 'text' | 'reasoning' | 'media'> {

@@ -13,27 +13,28 @@ let store: Store
 let clock: ManualClock
 let live: LiveBus
 
+const thread = {
+  tenant: 'd',
+  owner: null,
+  agent: 'a',
+  parentId: null,
+  rootId: id,
+  title: null,
+  tags: [],
+  clientId: null,
+  createdAt: 0,
+}
+
 beforeEach(async () => {
   store = memoryStore()
   clock = manualClock(1000)
   live = createLiveBus({ store, clock, maxDraftSize: 1000 })
-  const create = {
-    tenant: 'd',
-    owner: null,
-    agent: 'a',
-    parentId: null,
-    rootId: id,
-    title: null,
-    tags: [],
-    clientId: null,
-    createdAt: 0,
-  }
   await store.commit({
     point: 'test',
     threads: [
       {
         id,
-        create,
+        create: thread,
         append: [{ type: 'thread_created', at, threadId: id, agent: 'a', version: 1, depth: 0 }],
       },
     ],
@@ -51,6 +52,7 @@ async function commit(change: Omit<ThreadChange, 'id'>): Promise<void> {
 }
 
 const value = (n: number): RuntimeEvent => ({ type: 'value_set', at, key: 'k', value: n })
+const worked: RuntimeEvent = { type: 'status_changed', at, status: 'idle' }
 const stepStart: RuntimeEvent = {
   type: 'step_start',
   at,
@@ -184,10 +186,62 @@ describe('ends', () => {
   })
 
   test('until parked: a time to come is a rest', async () => {
-    await commit({ wake: { exactly: 5000 } })
+    await commit({ append: [worked], wake: { exactly: 5000 } })
     const { got, done } = collect({ untilParked: true })
     await done
-    expect(ids(got)).toEqual(['1'])
+    expect(ids(got)).toEqual(['1', '2'])
+  })
+
+  test('until parked: a thread that has not worked yet is waited for', async () => {
+    const { got, done } = collect({ untilParked: true })
+    await quiet()
+    await commit({ append: [value(1)] })
+    await quiet()
+    expect(live.readers).toBe(1)
+    await commit({ append: [worked] })
+    await done
+    expect(ids(got)).toEqual(['1', '2', '3'])
+    expect([live.readers, live.channels]).toEqual([0, 0])
+  })
+
+  test('until parked: work before `after` does not count, unless `since` is earlier', async () => {
+    await commit({ append: [worked] })
+    const { done: resumed } = collect({ untilParked: true, after: '2', since: '0' })
+    await resumed
+    const { got, done } = collect({ untilParked: true, after: '2' })
+    await quiet()
+    expect(live.readers).toBe(1)
+    await commit({ append: [value(1)], head: { lifecycle: 'running' } })
+    await quiet()
+    await commit({ head: { lifecycle: 'idle' } })
+    await done
+    expect(ids(got)).toEqual(['3'])
+  })
+
+  test('until parked: a thread that rests while a descendant works is not parked', async () => {
+    await store.commit({
+      point: 'test',
+      threads: [{ id: 'child', create: { ...thread, parentId: id, rootId: id } }],
+    })
+    const change = async (lifecycle: 'running' | 'waiting') => {
+      await store.commit({ point: 'test', threads: [{ id: 'child', head: { lifecycle } }] })
+      live.publish('child', [])
+    }
+    await change('running')
+    await commit({ append: [worked], head: { lifecycle: 'waiting' } })
+    const { done } = collect({ untilParked: true })
+    await quiet()
+    expect(live.readers).toBeGreaterThan(0)
+    await change('waiting')
+    await done
+    expect([live.readers, live.channels]).toEqual([0, 0])
+  })
+
+  test('until caught up: ends with the log, whatever the thread does', async () => {
+    await commit({ append: [value(1)], head: { lifecycle: 'running' } })
+    const { got, done } = collect({ untilCaughtUp: true })
+    await done
+    expect(ids(got)).toEqual(['1', '2'])
   })
 
   test('a removed thread ends its readers', async () => {

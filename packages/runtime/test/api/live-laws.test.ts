@@ -90,15 +90,7 @@ function stepOf(turnId: string, stepId: string): fc.Arbitrary<Op[]> {
   return fc
     .tuple(said, fc.constantFrom('message', 'retry', 'cut'), said, fc.boolean(), calls, calls)
     .map(([before, how, again, hasCalls, first, second]) => {
-      const start = durable({
-        type: 'step_start',
-        at,
-        turnId,
-        stepId,
-        side: 'a',
-        attempt: 1,
-        epoch: 1,
-      })
+      const start = durable(stepStart(turnId, stepId))
       const ops = [start, ...before]
       if (how === 'cut')
         return [...ops, durable({ type: 'turn_end', at, turnId, outcome: 'interrupted' })]
@@ -116,6 +108,10 @@ function stepOf(turnId: string, stepId: string): fc.Arbitrary<Op[]> {
         durable({ type: 'step_end', at, turnId, stepId }),
       ]
     })
+}
+
+function stepStart(turnId: string, stepId: string): RuntimeEvent {
+  return { type: 'step_start', at, turnId, stepId, side: 'a', attempt: 1, epoch: 1 }
 }
 
 const named = (ops: readonly Op[], stepId: string): Op[] =>
@@ -366,6 +362,41 @@ const sameState = (actual: FoldedThread, expected: FoldedThread) => {
   expect(one).toEqual(other)
 }
 
+/**
+ * A step is tried again, and mail is published before the event that says so. A reader that has that event
+ * from the store and reconnects must not receive the words of the first try again.
+ */
+const unpublishedRetry: Op[] = [
+  durable({ type: 'turn_start', at, turnId: 'u1', agentId: 'a/a', side: 'a' }),
+  durable(stepStart('u1', 'u1s1')),
+  {
+    type: 'show',
+    events: [
+      {
+        type: 'tool_call_delta',
+        at,
+        turnId: 'u1',
+        toolCallId: 'x',
+        toolName: 'f',
+        argumentsText: '',
+      },
+    ],
+  },
+  { type: 'durable', event: stepStart('u1', 'u1s1'), isLate: true },
+  {
+    type: 'durable',
+    event: { type: 'value_set', at, key: 'k', value: 1 },
+    isLate: true,
+    isMail: true,
+  },
+  {
+    type: 'durable',
+    event: { type: 'value_set', at, key: 'k', value: 2 },
+    isLate: true,
+    isMail: true,
+  },
+]
+
 test(
   'whatever a reader misses, the fold of what it got is the fold of the log and the running draft',
   { timeout },
@@ -406,7 +437,7 @@ test(
           expect(world.live.readers).toBe(0)
         },
       ),
-      { numRuns },
+      { numRuns, examples: [[unpublishedRetry, [{ take: 100 }, 'leave'], 1]] },
     )
   },
 )

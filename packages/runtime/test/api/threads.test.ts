@@ -470,7 +470,9 @@ describe('files, values, variables and effects', () => {
     const id = await newThread()
     const { effects } = harness.threads
     const effectId = await effects.schedule(id, 'clean', { a: 1 }, { delayMs: 5000, key: 'k' })
-    expect(await harness.threads.get(id)).toMatchObject({ wakeAt: START + 5000 })
+    expect(await harness.threads.get(id)).toMatchObject({
+      wakeAt: new Date(START + 5000).toISOString(),
+    })
     const second = await effects.schedule(id, 'clean', null, { cron: '0 0 * * *', key: 'k' })
     expect((await effects.list(id)).map(({ id: one }) => one)).toEqual([second])
     await expect(effects.runNow(id, effectId)).rejects.toEqual(coded('EFFECT_NOT_FOUND'))

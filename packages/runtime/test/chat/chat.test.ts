@@ -182,3 +182,27 @@ async function idle(chat: { readonly status: string }): Promise<void> {
     rest = chat.status === 'ready' || chat.status === 'error' ? rest + 1 : 0
   }
 }
+
+test('an address with a query works for sending and for resuming', async () => {
+  const api = '/agents/desk/chat?locale=de'
+  const chat = kit.chat('ada', { id: 'with-query', api })
+  await chat.sendMessage({ text: 'hello' })
+  expect(chat.error).toBe(undefined)
+  expect(words(chat.lastMessage)).toBe('You said hello and that is all there is to say.')
+  const hanging = kit.chat('ada', { id: 'with-query', api, messages: chat.messages })
+  void hanging.sendMessage({ text: 'hang' })
+  const thread = await kit.runtime.threads.byClientId('acme', 'with-query')
+  const isSpeaking = async (): Promise<boolean> =>
+    (await kit.runtime.threads.events(thread!.id)).filter(
+      ({ event }) => event.type === 'step_start',
+    ).length === 2
+  while (!(await isSpeaking())) await new Promise((resolve) => setTimeout(resolve, 5))
+  const back = kit.chat('ada', { id: 'with-query', api, messages: chat.messages })
+  const resuming = back.resumeStream()
+  while (!words(back.lastMessage).startsWith('One two three') && back.error === undefined)
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  expect(back.error).toBe(undefined)
+  await kit.runtime.threads.stop(thread!.id)
+  await resuming
+  expect(words(back.lastMessage)).toContain('One two three')
+})

@@ -9,6 +9,7 @@ function setUp(events: (signal: AbortSignal) => AsyncIterable<string>, bufferByt
   const streams = new OpenStreams({ maxStreams: 2, maxStreamsPerClient: 1 })
   const request = new AbortController()
   const log: string[] = []
+  const socket = { unsentBytes: 0 }
   const open = (client = 'ada'): Response =>
     eventStream({
       events,
@@ -19,10 +20,13 @@ function setUp(events: (signal: AbortSignal) => AsyncIterable<string>, bufferByt
       limits: { heartbeatMs: 15_000, streamBufferBytes: bufferBytes },
       signal: request.signal,
       expiresAt: 1_000_000,
-      disconnect: () => log.push('disconnect'),
+      connection: {
+        disconnect: () => void log.push('disconnect'),
+        unsentBytes: () => socket.unsentBytes,
+      },
       onError: (error) => log.push(String(error)),
     })
-  return { timers, clock, streams, request, log, open }
+  return { timers, clock, streams, request, log, socket, open }
 }
 
 /** Waits for ever, until the signal. */
@@ -84,6 +88,62 @@ test('one that reads slowly but reads is kept', async () => {
   expect([log, streams.size]).toEqual([[], 1])
   await reader.cancel()
   expect(streams.size).toBe(0)
+})
+
+test('one whose socket holds too much at two heartbeats in a row is cut off, though its buffer here is empty', async () => {
+  const { timers, streams, log, socket, open } = setUp(quiet)
+  const reader = open().body!.getReader()
+  const taking = (async () => {
+    while (!(await reader.read()).done);
+  })()
+  socket.unsentBytes = 101
+  await timers.advance(15_000)
+  socket.unsentBytes = 100
+  await timers.advance(15_000)
+  socket.unsentBytes = 101
+  await timers.advance(15_000)
+  expect([log, streams.size]).toEqual([[], 1])
+  await timers.advance(15_000)
+  expect([log, streams.size]).toEqual([['disconnect'], 0])
+  await reader.cancel()
+  await taking
+})
+
+test('a large event is written in pieces, and no comment comes between them', async () => {
+  const data = '🧶'.repeat(20_000)
+  async function* one(signal: AbortSignal): AsyncGenerator<string, void, undefined> {
+    yield `data:a${data}\n\n`
+    yield* quiet(signal)
+  }
+  const { timers, streams, open } = setUp(one)
+  const reader = open().body!.getReader()
+  let text = ''
+  let pieces = 0
+  while (!text.includes('still here')) {
+    const { value } = await reader.read()
+    expect(value!.length).toBeLessThanOrEqual(64 * 1024)
+    text += decoder.decode(value)
+    pieces++
+    if (pieces % 2 === 0) await timers.advance(15_000)
+  }
+  expect(pieces).toBeGreaterThan(3)
+  expect(text).toBe(`retry: 1000\n\ndata:a${data}\n\n: still here\n\n`)
+  streams.endAll()
+})
+
+test('a stream that ends in the middle of an event adds nothing to the event', async () => {
+  async function* one(): AsyncGenerator<string, void, undefined> {
+    yield `data:${'x'.repeat(100_000)}\n\n`
+  }
+  const { streams, open } = setUp(one)
+  const reader = open().body!.getReader()
+  await reader.read()
+  await reader.read()
+  streams.endAll()
+  let rest = ''
+  for (let step = await reader.read(); !step.done; step = await reader.read())
+    rest += decoder.decode(step.value)
+  expect(rest.replaceAll('x', '')).toBe('')
 })
 
 test('when the server goes down, streams end with a word when to come back', async () => {

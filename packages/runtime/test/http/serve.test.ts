@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { connect, type Socket } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
 import { createClient } from '../../src/client/index.ts'
@@ -151,6 +152,62 @@ test('a client that stops reading is cut off and holds no memory; it comes back 
   const client = createClient({ url: serving.url, apiKey: KEYS.acme.key })
   const { seq } = await kit.runtime.threads.get(id)
   let last = 0
-  for await (const event of client.stream(id, { untilParked: true })) last = Number(event.id)
+  for await (const event of client.stream(id)) {
+    last = Number(event.id)
+    if (last === seq) break
+  }
   expect(last).toBe(seq)
+})
+
+test('clients that never read hold a bounded queue each, also behind one large event, and are cut off', async () => {
+  // Node publishes every socket that a server accepts, so that the test can measure their queues.
+  const accepted = new Set<Socket>()
+  const onSocket = (message: unknown): void =>
+    void accepted.add((message as { socket: Socket }).socket)
+  subscribe('net.server.socket', onSocket)
+  cleanups.push(async () => void unsubscribe('net.server.socket', onSocket))
+  const timers = manualTimers()
+  const streamBufferBytes = 256 * 1024
+  const { kit, serving } = await start({ timers })
+  const { id } = await kit.runtime.threads.create({ agent: 'desk', tenant: 'acme' })
+  const sockets = Array.from({ length: 8 }, () => connect(serving.port, '127.0.0.1'))
+  cleanups.push(async () => sockets.forEach((socket) => void socket.destroy()))
+  for (const socket of sockets) {
+    socket.on('error', () => undefined).pause()
+    socket.write(
+      `GET /threads/${id}/stream HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${KEYS.acme.key}\r\n\r\n`,
+    )
+  }
+  const clients = async (): Promise<number> => {
+    const metrics = await fetch(`${serving.url}/metrics`, {
+      headers: { authorization: `Bearer ${KEYS.acme.key}`, connection: 'close' },
+    })
+    return Number(/skein_stream_clients (\d+)/.exec(await metrics.text())?.[1])
+  }
+  while ((await clients()) < sockets.length);
+  // Events that are larger than the buffers of the operating system, and nothing after them.
+  await kit.runtime.threads.run(id, '🧶'.repeat(500_000))
+  let largest = 0
+  for (let beat = 0; beat < 4; beat++) {
+    for (let i = 0; i < 50; i++) await new Promise((resolve) => setTimeout(resolve, 2))
+    for (const { writableLength } of accepted) largest = Math.max(largest, writableLength)
+    await timers.advance(15_000)
+  }
+  expect(await clients()).toBe(0)
+  expect(largest).toBeGreaterThan(0)
+  expect(largest).toBeLessThan(streamBufferBytes)
+}, 60_000)
+
+test('a large event arrives whole at a client that reads', async () => {
+  const { kit, serving } = await start()
+  const { id } = await kit.runtime.threads.create({ agent: 'desk', tenant: 'acme' })
+  const value = `a${'🧶'.repeat(50_000)}`
+  await kit.runtime.threads.values.set(id, 'large', value)
+  const client = createClient({ url: serving.url, apiKey: KEYS.acme.key })
+  for (const events of [client.stream(id), client.streamTree(id)])
+    for await (const { event } of events) {
+      if (event.type !== 'value_set') continue
+      expect(event.value).toBe(value)
+      break
+    }
 })

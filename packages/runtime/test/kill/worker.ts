@@ -44,7 +44,7 @@ async function settle({ inbox, threads: api, store }: EmbeddedRuntime): Promise<
         : inbox.answer(item, { type: 'result', value }))
     }
     const heads = await api.list({ limit: 1000, parentId: null })
-    const all = (await store.list({ limit: 1000 })).concat(heads)
+    const all = [...(await store.list({ limit: 1000 })), ...heads]
     const isBusy = all.some(
       ({ lifecycle, wakeAt }) =>
         wakeAt !== null || lifecycle === 'running' || lifecycle === 'waiting',

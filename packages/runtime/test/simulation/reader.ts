@@ -43,7 +43,7 @@ export class Reader {
     await this.#world.scheduler.quiet()
     const { runtime } = await this.#supervisor.up()
     const after = this.received.at(-1)?.id
-    const options = { untilParked: true, ...(after !== undefined && { after }) }
+    const options = { untilCaughtUp: true, ...(after !== undefined && { after }) }
     for await (const event of runtime.subscribe(threadId, options)) this.received.push(event)
     const log = (await this.#world.stored.store.events(threadId)).map(({ event }) => event)
     const got = this.received.map(({ event }) => event).filter((event) => !isTransient(event))

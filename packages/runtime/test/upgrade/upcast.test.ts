@@ -74,7 +74,7 @@ test('the runtime leaves a thread of a later version as it is, and says so to wh
   await timers.advance(50)
   expect(errors).toMatchObject([refused])
   const head = await runtime.threads.get('t')
-  expect(head).toMatchObject({ seq: 2, attempts: 0, wakeAt: at0, lifecycle: 'idle' })
+  expect(head).toMatchObject({ seq: 2, attempts: 0, wakeAt: at, lifecycle: 'queued' })
   await runtime.stop()
 })
 

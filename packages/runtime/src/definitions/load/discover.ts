@@ -4,8 +4,9 @@ import { isPlainObject } from '@skein/base'
 import { DefinitionError, type Problem, type Registry } from '../resolved.ts'
 import { loadRegistry, replaceableRegistry } from './registry.ts'
 import type { Found, Reads } from './gather.ts'
+import type { PriceSource } from './prices.ts'
 import { registerHooks } from 'node:module'
-import { pathToFileURL } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 
 /**
  * A registry that is loaded from files. It contains the definitions of the last time that the files had no
@@ -18,12 +19,19 @@ export interface DiscoveredRegistry extends Registry {
    * definitions.
    */
   reload(): Promise<readonly Problem[]>
+  /**
+   * Whether the registry depends on this file: it is a definition, or a definition imports it. True also for
+   * files that do not exist yet.
+   */
+  reads(path: string): boolean
 }
 
 /** Options of `discover`. */
 export interface DiscoverOptions {
   /** Whether warnings are treated as problems. Default false. */
   readonly strict?: boolean
+  /** Prices of models whose definitions do not state them; needed for budgets in US dollars. */
+  readonly prices?: PriceSource
 }
 
 /**
@@ -52,6 +60,7 @@ export async function discover(
 
   return Object.assign(registry, {
     folder: root,
+    reads: (path: string) => isDefinitionFile(root, path) || importsOf(root).has(resolve(path)),
     reload(): Promise<readonly Problem[]> {
       // Reloads run one after the other, because otherwise an older version of the files could be loaded
       // last.
@@ -62,7 +71,11 @@ export async function discover(
   })
 }
 
-async function load(folder: string, round: number, { strict }: DiscoverOptions): Promise<Registry> {
+async function load(
+  folder: string,
+  round: number,
+  { strict, prices }: DiscoverOptions,
+): Promise<Registry> {
   const problems: Problem[] = []
   const found = await stat(folder).catch(() => undefined)
   if (!found?.isDirectory()) throw new DefinitionError([toProblem(folder, 'is not a folder')])
@@ -80,7 +93,8 @@ async function load(folder: string, round: number, { strict }: DiscoverOptions):
     if (!known.has(definition)) known.set(definition, file.file)
     definitions.push({ kind: file.kind, value: definition, from: file.file })
   }
-  return loadRegistry(definitions, { problems, files: known, isStrict: strict === true })
+  const isStrict = strict === true
+  return loadRegistry(definitions, { problems, files: known, prices, isStrict })
 }
 
 /** Imports the default export of a file. If there is none, reports a problem and returns undefined. */
@@ -185,6 +199,15 @@ async function findDefinitionFiles(folder: string): Promise<readonly DefinitionF
   return lists.flat()
 }
 
+/** Whether a file with this path would be loaded as a definition of the folder. */
+function isDefinitionFile(folder: string, path: string): boolean {
+  const [first = '', ...rest] = relative(folder, resolve(path)).split(sep)
+  const name = rest.at(-1)
+  return (
+    Object.hasOwn(FOLDERS, first) && name !== undefined && rest.every(isListed) && isSource(name)
+  )
+}
+
 const ending = /\.(?:ts|js|mjs)$/
 const ignored = /(?:\.d|\.test|\.test-d|\.spec)\.[a-z]+$/
 
@@ -195,15 +218,23 @@ async function listFiles(folder: string): Promise<readonly string[]> {
   })
   const lists = await Promise.all(
     entries
-      .filter(({ name }) => !name.startsWith('.') && name !== 'node_modules')
+      .filter(({ name }) => isListed(name))
       .sort((a, b) => (a.name < b.name ? -1 : 1))
       .map(async (entry) => {
         const path = join(folder, entry.name)
         if (entry.isDirectory()) return listFiles(path)
-        return ending.test(entry.name) && !ignored.test(entry.name) ? [path] : []
+        return isSource(entry.name) ? [path] : []
       }),
   )
   return lists.flat()
+}
+
+function isListed(name: string): boolean {
+  return !name.startsWith('.') && name !== 'node_modules'
+}
+
+function isSource(name: string): boolean {
+  return ending.test(name) && !ignored.test(name)
 }
 
 function slashes(path: string): string {
@@ -212,7 +243,8 @@ function slashes(path: string): string {
 
 /** The URL parameter that makes Node load a module again. */
 const PARAMETER = 'skein-reload'
-const folders = new Set<string>()
+/** The files that modules of each folder import, as far as they are in the folder too. */
+const imports = new Map<string, Set<string>>()
 /**
  * The number of reloads of all registries in this process. The count is common, because two registries of one
  * folder must not get the same modules.
@@ -228,29 +260,45 @@ function freshImport(
   path: string,
   { folder, round }: { readonly folder: string; readonly round: number },
 ): Promise<Record<string, unknown>> {
+  importsOf(folder) // begins to record the imports
   const url = pathToFileURL(path)
-  const prefix = pathToFileURL(`${folder}/`).href
   if (round > 0) url.searchParams.set(PARAMETER, String(round))
-  if (round > 0 && !folders.has(prefix)) {
-    folders.add(prefix)
-    // Imports within the folder get the round of the importing module. The hook stays registered, because a
-    // tool may import a module long after it was loaded.
-    registerHooks({
-      resolve(specifier, context, nextResolve) {
-        const resolved = nextResolve(specifier, context)
-        const parentRound = roundOf(context.parentURL)
-        if (parentRound === null || !resolved.url.startsWith(prefix)) return resolved
-        if (resolved.url.includes('/node_modules/') || roundOf(resolved.url) !== null)
-          return resolved
-        const fresh = new URL(resolved.url)
-        fresh.searchParams.set(PARAMETER, parentRound)
-        return { ...resolved, url: fresh.href }
-      },
-    })
-  }
   return import(/* @vite-ignore */ url.href) as Promise<Record<string, unknown>>
 }
 
-function roundOf(url: string | undefined): string | null {
-  return url?.includes(PARAMETER) ? new URL(url).searchParams.get(PARAMETER) : null
+/**
+ * Returns the files that modules of the folder import. The first call registers a hook that records them and
+ * gives imports within the folder the round of the importing module. The hook stays registered, because a tool
+ * may import a module long after it was loaded.
+ */
+function importsOf(folder: string): ReadonlySet<string> {
+  const known = imports.get(folder)
+  if (known) return known
+  const files = new Set<string>()
+  imports.set(folder, files)
+  const prefix = pathToFileURL(`${folder}/`).href
+  const isInside = (url: string): boolean =>
+    url.startsWith(prefix) && !url.slice(prefix.length).includes('node_modules/')
+  registerHooks({
+    resolve(specifier, context, nextResolve) {
+      const { parentURL = '' } = context
+      // Recorded before it is resolved, so that a missing file is noticed when it is created.
+      if (isInside(parentURL) && /^\.\.?\//.test(specifier)) {
+        const url = new URL(specifier, parentURL)
+        if (isInside(url.href)) files.add(fileURLToPath(url))
+      }
+      const resolved = nextResolve(specifier, context)
+      const round = roundOf(parentURL)
+      if (round === null || !isInside(resolved.url) || roundOf(resolved.url) !== null)
+        return resolved
+      const fresh = new URL(resolved.url)
+      fresh.searchParams.set(PARAMETER, round)
+      return { ...resolved, url: fresh.href }
+    },
+  })
+  return files
+}
+
+function roundOf(url: string): string | null {
+  return url.includes(PARAMETER) ? new URL(url).searchParams.get(PARAMETER) : null
 }

@@ -85,6 +85,7 @@ function everything(): Loose {
       { kind: 'effect', name: 'e', run: async () => 1, retry: { attempts: 1, backoffMs: 1 } },
     ],
     endpoints: [{ kind: 'endpoint', path: 'a/[id]', method: 'GET', execute: () => new Response() }],
+    prices: () => ({ input: 1, output: 2 }),
   }
 }
 

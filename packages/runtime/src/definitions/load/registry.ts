@@ -10,6 +10,7 @@ import {
   type LoadedAgent,
   resolveAgent,
 } from './resolve-agent.ts'
+import { checkBudgets, fillPrices, type PriceSource } from './prices.ts'
 import { checkFallbacks, resolvePrompts } from './resolve-prompt.ts'
 import { checkUses } from './resolve-tools.ts'
 import type {
@@ -36,6 +37,8 @@ export interface RegistryOptions {
   readonly hooks?: readonly HookDefinition[]
   readonly effects?: readonly EffectDefinition[]
   readonly endpoints?: readonly EndpointDefinition[]
+  /** Prices of models whose definitions do not state them; needed for budgets in US dollars. */
+  readonly prices?: PriceSource
   /** Whether warnings are treated as problems. Default false. */
   readonly strict?: boolean
 }
@@ -48,7 +51,8 @@ export interface RegistryOptions {
 export function createRegistry(options: RegistryOptions): Registry {
   const problems: Problem[] = []
   const found = foundIn(options, problems)
-  return loadRegistry(found, { problems, isStrict: options?.strict === true })
+  const { prices, strict } = options ?? {}
+  return loadRegistry(found, { problems, prices, isStrict: strict === true })
 }
 
 /** Loads unchecked definitions into a registry; shared by `createRegistry` and `discover`. */
@@ -58,13 +62,16 @@ export function loadRegistry(
     /** Problems that were found earlier; they are thrown together with the problems found here. */
     readonly problems: Problem[]
     readonly files?: ReadonlyMap<unknown, string>
+    readonly prices?: PriceSource
     readonly isStrict?: boolean
   },
 ): Registry {
-  const { problems, files = new Map<unknown, string>(), isStrict = false } = given
+  const { problems, files = new Map<unknown, string>(), prices, isStrict = false } = given
   const warnings: Problem[] = isStrict ? problems : []
   const catalog = gather(found, files, problems)
   const loaded = resolveAll(catalog, warnings)
+  fillPrices(loaded, prices)
+  checkBudgets(loaded)
   if (problems.length > 0) throw new DefinitionError(problems)
   const agents = new Map(
     loaded.flatMap(({ resolved }) => (resolved ? [[resolved.name, resolved]] : [])),
@@ -90,15 +97,16 @@ export function loadRegistry(
   })
 }
 
-const kinds: { readonly [Key in keyof Omit<RegistryOptions, 'strict'>]-?: keyof Reads } = {
-  agents: 'agent',
-  tools: 'tool',
-  prompts: 'prompt',
-  models: 'model',
-  hooks: 'hook',
-  effects: 'effect',
-  endpoints: 'endpoint',
-}
+const kinds: { readonly [Key in keyof Omit<RegistryOptions, 'strict' | 'prices'>]-?: keyof Reads } =
+  {
+    agents: 'agent',
+    tools: 'tool',
+    prompts: 'prompt',
+    models: 'model',
+    hooks: 'hook',
+    effects: 'effect',
+    endpoints: 'endpoint',
+  }
 
 function foundIn(options: unknown, problems: Problem[]): Found[] {
   const place: Place = { subject: 'registry', file: undefined, field: '', problems }
@@ -108,8 +116,11 @@ function foundIn(options: unknown, problems: Problem[]): Found[] {
   }
   if (options['agents'] === undefined) report(at(place, 'agents'), 'is required')
   if (options['strict'] !== undefined) flag(options['strict'], at(place, 'strict'))
+  const { prices } = options
+  if (prices !== undefined && typeof prices !== 'function' && !isPlainObject(prices))
+    report(at(place, 'prices'), `must be a table or a function, not ${kindOf(prices)}`)
   return Object.entries(options).flatMap(([key, value]) => {
-    if (value === undefined || key === 'strict') return []
+    if (value === undefined || key === 'strict' || key === 'prices') return []
     const kind = kinds[key as keyof typeof kinds]
     const here = at(place, key)
     if (!Object.hasOwn(kinds, key)) {

@@ -63,7 +63,14 @@ export function promptOfAgent(agent: Agent, name: string): ResolvedPrompt {
     },
     name,
     parts: [{ type: 'text', content: system }],
-    models: [{ name: modelId, model, definition: { kind: 'model', name: modelId, model, config } }],
+    models: [
+      {
+        name: modelId,
+        model,
+        definition: { kind: 'model', name: modelId, model, config },
+        price: undefined,
+      },
+    ],
     tools: tools.map((tool) => ({
       kind: 'tool',
       name: tool.name,
@@ -93,10 +100,12 @@ function resolveModels(
     const key = entry ?? reference
     if (typeof key !== 'object' || models.has(key)) continue
     if (isModelReference(reference)) {
-      models.set(key, { name: reference.modelId, model: reference, definition: undefined })
+      const { modelId: name } = reference
+      models.set(key, { name, model: reference, definition: undefined, price: undefined })
     } else if (entry?.read.model) {
       const definition = entry.definition as ModelDefinition // its fields were already checked
-      models.set(key, { name: entry.name ?? '', model: entry.read.model, definition })
+      const { name = '', read: found } = entry
+      models.set(key, { name, model: found.model!, definition, price: undefined })
       pending.push(...(entry.read.fallbacks ?? []))
     }
   }

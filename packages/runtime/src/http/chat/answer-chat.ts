@@ -14,8 +14,7 @@ import {
   ifFound,
   type Principal,
 } from '../../operations/principal.ts'
-import type { Runtime } from '../../contract/runtime-api.ts'
-import type { ThreadHead } from '../../store/store.ts'
+import type { Runtime, ThreadInfo } from '../../contract/runtime-api.ts'
 import { eventResponse } from '../stream/event-stream.ts'
 import { answerStream, type AnswerStreamOptions } from './answer-stream.ts'
 import { historyIsFixed, parseChatBody, type ChatBody, type PageBody } from './chat-body.ts'
@@ -23,7 +22,7 @@ import { findAnswer } from './find-answer.ts'
 import { giveAnswers } from './give-answers.ts'
 
 /** The part of a call that all chat operations use. */
-type ChatCall = Pick<Call, 'request' | 'runtime' | 'principal' | 'services' | 'disconnect'> & {
+type ChatCall = Pick<Call, 'request' | 'runtime' | 'principal' | 'services' | 'connection'> & {
   readonly query: { readonly hold?: boolean; readonly children?: boolean }
 }
 
@@ -54,7 +53,7 @@ export async function answerChat(
   }
   const { lifecycle } = thread
   if (messages.length > 0) {
-    const isAtRest = lifecycle !== 'running' && lifecycle !== 'waiting'
+    const isAtRest = !['queued', 'running', 'waiting'].includes(lifecycle)
     return streamAnswer(call, thread, { after: isAtRest ? place.seq : place.after, queueId })
   }
   if (body.messages.length === 0) return nothingNew(call)
@@ -68,7 +67,7 @@ export async function answerChat(
 /** Streams an answer of a thread to the page. */
 export function streamAnswer(
   call: ChatCall,
-  thread: ThreadHead,
+  thread: ThreadInfo,
   options: Pick<AnswerStreamOptions, 'after' | 'queueId' | 'continues'>,
 ): Response {
   const { children = false } = call.query
@@ -103,7 +102,7 @@ function nothingNew(call: ChatCall, messageId?: string): Response {
  */
 async function newMessages(
   runtime: Runtime,
-  { id, seq }: ThreadHead,
+  { id, seq }: ThreadInfo,
   { messages }: ChatBody,
 ): Promise<ChatBody['messages']> {
   if (messages.length === 0 || seq <= FIRST_EVENTS) return messages
@@ -152,7 +151,7 @@ async function openChat(
   runtime: Runtime,
   principal: Principal,
   { chatId, agent }: { readonly chatId: string; readonly agent: string },
-): Promise<ThreadHead> {
+): Promise<ThreadInfo> {
   runtime.registry.agent(agent) // throws when there is no such agent
   const known = await ifFound(findChat(runtime, principal, chatId))
   if (known) return known

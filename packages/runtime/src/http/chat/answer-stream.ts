@@ -5,8 +5,8 @@ import type {
   Runtime,
   SessionResult,
   WaitingItem,
+  ThreadInfo,
 } from '../../contract/runtime-api.ts'
-import type { ThreadHead } from '../../store/store.ts'
 import { agentNames, isShownUserMessage, ShownEvents } from './shown-events.ts'
 import { isDelivered } from './hold-back.ts'
 import { approvalsBelow, ChildChunks } from './children.ts'
@@ -33,7 +33,7 @@ export interface AnswerStreamOptions {
  */
 export function answerStream(
   runtime: Runtime,
-  thread: ThreadHead,
+  thread: ThreadInfo,
   options: AnswerStreamOptions,
 ): AsyncGenerator<UIMessageChunk, void> {
   if (!options.children) return ownStream(runtime, thread, options)
@@ -45,7 +45,7 @@ export function answerStream(
 
 async function* ownStream(
   runtime: Runtime,
-  thread: ThreadHead,
+  thread: ThreadInfo,
   options: AnswerStreamOptions,
   watch: (event: NumberedEvent['event']) => void = () => undefined,
 ): AsyncGenerator<UIMessageChunk, void> {
@@ -74,7 +74,7 @@ async function* ownStream(
 
 class Answer {
   readonly #runtime: Runtime
-  readonly #thread: ThreadHead
+  readonly #thread: ThreadInfo
   readonly #options: AnswerStreamOptions
   #encoder: UIStreamEncoder
   #shown: ShownEvents
@@ -88,7 +88,7 @@ class Answer {
   /** Ids of the approvals that this response has asked for. */
   readonly #asked = new Set<string>()
 
-  constructor(runtime: Runtime, thread: ThreadHead, options: AnswerStreamOptions) {
+  constructor(runtime: Runtime, thread: ThreadInfo, options: AnswerStreamOptions) {
     this.#runtime = runtime
     this.#thread = thread
     this.#options = options

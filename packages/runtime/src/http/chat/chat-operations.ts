@@ -3,8 +3,7 @@ import { threadFromEvents } from '@skein/threads/events'
 import { done, json, operation, stream, type OperationRoute } from '../../operations/operation.ts'
 import { actorOf } from '../../operations/principal.ts'
 import { answer, boolean, arrayOf, string, type Shape } from '../../operations/shape.ts'
-import type { Runtime } from '../../contract/runtime-api.ts'
-import type { ThreadHead } from '../../store/store.ts'
+import type { Runtime, ThreadInfo } from '../../contract/runtime-api.ts'
 import { answerChat, holds, streamAnswer } from './answer-chat.ts'
 import { CHAT_BODY } from './chat-body.ts'
 import { approvalsBelow } from './children.ts'
@@ -98,7 +97,7 @@ export const chatOperations: readonly OperationRoute[] = [
  */
 async function chatHistory(
   runtime: Runtime,
-  thread: ThreadHead,
+  thread: ThreadInfo,
   options: { readonly hold: boolean },
 ): Promise<readonly UIMessage[]> {
   const shown = new ShownEvents(runtime.registry, options)
@@ -116,7 +115,7 @@ async function chatHistory(
 
 type Turns = readonly { readonly agent_id: string }[]
 
-function withThread(runtime: Runtime, { id: threadId }: ThreadHead, message: UIMessage): UIMessage {
+function withThread(runtime: Runtime, { id: threadId }: ThreadInfo, message: UIMessage): UIMessage {
   if (message.role !== 'assistant') return message
   const metadata = message.metadata as { threadprotocol: { turns: Turns } }
   const isGoverned = metadata.threadprotocol.turns.some(({ agent_id: agentId }) =>

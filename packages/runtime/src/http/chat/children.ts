@@ -1,9 +1,8 @@
 import { type UIMessageChunk, UIStreamEncoder } from '@skein/threads/ai-sdk'
 import { SkeinError } from '@skein/base'
-import type { NumberedEvent, Runtime, WaitingItem } from '../../contract/runtime-api.ts'
+import type { NumberedEvent, Runtime, WaitingItem, ThreadInfo } from '../../contract/runtime-api.ts'
 import { MergeQueue } from '../stream/merge-queue.ts'
 import { agentNames, type ChatView, isShownUserMessage, ShownEvents } from './shown-events.ts'
-import type { ThreadHead } from '../../store/store.ts'
 
 /** How many chunks may wait to be sent; each followed thread may hold one more chunk. */
 const CAPACITY = 64
@@ -70,7 +69,7 @@ export class ChildChunks {
  */
 export async function approvalsBelow(
   runtime: Runtime,
-  thread: ThreadHead,
+  thread: ThreadInfo,
   waiting: readonly WaitingItem[],
   view: ChatView,
 ): Promise<readonly UIMessageChunk[]> {

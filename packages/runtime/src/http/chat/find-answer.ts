@@ -1,8 +1,12 @@
 import type { StoredEvent } from '../../contract/event.ts'
-import type { NumberedEvent, Runtime, SessionResult } from '../../contract/runtime-api.ts'
+import type {
+  NumberedEvent,
+  Runtime,
+  SessionResult,
+  ThreadInfo,
+} from '../../contract/runtime-api.ts'
 import { isShownUserMessage, isVisible } from './shown-events.ts'
-import { isParked } from '../../live/read-thread.ts'
-import type { ThreadHead } from '../../store/store.ts'
+import { isParked } from '../../store/thread-head.ts'
 
 /** The place in the log where the last answer of a thread begins. */
 export interface AnswerPlace {
@@ -108,7 +112,7 @@ export async function* untilSettled(
     if (signal.aborted) return undefined
     if (failure !== undefined) throw failure
     // Events that were committed after the last one read and before the thread came to rest.
-    const tail = { after: last, signal: own, untilParked: true }
+    const tail = { after: last, signal: own, untilCaughtUp: true }
     for await (const numbered of runtime.subscribe(threadId, tail)) yield numbered
     return result
   } finally {
@@ -119,7 +123,7 @@ export async function* untilSettled(
 /** Whether the thread, or a child that it waits for, is working. False while a person has to answer first. */
 export async function isAnsweringChat(
   runtime: Runtime,
-  thread: ThreadHead,
+  thread: ThreadInfo,
   now: number,
 ): Promise<boolean> {
   if (!isParked(thread, now)) return true

@@ -1,6 +1,5 @@
 import { canonicalJson, SkeinError } from '@skein/base'
-import type { Runtime, WaitingItem } from '../../contract/runtime-api.ts'
-import type { ThreadHead } from '../../store/store.ts'
+import type { Runtime, WaitingItem, ThreadInfo } from '../../contract/runtime-api.ts'
 import { HttpError } from '../../operations/http-error.ts'
 import { actorOf, hasScope, type Principal } from '../../operations/principal.ts'
 import type { ClientAnswer } from './chat-body.ts'
@@ -12,7 +11,7 @@ import type { ClientAnswer } from './chat-body.ts'
 export async function giveAnswers(
   runtime: Runtime,
   principal: Principal,
-  thread: ThreadHead,
+  thread: ThreadInfo,
   answers: readonly ClientAnswer[],
 ): Promise<number> {
   if (answers.length === 0) return 0
@@ -37,7 +36,7 @@ export async function giveAnswers(
 /** Throws unless the decision was made on the call with exactly the arguments with which it would run. */
 function checkDecision(
   principal: Principal,
-  thread: ThreadHead,
+  thread: ThreadInfo,
   item: WaitingItem,
   { toolCallId, input }: ClientAnswer,
 ): void {

@@ -90,7 +90,7 @@ async function sweepEphemeral(
     limit: PAGE,
   })
   const old = threads.filter(
-    ({ lifecycle, updatedAt }) => lifecycle !== 'running' && updatedAt < now - ttlMs,
+    ({ lifecycle, updatedAt }) => lifecycle !== 'running' && Date.parse(updatedAt) < now - ttlMs,
   )
   for (const { id } of old) await runtime.threads.remove(id)
   return old.length

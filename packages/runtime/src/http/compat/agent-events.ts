@@ -4,8 +4,8 @@ import type {
   Runtime,
   SessionResult,
   WaitingItem,
+  ThreadInfo,
 } from '../../contract/runtime-api.ts'
-import type { ThreadHead } from '../../store/store.ts'
 import { ShownEvents } from '../chat/shown-events.ts'
 import { untilSettled } from '../chat/find-answer.ts'
 import { ApprovalRequiredError, compatRefusal } from './compat-error.ts'
@@ -29,7 +29,7 @@ export interface AgentEventsOptions {
  */
 export async function* agentEvents(
   runtime: Runtime,
-  thread: ThreadHead,
+  thread: ThreadInfo,
   options: AgentEventsOptions,
 ): AsyncGenerator<readonly StreamEvent[], void> {
   const { after, signal } = options
@@ -52,7 +52,7 @@ export async function* agentEvents(
 }
 
 class AgentAnswer {
-  readonly #thread: ThreadHead
+  readonly #thread: ThreadInfo
   readonly #options: AgentEventsOptions
   readonly #shown: ShownEvents
   #usage: TokenUsage = zeroUsage
@@ -64,7 +64,7 @@ class AgentAnswer {
   #hasWords = false
   #isSideA = true
 
-  constructor(runtime: Runtime, thread: ThreadHead, options: AgentEventsOptions) {
+  constructor(runtime: Runtime, thread: ThreadInfo, options: AgentEventsOptions) {
     this.#thread = thread
     this.#options = options
     this.#shown = new ShownEvents(runtime.registry, { hold: true })

@@ -2,8 +2,7 @@ import type { JsonValue } from '@skein/base'
 import { AssistantMessage, type Message, type ToolResult, UserMessage } from '@skein/ai'
 import type { GatewayRequest } from '@skein/ai/gateway'
 import { CLIENT_TOOLS } from '../../calls/gate.ts'
-import type { Runtime } from '../../contract/runtime-api.ts'
-import type { ThreadHead } from '../../store/store.ts'
+import type { Runtime, ThreadInfo } from '../../contract/runtime-api.ts'
 import { findChat, findThread, ifFound, type Principal } from '../../operations/principal.ts'
 import { conversationNotFound, compatRefusal } from './compat-error.ts'
 import { parseCompatId } from './compat-id.ts'
@@ -13,7 +12,7 @@ export const EPHEMERAL = 'ephemeral'
 
 /** The thread that answers a request, and where its answer begins. */
 interface Asked {
-  readonly thread: ThreadHead
+  readonly thread: ThreadInfo
   /** Number of the event after which the answer begins. */
   readonly after: number
   readonly queueId?: string
@@ -52,7 +51,7 @@ export async function askThread(asking: Asking): Promise<Asked> {
  * Finds the thread that `conversation` or `previous_response_id` names; only the Responses format has these
  * fields.
  */
-async function namedThread(asking: Asking): Promise<ThreadHead | undefined> {
+async function namedThread(asking: Asking): Promise<ThreadInfo | undefined> {
   const { runtime, principal, request } = asking
   if (request.wire !== 'openai-responses') return undefined
   const { conversation, previous_response_id: previous } = request.params
@@ -79,9 +78,9 @@ async function namedThread(asking: Asking): Promise<ThreadHead | undefined> {
 async function branchAt(
   runtime: Runtime,
   { user }: Principal,
-  thread: ThreadHead,
+  thread: ThreadInfo,
   queueId: string,
-): Promise<ThreadHead> {
+): Promise<ThreadInfo> {
   const messages = await runtime.threads.messages(thread.id, { limit: 100_000 })
   const from = messages.findIndex(({ id }) => id === queueId)
   const next = messages.findIndex(({ message }, at) => at > from && message.type === 'user')
@@ -97,7 +96,7 @@ async function branchAt(
 async function waitingThread(
   { runtime, principal }: Asking,
   results: readonly ToolResult[],
-): Promise<ThreadHead | undefined> {
+): Promise<ThreadInfo | undefined> {
   const calls = results.map(({ toolCallId }) => parseCompatId('call', toolCallId))
   const threadId = calls[0]?.threadId
   if (threadId === undefined) return undefined
@@ -112,7 +111,7 @@ async function waitingThread(
 
 async function goOn(
   { runtime, principal }: Asking,
-  thread: ThreadHead,
+  thread: ThreadInfo,
   {
     results,
     spoken,

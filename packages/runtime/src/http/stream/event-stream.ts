@@ -5,7 +5,7 @@ import { type Call, operation, type OperationRoute, stream } from '../../operati
 import { accountOf } from '../../operations/principal.ts'
 import type { HttpLimits } from '../services.ts'
 import { boolean, choice, maxText } from '../../operations/shape.ts'
-import { parsePosition, threadStream, treeStream } from './tree-stream.ts'
+import { parsePosition, pieceEnd, threadStream, treeStream } from './tree-stream.ts'
 
 /** The source of a stream, and the connection it is sent on. */
 export interface EventStreamOptions {
@@ -20,8 +20,8 @@ export interface EventStreamOptions {
   readonly signal: AbortSignal
   /** The time when the client's key expires, which ends the stream. */
   readonly expiresAt?: number | undefined
-  /** Closes the connection of a client that does not read. */
-  readonly disconnect?: (() => void) | undefined
+  /** The client's connection, as far as the server provides access to it. */
+  readonly connection?: Call['connection']
   readonly onError: (error: unknown) => void
 }
 
@@ -34,8 +34,9 @@ const LEFT = new Error('The client has left.')
 
 /**
  * Creates a response with server-sent events. Events are read one by one, as fast as the client reads; at
- * most `streamBufferBytes` are buffered. A client that reads nothing between two heartbeats while its buffer
- * is full is disconnected and can reconnect with its last event id.
+ * most `streamBufferBytes` are buffered. A client is disconnected, and can reconnect with its last event id,
+ * when at two heartbeats in a row its socket holds more than `streamBufferBytes`, or the buffer here is full
+ * and nothing was taken from it. Both are looked at, because a server empties the buffer into its sockets.
  */
 export function eventStream(options: EventStreamOptions): Response {
   options.streams.checkRoom(options.client)
@@ -55,10 +56,10 @@ export function eventStream(options: EventStreamOptions): Response {
 
 /** Answers a request with a stream of events. */
 export function eventResponse(
-  call: Pick<Call, 'request' | 'principal' | 'services' | 'disconnect'>,
+  call: Pick<Call, 'request' | 'principal' | 'services' | 'connection'>,
   events: EventStreamOptions['events'],
 ): Response {
-  const { request, principal, services, disconnect } = call
+  const { request, principal, services, connection } = call
   const { streams, limits, timers, clock, report } = services
   return eventStream({
     events,
@@ -69,7 +70,7 @@ export function eventResponse(
     clock,
     signal: request.signal,
     expiresAt: principal.expiresAt,
-    disconnect,
+    connection,
     onError: report,
   })
 }
@@ -83,6 +84,10 @@ class Source implements UnderlyingDefaultSource<Uint8Array> {
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined
   #isOpen = true
   #wasFull = false
+  /** The part of the last event that was not written yet. */
+  #rest = ''
+  /** Whether only a part of an event was written, so that a comment would become part of its data. */
+  #isInEvent = false
 
   constructor(options: EventStreamOptions) {
     this.#options = options
@@ -104,11 +109,16 @@ class Source implements UnderlyingDefaultSource<Uint8Array> {
   }
 
   async pull(): Promise<void> {
-    this.#wasFull = false
+    if (!this.#isSocketFull()) this.#wasFull = false
     try {
-      const step = await this.#events.next()
-      if (step.done) this.#end('')
-      else this.#write(step.value)
+      if (this.#rest === '') {
+        const step = await this.#events.next()
+        if (step.done) return this.#end('')
+        this.#rest = step.value
+      }
+      const end = pieceEnd(this.#rest)
+      this.#write(this.#rest.slice(0, end))
+      this.#rest = this.#rest.slice(end)
     } catch (error) {
       if (this.#isOpen) this.#options.onError(error)
       this.#end(`: interrupted\nretry: ${RETRY_MS}\n\n`)
@@ -127,27 +137,40 @@ class Source implements UnderlyingDefaultSource<Uint8Array> {
   #beat(): void {
     const { clock, expiresAt = Infinity } = this.#options
     if (clock.now() >= expiresAt) return this.#end(`: your key has expired\n\n`)
-    if ((this.#controller?.desiredSize ?? 0) > 0) return this.#write(': still here\n\n')
+    if ((this.#controller?.desiredSize ?? 0) > 0 && !this.#isSocketFull()) {
+      this.#wasFull = false
+      // While an event is being written, its pieces show that the connection works.
+      if (!this.#isInEvent) this.#write(': still here\n\n')
+      return
+    }
     if (this.#wasFull) this.#cutOff()
     this.#wasFull = true
   }
 
+  #isSocketFull(): boolean {
+    const { connection, limits } = this.#options
+    return (connection?.unsentBytes?.() ?? 0) > limits.streamBufferBytes
+  }
+
   #cutOff(): void {
-    const { disconnect } = this.#options
+    const { connection } = this.#options
     this.cancel()
-    if (disconnect) disconnect()
+    if (connection?.disconnect) connection.disconnect()
     else this.#controller?.error(new Error('The client does not read.'))
   }
 
+  /** Ends the stream. An event that was written in part is dropped by the client, which reconnects. */
   #end(text: string): void {
     if (!this.#isOpen) return
-    this.#write(text)
+    if (!this.#isInEvent) this.#write(text)
     this.cancel()
     this.#controller?.close()
   }
 
   #write(text: string): void {
-    if (this.#isOpen && text !== '') this.#controller?.enqueue(this.#encoder.encode(text))
+    if (!this.#isOpen || text === '') return
+    this.#controller?.enqueue(this.#encoder.encode(text))
+    this.#isInEvent = !text.endsWith('\n\n')
   }
 }
 
@@ -230,25 +253,26 @@ export const streamOperations: readonly OperationRoute[] = [
     run(call) {
       const { request, runtime, thread, services, query } = call
       const { deltas: includesDeltas = true, tree: isTree = false, until } = query
-      // A reconnecting browser repeats its first address, so the `last-event-id` header overrides `after`.
-      const after = request.headers.get('last-event-id') || query.after || '0'
-      const position = parsePosition(after)
-      if (!position || (position.children.length > 0 && !isTree))
+      // A reconnecting client repeats its first address, so the `last-event-id` header overrides `after`.
+      // Work is still counted from `after`, so that the stream can end if the thread was parked meanwhile.
+      const since = query.after ?? '0'
+      const after = request.headers.get('last-event-id') || since
+      const isPosition = (text: string): boolean => {
+        const position = parsePosition(text)
+        return position !== undefined && (isTree || position.children.length === 0)
+      }
+      if (!isPosition(since) || !isPosition(after))
         throw new HttpError('The id of the last event is not one of this stream.', {
           code: 'INPUT_INVALID',
           hint: 'Send the `id` of the last event that you received, or leave it out to begin at the first.',
           problems: [{ field: 'query.after', message: 'must be the id of an event' }],
         })
       const { maxTreeThreads: maxThreads } = services.limits
+      const options = { after, since, includesDeltas, untilParked: until === 'parked' }
       return eventResponse(call, (signal) =>
         isTree
-          ? treeStream(runtime, thread, { after, includesDeltas, signal, maxThreads })
-          : threadStream(runtime, thread.id, {
-              after,
-              includesDeltas,
-              signal,
-              untilParked: until === 'parked',
-            }),
+          ? treeStream(runtime, thread, { ...options, signal, maxThreads })
+          : threadStream(runtime, thread.id, { ...options, signal }),
       )
     },
   }),

@@ -1,6 +1,10 @@
 import { encodeSse, SkeinError } from '@skein/base'
-import type { NumberedEvent, Runtime, SubscribeOptions } from '../../contract/runtime-api.ts'
-import type { ThreadHead } from '../../store/store.ts'
+import type {
+  NumberedEvent,
+  Runtime,
+  SubscribeOptions,
+  ThreadInfo,
+} from '../../contract/runtime-api.ts'
 import { MergeQueue } from './merge-queue.ts'
 import { publicEventJson } from '../../view/public-event.ts'
 
@@ -20,8 +24,10 @@ interface Followed {
   readonly position: TreePosition
 }
 
-interface TreeStreamOptions extends Pick<SubscribeOptions, 'includesDeltas'> {
-  readonly after?: string
+interface TreeStreamOptions extends Pick<
+  SubscribeOptions,
+  'after' | 'since' | 'includesDeltas' | 'untilParked'
+> {
   readonly signal: AbortSignal
   readonly maxThreads: number
 }
@@ -32,19 +38,14 @@ const CAPACITY = 64
 /** Yields the numbered events of a thread and all its descendants as server-sent events. */
 export async function* treeStream(
   runtime: Runtime,
-  root: ThreadHead,
+  root: ThreadInfo,
   options: TreeStreamOptions,
 ): AsyncGenerator<string, void, undefined> {
   const position = parsePosition(options.after ?? '0') ?? { id: '0', children: [] }
   for await (const event of new Tree(runtime, root, position, options).read()) {
-    const { threadId, path, id } = event
-    // The JSON is joined as text, because the encoded event is shared between all readers.
+    const { threadId, path, id, position } = event
     const place = JSON.stringify({ threadId, path, id }).slice(0, -1)
-    yield encodeSse({
-      id: event.position,
-      event: event.event.type,
-      data: `${place},"event":${publicEventJson(event.event)}}`,
-    })
+    yield* encoded({ ...event, id: position }, [`${place},"event":`, '}'])
   }
   if (!options.signal.aborted) yield END_EVENT
 }
@@ -53,14 +54,19 @@ class Tree {
   readonly #runtime: Runtime
   readonly #root: Followed
   readonly #options: TreeStreamOptions
-  readonly #queue = new MergeQueue<{ source: Followed; numbered: NumberedEvent }>(CAPACITY)
+  readonly #queue = new MergeQueue<{ source: Followed; numbered: NumberedEvent } | 'parked'>(
+    CAPACITY,
+  )
   readonly #abort = new AbortController()
-  #threadCount = 0
+  /** The threads whose events are read. */
+  readonly #followed = new Set<Followed>()
+  /** With `untilParked`, once the tree is parked: the last event of each followed thread. */
+  #lastSeqs: Map<Followed, number> | undefined
   #failure: { error: unknown } | undefined
 
   constructor(
     runtime: Runtime,
-    root: ThreadHead,
+    root: ThreadInfo,
     position: TreePosition,
     options: TreeStreamOptions,
   ) {
@@ -79,7 +85,13 @@ class Tree {
     try {
       if (this.#options.signal.aborted) return
       await this.#resume(this.#root)
-      for await (const { source, numbered } of this.#queue.read()) {
+      for await (const item of this.#queue.read()) {
+        if (item === 'parked') {
+          this.#lastSeqs = new Map()
+          if (await this.#hasAll(this.#lastSeqs)) return
+          continue
+        }
+        const { source, numbered } = item
         source.position.id = numbered.id
         const { threadId, path } = source
         const { event } = numbered
@@ -90,6 +102,7 @@ class Tree {
           this.#follow({ ...child, path: [...path, event.name] })
         }
         yield { ...numbered, threadId, path, position: formatPosition(this.#root.position) }
+        if (this.#lastSeqs && (await this.#hasAll(this.#lastSeqs))) return
       }
       if (this.#failure) throw this.#failure.error
     } finally {
@@ -128,8 +141,23 @@ class Tree {
     return children
   }
 
+  /**
+   * Whether the reader has received all events that the followed threads had when the tree was parked. Asks
+   * for the last event of a thread only once; threads that are found meanwhile are asked too.
+   */
+  async #hasAll(lastSeqs: Map<Followed, number>): Promise<boolean> {
+    for (const thread of this.#followed) {
+      const known = lastSeqs.get(thread)
+      const last = known ?? (await this.#headOf(thread))?.seq ?? 0
+      lastSeqs.set(thread, last)
+      if (Math.trunc(Number(thread.position.id)) < last) return false
+    }
+    return true
+  }
+
   #follow(thread: Followed): void {
-    if (++this.#threadCount > this.#options.maxThreads) return
+    if (this.#followed.size >= this.#options.maxThreads) return
+    this.#followed.add(thread)
     void this.#pump(thread).catch((error: unknown) => {
       if (isGone(error) && thread !== this.#root) return
       this.#failure ??= { error }
@@ -138,30 +166,41 @@ class Tree {
   }
 
   async #pump(source: Followed): Promise<void> {
-    if (!(await this.#belongs(source))) return
-    const { includesDeltas = true } = this.#options
+    if (!(await this.#belongs(source))) {
+      this.#followed.delete(source)
+      return
+    }
+    const isRoot = source === this.#root
+    const { includesDeltas = true, since, untilParked = false } = this.#options
     const events = this.#runtime.subscribe(source.threadId, {
       after: source.position.id,
       includesDeltas,
       signal: this.#abort.signal,
+      // Being parked is asked of the root thread, which is not parked while a descendant works.
+      ...(isRoot && untilParked && { untilParked, since: since && parsePosition(since)?.id }),
     })
     for await (const numbered of events) if (!(await this.#queue.put({ source, numbered }))) return
-    // When a child is removed, only its events end; when the root thread is removed, the whole stream ends.
-    if (source === this.#root) this.#queue.close()
+    if (!isRoot) return // a removed child ends its own events only
+    if (untilParked && (await this.#headOf(source))) await this.#queue.put('parked')
+    else this.#queue.close() // the root thread was removed
+  }
+
+  async #headOf({ threadId }: Followed): Promise<ThreadInfo | undefined> {
+    try {
+      return await this.#runtime.threads.get(threadId)
+    } catch (error) {
+      if (isGone(error)) return undefined
+      throw error
+    }
   }
 
   /**
    * Whether the thread is really a child of the parent. A copied log names the children of the original
    * thread, and a forged log could name any thread.
    */
-  async #belongs({ threadId, parentId }: Followed): Promise<boolean> {
-    if (parentId === undefined) return true
-    try {
-      return (await this.#runtime.threads.get(threadId)).parentId === parentId
-    } catch (error) {
-      if (isGone(error)) return false
-      throw error
-    }
+  async #belongs(thread: Followed): Promise<boolean> {
+    const { parentId } = thread
+    return parentId === undefined || (await this.#headOf(thread))?.parentId === parentId
   }
 
   #leave(): void {
@@ -186,9 +225,44 @@ export async function* threadStream(
   threadId: string,
   options: SubscribeOptions,
 ): AsyncGenerator<string, void, undefined> {
-  for await (const { id, event } of runtime.subscribe(threadId, options))
-    yield encodeSse({ id, event: event.type, data: publicEventJson(event) })
+  for await (const numbered of runtime.subscribe(threadId, options)) yield* encoded(numbered)
   if (!options.signal?.aborted) yield END_EVENT
+}
+
+/**
+ * The maximum number of characters that are written to a connection at once. A large event is written in
+ * pieces, each of which waits until the client has read, so that it does not wait in memory as a whole.
+ */
+const PIECE_LENGTH = 16 * 1024
+
+/** Returns where the piece that begins at `start` ends. It does not cut a character in two. */
+export function pieceEnd(text: string, start = 0): number {
+  const end = start + PIECE_LENGTH
+  if (end >= text.length) return text.length
+  const isPair = text.codePointAt(end - 1)! > 0xffff // a first half that is followed by its second half
+  return isPair ? end - 1 : end
+}
+
+/**
+ * Encodes an event as a server-sent event, with texts before and after its JSON. The JSON of a large event
+ * comes in slices: it is shared by all readers, so that a reader that does not read holds a slice and no copy.
+ */
+function* encoded(
+  { id, event }: NumberedEvent,
+  [before, after]: readonly [string, string] = ['', ''],
+): Generator<string, void, undefined> {
+  const json = publicEventJson(event)
+  if (json.length <= PIECE_LENGTH) {
+    yield encodeSse({ id, event: event.type, data: `${before}${json}${after}` })
+    return
+  }
+  yield encodeSse({ id, event: event.type, data: before }).trimEnd()
+  for (let start = 0; start < json.length;) {
+    const end = pieceEnd(json, start)
+    yield json.slice(start, end)
+    start = end
+  }
+  yield `${after}\n\n`
 }
 
 /**

@@ -1,7 +1,7 @@
 import { type Clock, isPlainObject, SkeinError, systemClock } from '@skein/base'
 import { systemTimers, type Timers } from '../../dispatch/dispatcher.ts'
-import type { Runtime } from '../../contract/runtime-api.ts'
-import type { Store, ThreadHead } from '../../store/store.ts'
+import type { Runtime, ThreadInfo } from '../../contract/runtime-api.ts'
+import type { Store } from '../../store/store.ts'
 import { type Post, toWebhookMessage, type Webhook, WebhookQueue } from './webhook-queue.ts'
 
 /** The receivers of webhooks, and where the progress of delivery is stored. */
@@ -126,7 +126,7 @@ class Watcher implements Webhooks {
     await this.#saving
   }
 
-  async #watch(changes: AsyncIterable<ThreadHead>): Promise<void> {
+  async #watch(changes: AsyncIterable<ThreadInfo>): Promise<void> {
     for await (const head of changes) {
       // A failed scan is repeated when the thread changes again, or after the next start.
       await this.#scan(head).catch((error: unknown) => this.#options.onError?.(error))
@@ -138,9 +138,9 @@ class Watcher implements Webhooks {
     for (let offset = 0; !this.#abort.signal.aborted; offset += PAGE) {
       const query = { sort: 'activity', limit: PAGE, offset } as const
       const heads = await this.#runtime.threads.list(query)
-      for (const head of heads) if (head.updatedAt >= since) await this.#scan(head)
+      for (const head of heads) if (Date.parse(head.updatedAt) >= since) await this.#scan(head)
       const last = heads.at(-1)
-      if (!last || heads.length < PAGE || last.updatedAt < since) break
+      if (!last || heads.length < PAGE || Date.parse(last.updatedAt) < since) break
     }
     this.#hasCaughtUp = !this.#abort.signal.aborted
   }
@@ -149,13 +149,13 @@ class Watcher implements Webhooks {
    * Scans a thread after all earlier scans have ended, because concurrent scans would send events of one
    * thread twice.
    */
-  #scan(head: ThreadHead): Promise<void> {
+  #scan(head: ThreadInfo): Promise<void> {
     const scanned = this.#scanning.then(() => this.#scanNow(head))
     this.#scanning = scanned.catch(() => undefined) // the caller of this scan gets the error
     return scanned
   }
 
-  async #scanNow(head: ThreadHead): Promise<void> {
+  async #scanNow(head: ThreadInfo): Promise<void> {
     const { tenant } = head
     const queues = this.#queues.filter(({ webhook }) => webhook.tenants?.includes(tenant) ?? true)
     if (queues.length === 0) return

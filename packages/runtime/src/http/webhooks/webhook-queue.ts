@@ -1,8 +1,8 @@
+import type { ThreadInfo } from '../../contract/runtime-api.ts'
 import { type Clock, type JsonObject, sha256Hex } from '@skein/base'
 import type { TimerHandle, Timers } from '../../dispatch/dispatcher.ts'
 import { keyOf, post as systemPost, signedHeaders } from './post.ts'
 import type { StoredEvent } from '../../contract/event.ts'
-import type { ThreadHead } from '../../store/store.ts'
 
 /** One signed request to a receiver. */
 export interface Post {
@@ -163,7 +163,7 @@ export interface WebhookMessage {
 
 /** Creates the message about an event of the log; undefined for events that webhooks do not report. */
 export function toWebhookMessage(
-  { id, rootId, tenant, owner, agent }: ThreadHead,
+  { id, rootId, tenant, owner, agent }: ThreadInfo,
   { seq, event }: StoredEvent,
 ): WebhookMessage | undefined {
   const where = { threadId: id, rootId, tenant, owner, agent, seq }
