@@ -1,7 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import type { StreamEvent } from './contract/event.ts'
 import { llm, type LLMInstance } from './llm.ts'
-import { type AssistantMessage, type Message, ToolResultMessage, UserMessage } from './contract/message.ts'
+import {
+  type AssistantMessage,
+  type Message,
+  ToolResultMessage,
+  UserMessage,
+} from './contract/message.ts'
 import type { Middleware } from './contract/middleware.ts'
 import { calls, fails, says, scripted, waits } from './testing/index.ts'
 import { toToolResult } from './tools/call.ts'

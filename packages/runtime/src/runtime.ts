@@ -6,6 +6,7 @@ import {
   type ApiContext,
   createApiContext,
   createCommit,
+  EditListeners,
   createFoldMemory,
 } from './api/api-context.ts'
 import { createInbox } from './api/inbox.ts'
@@ -86,6 +87,7 @@ const defaultLimits: RuntimeLimits = {
   depth: 8,
   sameErrors: 8,
   maxSteps: 250,
+  maxHandoffs: 10,
   hookTimeoutMs: 5_000,
   maxFileBytes: 64 * 1024 * 1024,
   maxMessageBytes: 4 * 1024 * 1024,
@@ -130,6 +132,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
     options.dispatcher?.({ store, timers }) ??
     inProcessDispatcher({ store, timers, maxConcurrent, onError })
   const live = createLiveBus({ store, clock })
+  const edits = new EditListeners()
   const desk = createApprovalDesk({
     id,
     keys,
@@ -161,7 +164,8 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
     }),
     limits,
     instanceEnv: options.env ?? {},
-    commit: createCommit({ store, live, dispatcher }),
+    commit: createCommit({ store, live, dispatcher, edits }),
+    onEdit: (threadId, listener) => edits.listen(threadId, listener),
     show: (threadId, events) => live.show(threadId, events),
   }
   const context = createApiContext({

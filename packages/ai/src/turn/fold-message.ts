@@ -64,7 +64,7 @@ export class MessageFold {
     if (id === undefined) {
       const given = delta.toolCallId ?? ''
       const isTaken = given === '' || [...this.#callIds.values()].includes(given)
-      id = isTaken ? `call_${ids()}` : given
+      id = isTaken ? ids() : given
       this.#callIds.set(index, id)
       if (isTaken && given !== '') this.#vendorIds.set(index, given)
     }
