@@ -1,7 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import type { StreamEvent } from './contract/event.ts'
 import { llm, type LLMInstance } from './llm.ts'
-import { type Message, ToolResultMessage, UserMessage } from './contract/message.ts'
+import {
+  type AssistantMessage,
+  type Message,
+  ToolResultMessage,
+  UserMessage,
+} from './contract/message.ts'
 import type { Middleware } from './contract/middleware.ts'
 import { calls, fails, says, scripted, waits } from './testing/index.ts'
 import { toToolResult } from './tools/call.ts'
@@ -164,4 +169,28 @@ test('the same error object may fail two calls: each carries its own turn', asyn
       .stream(input)
       .turn.catch((error: { turn: Turn }) => turns.push(error.turn.messages[0]?.text))
   expect(turns).toEqual(['a', 'b'])
+})
+
+test('two calls of one message with one id both run, and each result answers its own call', async () => {
+  const model = scripted([
+    [calls('look', { at: 1 }, { id: 'same' }), calls('look', { at: 2 }, { id: 'same' })],
+    says('Done.'),
+  ])
+  const seen: unknown[] = []
+  const look: Tool = {
+    name: 'look',
+    description: '',
+    parameters: { type: 'object' },
+    run: (params: { at: number }) => (seen.push(params.at), params.at),
+  }
+  const turn = await llm({ model, tools: [look] }).generate('go')
+  expect(seen.toSorted()).toEqual([1, 2])
+  const [, answer, results] = model.requests[1]?.messages ?? []
+  const ids = (answer as AssistantMessage).toolCalls?.map(({ toolCallId }) => toolCallId) ?? []
+  expect(new Set(ids).size).toBe(2)
+  expect((results as ToolResultMessage).results).toMatchObject([
+    { toolCallId: ids[0], result: 1 },
+    { toolCallId: ids[1], result: 2 },
+  ])
+  expect(turn.toolExecutions.map(({ toolCallId }) => toolCallId).toSorted()).toEqual(ids.toSorted())
 })

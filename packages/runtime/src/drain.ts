@@ -21,7 +21,15 @@ import { runCalls } from './calls/run.ts'
 import { runEffect } from './calls/effects.ts'
 import { settleInDoubt } from './calls/in-doubt.ts'
 import { infer } from './model/infer.ts'
-import { beginSession, cascade, close, expire, failStuck, park } from './session/session.ts'
+import {
+  beginSession,
+  cascade,
+  close,
+  expire,
+  failStuck,
+  failWithoutProgress,
+  park,
+} from './session/session.ts'
 import { endStep } from './session/end-step.ts'
 import { runStrategy } from './run-agent.ts'
 import {
@@ -32,7 +40,7 @@ import {
   type KernelEnvironment,
   type Write,
 } from './contract/context.ts'
-import { openFacade } from './thread/changes.ts'
+import { liveParent, openFacade } from './thread/changes.ts'
 import { checkReads, readsOf, withUpdates, writtenKeys } from './thread/values.ts'
 import { KernelFold } from './fold/fold.ts'
 import { type KernelAction, next } from './next.ts'
@@ -53,12 +61,13 @@ export interface FoldMemory {
  * meanwhile, because the epoch of the first drain is then no longer valid.
  */
 export function createDrain(environment: KernelEnvironment, memory?: FoldMemory): Drain {
+  const breaks = new Breaks(environment)
   return async (threadId, signal) => {
     const claim = await environment.store.claim(threadId)
     if (!claim) return
     const { logId } = claim.head
     const fold = memory?.take(threadId, logId) ?? new KernelFold()
-    const drain = new ThreadDrain(environment, claim, fold, signal)
+    const drain = new ThreadDrain(environment, claim, { fold, signal, breaks })
     try {
       await drain.run()
       memory?.put(threadId, logId, fold)
@@ -92,6 +101,7 @@ class ThreadDrain implements DrainContext {
   isFenced = false
   #isDue = false
   readonly #fold: KernelFold
+  readonly #breaks: Breaks
   #governor: Promise<SessionGovernor> | undefined
   #openGovernor: SessionGovernor | undefined
   #last: Promise<void> = Promise.resolve()
@@ -99,7 +109,15 @@ class ThreadDrain implements DrainContext {
   #tools: { readonly key: readonly unknown[]; readonly tools: readonly Tool[] } | undefined
   #redactor: { readonly key: string; readonly redactor: Redactor | undefined } | undefined
 
-  constructor(environment: KernelEnvironment, claim: Claim, fold: KernelFold, signal: AbortSignal) {
+  constructor(
+    environment: KernelEnvironment,
+    claim: Claim,
+    {
+      fold,
+      signal,
+      breaks,
+    }: { readonly fold: KernelFold; readonly signal: AbortSignal; readonly breaks: Breaks },
+  ) {
     this.environment = environment
     this.head = claim.head
     this.epoch = claim.epoch
@@ -107,6 +125,7 @@ class ThreadDrain implements DrainContext {
     this.#fold = fold
     const { telemetry } = environment
     this.trace = telemetry && new DrainTrace(telemetry, claim.head, () => this.state)
+    this.#breaks = breaks
   }
 
   get state(): KernelState {
@@ -121,12 +140,25 @@ class ThreadDrain implements DrainContext {
     await this.catchUp()
     const { clock, limits } = this.environment
     if (this.head.attempts > limits.drainAttempts) return failStuck(this)
+    let last: { readonly seq: number; readonly action: string } | undefined
     for (;;) {
+      const pause = this.#breaks.due()
+      if (pause) await pause
       const { agent, epoch } = this
       const action = next(this.state, { agent, epoch, now: clock.now(), limits })
       if (this.#mustLeave(action)) return
-      if (action.type !== 'park') await this.#traced(action)
-      else if (await park(this, action)) return
+      if (action.type === 'park') {
+        if (await park(this, action)) return
+        continue
+      }
+      // `next` is pure, so an action that changed nothing would be returned again and again.
+      const current = { seq: this.state.seq, action: nameOf(action) }
+      if (last?.seq === current.seq && last.action === current.action) {
+        if (await failWithoutProgress(this, current.action)) return
+        continue
+      }
+      last = current
+      await this.#traced(action)
     }
   }
 
@@ -187,10 +219,38 @@ class ThreadDrain implements DrainContext {
     return committed
   }
 
-  async #commit(point: string, given: Write): Promise<void> {
+  async #commit(point: string, write: Write): Promise<void> {
+    const governance = write.governance ?? this.#openGovernor?.takeWrites()
+    try {
+      return await this.#append(point, { ...write, governance })
+    } catch (error) {
+      const rest = await this.#withoutParent(write, error)
+      if (rest) return await this.#append(point, { ...rest, governance })
+      // The open governor contains decisions that were not written to the log, so it is dropped and later
+      // opened again from the log.
+      this.dropGovernor()
+      throw error
+    }
+  }
+
+  /**
+   * Returns the write without the change of the parent if the commit was refused because the parent was
+   * terminated, erased or removed; otherwise undefined.
+   */
+  async #withoutParent(write: Write, error: unknown): Promise<Write | undefined> {
+    const isOver = isStoreError(error, 'THREAD_TERMINATED')
+    if (!isOver && !isStoreError(error, 'THREAD_NOT_FOUND')) return undefined
+    const { others = [], events, undelivered = events } = write
+    const parentId = this.state.parent?.threadId
+    const rest = others.filter(({ id, mustBeLive }) => id !== parentId || !mustBeLive)
+    if (rest.length === others.length || (await liveParent(this)) !== undefined) return undefined
+    return { ...write, others: rest, events: undelivered }
+  }
+
+  async #append(point: string, given: Write): Promise<void> {
     const { clock } = this.environment
     const { write, isGuarded } = this.#checked(given)
-    const governance = given.governance ?? this.#openGovernor?.takeWrites()
+    const { governance } = given
     const written = this.#redacted([...(write.events ?? []), ...(governance?.events ?? [])])
     const { trace } = this
     const plain = { events: written.map(asStored), others: this.#redacted(write.others ?? []) }
@@ -220,7 +280,7 @@ class ThreadDrain implements DrainContext {
     const result = await (trace?.commit(commit, commitNow) ?? commitNow())
     if (!result) {
       await this.catchUp()
-      return this.#commit(point, { ...given, governance })
+      return this.#append(point, given)
     }
     this.#isDue ||= marksDue
     trace?.committed(events)
@@ -259,9 +319,6 @@ class ThreadDrain implements DrainContext {
       return await this.environment.commit(commit)
     } catch (error) {
       if (mayMove && isStoreError(error, 'LOG_MOVED')) return undefined
-      // The open governor contains decisions that were not written to the log, so it is dropped and later
-      // opened again from the log.
-      this.dropGovernor()
       this.isFenced ||= isStoreError(error, 'FENCED')
       throw error
     }
@@ -344,6 +401,71 @@ class ThreadDrain implements DrainContext {
   dropGovernor(): void {
     this.#governor = undefined
     this.#openGovernor = undefined
+  }
+}
+
+/** How long, and for how many actions, drains may go on before other work of the process gets its turn. */
+const MAX_BUSY_MS = 10
+const MAX_BUSY_ACTIONS = 100
+
+/**
+ * Makes all drains of a runtime give way to timers, sockets and other threads from time to time. With a store
+ * in memory and a model that answers at once, drains run in microtasks alone, and no timer would ever fire.
+ */
+class Breaks {
+  readonly #clock: KernelEnvironment['clock']
+  /** The first action since the event loop last turned: when it was, and what resolves when the loop turns. */
+  #busy: { readonly since: number; actions: number; readonly turn: Promise<void> } | undefined
+
+  constructor({ clock }: KernelEnvironment) {
+    this.#clock = clock
+  }
+
+  /** Called before each action. Returns a promise to wait for when it is time for a break. */
+  due(): Promise<void> | undefined {
+    const now = this.#clock.now()
+    this.#busy ??= { since: now, actions: 0, turn: this.#nextTurn() }
+    const { since, turn } = this.#busy
+    const isLong = Math.abs(now - since) >= MAX_BUSY_MS || ++this.#busy.actions > MAX_BUSY_ACTIONS
+    return isLong ? turn : undefined
+  }
+
+  #nextTurn(): Promise<void> {
+    return new Promise((resolve) => {
+      setImmediate(() => {
+        this.#busy = undefined
+        resolve()
+      })
+    })
+  }
+}
+
+/** Returns a text that says which action it is and on what it works, to compare and to report actions. */
+function nameOf(action: Exclude<KernelAction, { type: 'park' }>): string {
+  switch (action.type) {
+    case 'cascade':
+      return `${action.type} ${action.references.join(' ')}`
+    case 'close':
+      return `${action.type} ${action.outcome}`
+    case 'settle_in_doubt':
+      return `${action.type} ${action.calls.map(({ call }) => call.toolCallId).join(' ')}`
+    case 'expire':
+      return `${action.type} ${action.interruptId}`
+    case 'boot_child':
+      return `${action.type} ${action.requestId}`
+    case 'run_effect':
+      return `${action.type} ${action.effectId}`
+    case 'activate':
+      return action.type
+    case 'begin_session':
+      return `${action.type} ${action.side}`
+    case 'run_calls':
+      return `${action.type} ${action.entry.message.id}`
+    case 'infer':
+    case 'run_agent':
+      return `${action.type} ${action.side.side}`
+    case 'end_step':
+      return `${action.type} ${action.side.side} ${action.decision.type}`
   }
 }
 

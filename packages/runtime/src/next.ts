@@ -1,12 +1,13 @@
 import type { ResolvedAgent, ResolvedSide } from './definitions/resolved.ts'
 import type { MessageQueued } from './contract/event.ts'
 import type { Side } from './contract/thread-state.ts'
-import { decideStep, endByTool, type StepDecision } from './session/decide.ts'
+import { callsToRun, decideStep, endByTool, type StepDecision } from './session/decide.ts'
 import type { RuntimeLimits } from './contract/context.ts'
 import {
   isWaiting,
   openCalls,
   sideOf,
+  spentBy,
   startsSomething,
   type CallState,
   type Entry,
@@ -130,7 +131,7 @@ function inSession(state: KernelState, session: Session, options: NextOptions): 
   if (place !== undefined) {
     const entry = state.entries[place]!
     const open = openCalls(state)
-    if (open.some((call) => !isWaiting(state, call))) return { type: 'run_calls', side, entry }
+    if (callsToRun(state, side, entry).length > 0) return { type: 'run_calls', side, entry }
     if (open.length > 0) return { type: 'park', wakeAt: nextTime(state) }
     const decision = decideStep({ state, session, agent, side, entry, limits })
     return { type: 'end_step', side, decision }
@@ -140,7 +141,7 @@ function inSession(state: KernelState, session: Session, options: NextOptions): 
     const wakeAt = Math.min(nextTime(state) ?? Infinity, Date.parse(retry.at))
     return { type: 'park', wakeAt, retry }
   }
-  const steps = session.steps[side.side]
+  const steps = spentBy(session)[side.side]
   const max = Number.isFinite(side.maxSteps) ? side.maxSteps : limits.maxSteps
   if (steps < max) return { type: 'infer', side }
   const message = `${side.label} took ${steps} steps in this session, as many as it may.`
@@ -159,12 +160,13 @@ function inAgentTurn(
 ): KernelAction {
   const { entry: place, retry } = session.turn?.step ?? {}
   const open = openCalls(state)
-  const isAnswered = ({ interruptId }: CallState): boolean =>
-    interruptId !== undefined && state.interrupts.get(interruptId)?.answer !== undefined
   // A call that was not started may depend on a call that waits, so the strategy is run again only when a
-  // waiting call has got its answer.
-  if (open.some((call) => isWaiting(state, call)) && !open.some(isAnswered))
-    return { type: 'park', wakeAt: nextTime(state) }
+  // waiting call has got its answer and can be run or settled.
+  if (place !== undefined && open.some((call) => isWaiting(state, call))) {
+    const ready = callsToRun(state, side, state.entries[place]!)
+    if (!ready.some(({ interruptId }) => interruptId !== undefined))
+      return { type: 'park', wakeAt: nextTime(state) }
+  }
   if (place !== undefined && open.length === 0) {
     const entry = state.entries[place]!
     const isStopped = state.stop === 'after_step'

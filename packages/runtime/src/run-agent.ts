@@ -17,7 +17,7 @@ import {
 } from '@skein/ai'
 import { messageEvents } from '@skein/ai/wires'
 import { canonicalJson, messageOf, sha256Hex, SkeinError } from '@skein/base'
-import { CallSettledError, endEvent, RunningCall, settledCalls } from './calls/run.ts'
+import { CallSettledError, HELD_BACK, endEvent, RunningCall, settledCalls } from './calls/run.ts'
 import type { DrainContext } from './contract/context.ts'
 import type { ResolvedSide } from './definitions/resolved.ts'
 import { RuntimeError } from './contract/error.ts'
@@ -25,10 +25,10 @@ import type { InferenceRecorded } from './contract/event.ts'
 import { compactIfLong } from './model/compact.ts'
 import { answerableView, infer } from './model/infer.ts'
 import { viewOf } from './model/view.ts'
-import { type Entry, isWaiting, openCalls } from './contract/state.ts'
+import { type CallState, type Entry, isWaiting, openCalls } from './contract/state.ts'
 import { next } from './next.ts'
 import type { Redactor } from './secrets/vault.ts'
-import { endByTool, limitOf } from './session/decide.ts'
+import { endByTool, isWrite, limitOf, mustFollow } from './session/decide.ts'
 import { endStep } from './session/end-step.ts'
 import { endSession } from './session/session.ts'
 
@@ -109,6 +109,14 @@ class StrategyReplay {
    * action.
    */
   #fault: { readonly error: unknown } | undefined
+  /** Calls of this run that were started and have neither ended nor begun to wait. */
+  readonly #running = new Set<CallState>()
+  /** Those of them that the gate has judged. */
+  readonly #admitted = new Set<CallState>()
+  /** Calls that were not started, because an earlier call of their message waits for a person or a child. */
+  readonly #held = new Set<CallState>()
+  /** Functions that wake the calls that wait for running calls. */
+  readonly #followers: (() => void)[] = []
   /** A promise that settles when the latest request to the model has ended; the next request waits for it. */
   #asking: Promise<unknown> = Promise.resolve()
 
@@ -171,16 +179,13 @@ class StrategyReplay {
   }
 
   /**
-   * Returns the side's tools with the order (`sequential`, `dependsOn`) that the agent declared for them. All
-   * tools except read-only tools are sequential.
+   * Returns the side's tools with the order (`sequential`, `dependsOn`) that the agent declared for them.
    */
   #tools(): readonly Tool[] {
-    const { prompt, agent } = this.#side
+    const { agent } = this.#side
     return this.#context.tools(this.#side).map((tool) => {
-      const resolved = prompt.tools.find(({ name }) => name === tool.name)
       const { sequential, dependsOn } = agent!.tools.find(({ name }) => name === tool.name) ?? {}
-      const isRead = resolved?.kind === 'tool' && resolved.tool.governance.risk === 'read_only'
-      return deriveTool(tool, { sequential: sequential || !isRead, dependsOn })
+      return deriveTool(tool, { sequential, dependsOn })
     })
   }
 
@@ -265,9 +270,9 @@ class StrategyReplay {
   #open(call: ToolCall): CallPorts {
     const { toolCallId, toolName } = call
     const isIt = (one: { readonly call: ToolCall }): boolean => one.call.toolCallId === toolCallId
-    // The search starts at the end, because vendors promise unique call ids within one message only.
-    const known = this.#served.findLast(({ calls }) => calls.some(isIt))?.calls.find(isIt)
-    if (!known)
+    const entry = this.#served.findLast(({ calls }) => calls.some(isIt))
+    const known = entry?.calls.find(isIt)
+    if (!entry || !known)
       throw new RuntimeError(
         `The agent ran a call of "${toolName}" that is no part of the conversation.`,
         {
@@ -277,15 +282,38 @@ class StrategyReplay {
       )
     const settled = known.outcome ?? this.#settled.get(toolCallId)
     if (settled) return { settled }
+    this.#running.add(known)
     const running = new RunningCall(this.#context, this.#side, call)
     const { gate, journal, context } = running
     return {
       context,
       gate: {
-        admit: (admitted) => this.#noted(gate.admit(admitted)),
+        admit: async (admitted) => {
+          if (!(await this.#isHeld(entry, known))) {
+            this.#admitted.add(known)
+            return this.#noted(gate.admit(admitted))
+          }
+          // While no other call is between its admission and its end, a person can be asked ahead.
+          const mayAsk = this.#admitted.size === 0 && running.mayAskAhead(entry, known)
+          if (mayAsk) {
+            const admission = await this.#noted(running.askAhead(admitted))
+            if (!running.isHeldBack) return admission
+          }
+          running.isHeldBack = true
+          this.#held.add(known)
+          return HELD_BACK
+        },
         settle: (ended, outcome) => this.#noted(gate.settle(ended, outcome)),
       },
-      journal: { commit: (effect) => this.#noted(journal.commit(effect)) },
+      journal: {
+        commit: async (effect) => {
+          await this.#noted(journal.commit(effect))
+          if (effect.type !== 'call_end') return
+          this.#running.delete(known)
+          this.#admitted.delete(known)
+          for (const wake of this.#followers.splice(0)) wake()
+        },
+      },
       review: async (ended, outcome) => {
         const reviewed = await this.#noted(running.review(ended, outcome))
         // The strategy must get the result as it will be in the log (without secrets), or a later run would
@@ -293,6 +321,24 @@ class StrategyReplay {
         return withoutSecrets(reviewed, this.#context.redactor())
       },
     }
+  }
+
+  /**
+   * Waits until the earlier calls of the message that the strategy has started let this call start (see
+   * `mustFollow`). Returns true if the call has to be held back, because an earlier call waits for a person or
+   * a child. The strategy is then run again when that call has its outcome. Calls that the strategy has not
+   * started (`sequential`, `dependsOn` of UAP §8.5) are not waited for, because they may wait for this call.
+   */
+  async #isHeld(entry: Entry, call: CallState): Promise<boolean> {
+    const side = this.#side
+    const earlier = entry.calls.slice(0, entry.calls.indexOf(call))
+    const preceding = earlier.filter((one) => mustFollow(side, call.call, one.call))
+    while (preceding.some((one) => this.#running.has(one)))
+      await new Promise<void>((resolve) => this.#followers.push(resolve))
+    if (!isWrite(side, call.call))
+      return earlier.some((one) => this.#held.has(one) && isWrite(side, one.call))
+    const { state } = this.#context
+    return earlier.some((one) => this.#held.has(one) || isWaiting(state, one))
   }
 
   /**

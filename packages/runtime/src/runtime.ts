@@ -6,6 +6,7 @@ import {
   type ApiContext,
   createApiContext,
   createCommit,
+  EditListeners,
   createFoldMemory,
   Outage,
   threadInfos,
@@ -97,6 +98,7 @@ export const defaultLimits: RuntimeLimits = {
   depth: 8,
   sameErrors: 8,
   maxSteps: 250,
+  maxHandoffs: 10,
   hookTimeoutMs: 5_000,
   maxFileBytes: 64 * 1024 * 1024,
   maxMessageBytes: 4 * 1024 * 1024,
@@ -151,6 +153,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
     options.dispatcher?.({ store, timers }) ??
     inProcessDispatcher({ store, timers, maxConcurrent, onError })
   const live = createLiveBus({ store, clock })
+  const edits = new EditListeners()
   const desk = createApprovalDesk({
     id,
     keys,
@@ -181,7 +184,8 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
     }),
     limits,
     instanceEnv: options.env ?? {},
-    commit: createCommit({ store, live, dispatcher, outage }),
+    commit: createCommit({ store, live, dispatcher, edits, outage }),
+    onEdit: (threadId, listener) => edits.listen(threadId, listener),
     show: (threadId, events) => live.show(threadId, events),
     logger,
     watchdog,

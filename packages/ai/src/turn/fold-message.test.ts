@@ -230,3 +230,49 @@ test('the events of a message fold into the same content, calls and end', () => 
   expect(again.toolCalls?.[1]?.invalidArguments?.text).toBe('{"ci')
   expect(fold.stop).toMatchObject({ stopReason: 'tool_use', usage: zeroUsage })
 })
+
+const callStart = (index: number, toolCallId: string): StreamEvent => ({
+  type: 'content_block_start',
+  index,
+  delta: { block: 'tool_call', toolCallId, toolName: 'look' },
+})
+const callDelta = (index: number, toolCallId: string, argumentsJson: string): StreamEvent => ({
+  type: 'tool_call_delta',
+  index,
+  delta: { toolCallId, toolName: 'look', argumentsJson },
+})
+
+test('calls of a message have different ids, whatever ids the model sends', () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.constantFrom('', 'same', 'other'), { minLength: 1, maxLength: 6 }),
+      fc.boolean(),
+      (ids, isAnnounced) => {
+        const folding = new MessageFold(sequentialIds('own'))
+        const shown = ids.flatMap((id, index) => [
+          ...(isAnnounced ? folding.push([callStart(index, id)]) : []),
+          ...folding.push([callDelta(index, id, `{"n":`), callDelta(index, id, `${index}}`)]),
+        ])
+        folding.push([stop])
+        const sources = { ids: sequentialIds('m'), clock: manualClock() }
+        const calls = folding.message(sources).toolCalls ?? []
+        expect(calls.map((call) => call.arguments)).toEqual(ids.map((_, n) => ({ n })))
+        const own = calls.map(({ toolCallId }) => toolCallId)
+        expect(new Set(own).size).toBe(ids.length)
+        expect(own).not.toContain('')
+        // The events that a reader of the stream gets have the ids of the message.
+        for (const { index, delta } of shown)
+          expect((delta as { toolCallId?: string }).toolCallId).toBe(own[index])
+        ids.forEach((id, place) => {
+          const vendorCallId = calls[place]?.metadata?.['skein']?.['vendorCallId']
+          expect(vendorCallId ?? own[place]).toBe(id === '' ? own[place] : id)
+        })
+      },
+    ),
+  )
+})
+
+test('a message whose calls have ids of their own is not changed', () => {
+  const events = [start, callStart(0, 'a'), callDelta(0, 'a', '{}'), callStart(1, 'b'), stop]
+  expect(new MessageFold(sequentialIds('own')).push(events)).toBe(events)
+})

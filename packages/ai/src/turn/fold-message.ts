@@ -28,9 +28,49 @@ export class MessageFold {
   stop: MessageStopEvent['delta'] | undefined
   readonly #blocks: OpenBlock[] = []
   readonly #blockIndexes = new Map<string, number>()
+  readonly #ids: IdSource | undefined
+  /** The id of each tool call, by block index. */
+  readonly #callIds = new Map<number, string>()
+  /** The vendor's ids of calls that got a new id, by block index. */
+  readonly #vendorIds = new Map<number, string>()
 
-  push(events: readonly StreamEvent[]): void {
-    for (const event of events) this.#fold(event)
+  /** With `ids`, every tool call gets an id of its own, whatever the model sends (see `#withOwnId`). */
+  constructor(ids?: IdSource) {
+    this.#ids = ids
+  }
+
+  /** Folds events, and returns them with the ids that the calls have in the message. */
+  push(events: readonly StreamEvent[]): readonly StreamEvent[] {
+    let changed: StreamEvent[] | undefined
+    for (let place = 0; place < events.length; place++) {
+      const given = events[place]!
+      const event = this.#ids ? this.#withOwnId(given, this.#ids) : given
+      if (event !== given) (changed ??= [...events])[place] = event
+      this.#fold(event)
+    }
+    return changed ?? events
+  }
+
+  /**
+   * Results are matched to calls by id, so two calls of a message with one id, or a call without an id, could
+   * not be told apart. Such a call gets a new id, which later requests use in call and result alike. The
+   * vendor's id is kept in the call's metadata as `skein.vendorCallId`.
+   */
+  #withOwnId(event: StreamEvent, ids: IdSource): StreamEvent {
+    if (event.type !== 'tool_call_delta' && event.type !== 'content_block_start') return event
+    if (event.type === 'content_block_start' && event.delta.block !== 'tool_call') return event
+    const { index, delta } = event
+    let id = this.#callIds.get(index)
+    if (id === undefined) {
+      const given = delta.toolCallId ?? ''
+      const isTaken = given === '' || [...this.#callIds.values()].includes(given)
+      id = isTaken ? ids() : given
+      this.#callIds.set(index, id)
+      if (isTaken && given !== '') this.#vendorIds.set(index, given)
+    }
+    if (id === delta.toolCallId) return event
+    // The cast is safe: the delta keeps its other members, and both kinds of delta have a call id.
+    return { ...event, delta: { ...delta, toolCallId: id } } as StreamEvent
   }
 
   /** True once the message is complete and needs no further inference (no tool call, no pause). */
@@ -57,7 +97,7 @@ export class MessageFold {
     this.#blocks.forEach((block, index) => {
       if (block.kind === 'tool_call') {
         const isCut = this.#isCutOff() && index === this.#blocks.length - 1
-        const call = toToolCall(block, isCut)
+        const call = withVendorId(toToolCall(block, isCut), this.#vendorIds.get(index))
         this.#blockIndexes.set(call.toolCallId, index)
         toolCalls.push(call)
       } else content.push(...toContent(block))
@@ -154,6 +194,12 @@ function toToolCall({ start, text, metadata }: OpenBlock, isCut: boolean): ToolC
     ...(parsed.invalid && { invalidArguments: parsed.invalid }),
     ...(metadata && { metadata }),
   }
+}
+
+/** Notes in a call's metadata which id the vendor gave it, if the call got another one. */
+function withVendorId(call: ToolCall, vendorCallId: string | undefined): ToolCall {
+  if (vendorCallId === undefined) return call
+  return { ...call, metadata: { ...call.metadata, skein: { vendorCallId } } }
 }
 
 /**

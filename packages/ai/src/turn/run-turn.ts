@@ -68,9 +68,9 @@ export async function* runTurn(task: TurnTask): AsyncGenerator<readonly StreamEv
         for (;;) {
           const step = await race.run(events.next())
           if ((isDone = step.done === true)) break
-          fold.push(step.value)
+          const arrived = fold.push(step.value)
           if (fold.isFinal) task.onFinal?.()
-          yield call.shown(base.structure ? toObjectEvents(step.value) : step.value)
+          yield call.shown(base.structure ? toObjectEvents(arrived) : arrived)
         }
       } finally {
         if (!isDone) void letGo(events)

@@ -53,7 +53,7 @@ export class TurnDraft {
 
   beginMessage(): MessageFold {
     this.#stop = undefined
-    return (this.#fold = new MessageFold())
+    return (this.#fold = new MessageFold(this.#sources.ids))
   }
 
   /** Ends a message. Throws when `message_stop` never arrived, because a cut stream is not an answer. */

@@ -67,7 +67,7 @@ function summarize({ result, tally, parkedBy }: Followed, output: Output): ExitC
   return code
 }
 
-const LIMITS = new Set(['budget_exceeded', 'max_side_steps', 'max_session_turns'])
+const LIMITS = new Set(['budget_exceeded', 'max_side_steps', 'max_session_turns', 'max_handoffs'])
 const REFUSALS = new Set(['fail_safe', 'blocked'])
 
 /** Returns the exit code for the end of a session, and its name in the summary. */

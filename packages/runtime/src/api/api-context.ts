@@ -360,7 +360,29 @@ interface CommitParts {
   readonly store: Store
   readonly live: LiveBus
   readonly dispatcher: Dispatcher
+  readonly edits: EditListeners
   readonly outage?: Outage
+}
+
+/** The drains that wait for an answer of their model, which an edit of a message makes obsolete. */
+export class EditListeners {
+  readonly #listeners = new Map<string, (messageId: string) => void>()
+
+  /** One drain works on a thread at a time, so a thread has at most one listener. */
+  listen(threadId: string, listener: (messageId: string) => void): () => void {
+    this.#listeners.set(threadId, listener)
+    return () => {
+      if (this.#listeners.get(threadId) === listener) this.#listeners.delete(threadId)
+    }
+  }
+
+  tell(threadId: string, events: readonly RuntimeEvent[]): void {
+    const listener = this.#listeners.get(threadId)
+    if (!listener) return
+    for (const event of events)
+      if (event.type === 'message_updated' || event.type === 'message_removed')
+        listener(event.messageId)
+  }
 }
 
 /**
@@ -372,6 +394,7 @@ export function createCommit({
   live,
   dispatcher,
   outage,
+  edits,
 }: CommitParts): (commit: Commit) => Promise<CommitResult> {
   return async (commit) => {
     const result = await store.commit(commit)
@@ -384,6 +407,7 @@ export function createCommit({
         dispatcher.interrupt(id, 'terminate')
       else if (append.some((event) => event.type === 'stop_requested' && !event.afterStep))
         dispatcher.interrupt(id, 'stop')
+      edits.tell(id, append)
       const at = wake && ('by' in wake ? wake.by : wake.exactly)
       if (at !== undefined && at !== null) dispatcher.wake(id, at)
     }

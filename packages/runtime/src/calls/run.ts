@@ -17,10 +17,10 @@ import type { HookToolCall, HookToolResult } from '../definitions/hooks.ts'
 import type { ResolvedSide, ResolvedTool } from '../definitions/resolved.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
 import { callIdOf, findCall, toLogged, toLoggedResult } from '../fold/calls.ts'
-import { answerInDoubt } from '../governance/in-doubt.ts'
+import { answerInDoubt, effectiveRisk } from '../governance/in-doubt.ts'
 import { afterStored, hookedWriteOf, runHooks } from '../hooks/hooks.ts'
-import { type Entry, isWaiting } from '../contract/state.ts'
-import { boundAttachments, boundMessage } from '../session/decide.ts'
+import { type CallState, type Entry, isWaiting } from '../contract/state.ts'
+import { boundAttachments, boundMessage, orderedCalls } from '../session/decide.ts'
 import { isStoreError } from '../store/store.ts'
 import { type ChangesWrite, statusToParent } from '../thread/changes.ts'
 import type { FacadeChanges } from '../thread/facade.ts'
@@ -37,7 +37,7 @@ export async function runCalls(
 ): Promise<void> {
   const { environment, signal } = context
   const events = executeTools({
-    calls: orderedCalls(context, entry, side),
+    calls: orderedCalls(context.state, side, entry),
     tools: context.tools(side),
     settled: await settledCalls(context, entry),
     mode: side.prompt.definition.parallelToolCalls ? 'parallel' : 'sequential',
@@ -47,9 +47,43 @@ export async function runCalls(
   })
   try {
     for (let batch = await events.next(); !batch.done;) batch = await events.next()
+    await askAhead(context, side, entry)
   } catch (error) {
     if (!(error instanceof CallSettledError) && !signal.aborted) throw error
   }
+}
+
+/**
+ * Asks for the approval of calls that are held back only by calls that wait for an approval themselves, so
+ * that a person can decide about all of them together. None of them runs before its turn.
+ */
+async function askAhead(context: DrainContext, side: ResolvedSide, entry: Entry): Promise<void> {
+  const { environment, state, signal } = context
+  for (const one of entry.calls) {
+    if (one.outcome || isWaiting(state, one)) continue
+    const running = new RunningCall(context, side, one.call)
+    if (!running.mayAskAhead(entry, one)) return
+    const open = (): CallPorts => ({
+      ...running,
+      gate: { admit: (call) => running.askAhead(call) },
+      review: (call, outcome) => running.review(call, outcome),
+    })
+    const tools = context.tools(side)
+    const events = executeTools({
+      calls: [one.call],
+      tools,
+      open,
+      clock: environment.clock,
+      signal,
+    })
+    for (let batch = await events.next(); !batch.done;) batch = await events.next()
+  }
+}
+
+/** The admission of a call that may not start yet and stays open in the log, without an interrupt. */
+export const HELD_BACK: ToolAdmission = {
+  type: 'defer',
+  request: { kind: 'timer', request: null },
 }
 
 /**
@@ -57,32 +91,6 @@ export async function runCalls(
  * of calls; the drain runs the calls that are left as its next action.
  */
 export class CallSettledError extends Error {}
-
-/**
- * Returns the calls in order, each with the calls it has to wait for. Without `parallelToolCalls` they run
- * one after the other. With it, reads run at the same time as their neighbours, while a write waits for every
- * call before it, and every call after it waits for the write. No call waits for a call that is waiting for
- * an answer, because that may take days.
- */
-function orderedCalls(
-  { state }: DrainContext,
-  { calls }: Entry,
-  { prompt }: ResolvedSide,
-): readonly ToolCall[] {
-  if (!prompt.definition.parallelToolCalls) return calls.map(({ call }) => call)
-  const before: string[] = []
-  let lastWrite: string | undefined
-  return calls.map((one): ToolCall => {
-    const { call } = one
-    if (isWaiting(state, one)) return call
-    const tool = prompt.tools.find(({ name }) => name === call.toolName)
-    const isRead = tool?.kind === 'tool' && tool.tool.governance.risk === 'read_only'
-    const after = isRead ? [lastWrite ?? []].flat() : [...before]
-    before.push(call.toolCallId)
-    if (!isRead) lastWrite = call.toolCallId
-    return after.length > 0 ? { ...call, after } : call
-  })
-}
 
 /**
  * Returns the outcomes of the calls that need not run: outcomes from the log, answers that are an outcome,
@@ -175,6 +183,8 @@ export class RunningCall implements CallPorts {
   readonly context: { readonly running: RunningCall } = { running: this }
   /** The planned changes for the child that the call creates or messages. */
   plan: SpawnPlan | undefined
+  /** Whether the call may not start yet. Nothing of it is then committed. */
+  isHeldBack = false
   readonly #tool: Extract<ResolvedTool, { kind: 'tool' }> | undefined
   #admitted: AdmittedCall | undefined
   /** The changes that the tool made in the thread. */
@@ -205,6 +215,31 @@ export class RunningCall implements CallPorts {
       if (!this.#tool || !this.#admitted) return
       await settleCall(this.drain, { tool: this.#tool.tool, call: this.#admitted, outcome })
     },
+  }
+
+  /**
+   * Whether a person can be asked about the call although earlier calls of its message have no outcome: all of
+   * these wait for an approval, and the risk of the call is high, so it surely needs one.
+   */
+  mayAskAhead({ calls }: Entry, call: CallState): boolean {
+    const { state } = this.drain
+    const earlier = calls.slice(0, calls.indexOf(call)).filter(({ outcome }) => !outcome)
+    const isNew = call.interruptId === undefined && call.startedEpoch === undefined
+    if (!this.#tool || !isNew || earlier.length === 0) return false
+    if (effectiveRisk(this.#tool.tool, call.call.arguments) !== 'write_high_risk') return false
+    return earlier.every((one) => {
+      const open = state.interrupts.get(one.interruptId ?? '')
+      return open?.interrupt.kind === 'approval' && isWaiting(state, one)
+    })
+  }
+
+  /** Asks the governor about a call that may not start yet. If it needs no approval, it is held back. */
+  async askAhead(call: ToolCall): Promise<ToolAdmission> {
+    const admission = await this.gate.admit(call)
+    if (admission.type !== 'allow') return admission
+    this.isHeldBack = true
+    this.drain.dropGovernor() // the call is judged again when it may start
+    return HELD_BACK
   }
 
   /** Runs the code of a tool with the state of the thread, and keeps the changes that it made there. */
@@ -279,7 +314,8 @@ export class RunningCall implements CallPorts {
 
   /** Commits the intent before the call runs, and the outcome afterwards. */
   readonly journal = {
-    commit: (effect: ToolEffect): Promise<void> => {
+    commit: async (effect: ToolEffect): Promise<void> => {
+      if (this.isHeldBack) return
       if (effect.type === 'call_start') return this.#start(effect.call)
       const { call, outcome } = effect
       if (outcome.type === 'deferred') return this.#wait(call, outcome.request)

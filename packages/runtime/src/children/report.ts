@@ -68,7 +68,9 @@ export async function reportToParent(
     const text = openingOf(head.id, report) + bodyText(report, files)
     events.push(silentMessage(context, text, files))
   }
-  return [{ id: parentId, append: events, wake: { by: environment.clock.now() } }]
+  // If the parent ends before this is committed, the result is stored as undelivered (see `endSession`).
+  const wake = { by: environment.clock.now() }
+  return [{ id: parentId, mustBeLive: true, append: events, wake }]
 }
 
 /** Returns the opening sentence of a report, in the exact words of Standard Agents §7.10. */

@@ -88,7 +88,7 @@ export function planSpawn(context: DrainContext, child: NewChild): SpawnPlan {
         parent: {
           threadId: head.id,
           relation: relation.key,
-          isBlocking: isAwaited,
+          isBlocking: isAwaited || (isImmediate === true && relation.isBlocking),
           isResumable: relation.isResumable,
           communication: relation.communication,
           receives: relation.receives,

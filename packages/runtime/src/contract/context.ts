@@ -111,8 +111,13 @@ export interface Write {
    * committed.
    */
   readonly governance?: GovernanceWrites
-  /** Changes of other threads in the same commit. */
+  /**
+   * Changes of other threads in the same commit. A change of the parent with `mustBeLive` is left out if the
+   * parent was terminated, erased or removed meanwhile.
+   */
   readonly others?: readonly ThreadChange[]
+  /** The events to write instead of `events` if the change of the parent is left out. */
+  readonly undelivered?: readonly RuntimeEvent[]
   readonly blobs?: readonly Blob[]
   readonly head?: HeadPatch
   readonly wake?: ThreadChange['wake']
@@ -149,6 +154,11 @@ export interface KernelEnvironment {
    * through this function.
    */
   commit(commit: Commit): Promise<CommitResult>
+  /**
+   * Calls the listener when a message of the thread is edited or removed in this process. Returns the function
+   * that ends this. The listener only makes things early: the log says what was edited.
+   */
+  onEdit(threadId: string, listener: (messageId: string) => void): () => void
   /** Sends events to subscribers without writing them to the log. */
   show(threadId: string, events: readonly (RuntimeEvent | ThreadEvent)[]): void
   readonly telemetry?: Telemetry | undefined
@@ -169,10 +179,15 @@ export interface RuntimeLimits {
   readonly drainAttempts: number
   /** How many levels deep children may be nested. Default 8. */
   readonly depth: number
-  /** How often the same tool error may occur in a row before the session ends. Default 8. */
+  /** How many steps in a row may fail with the same tool error before the session ends. Default 8. */
   readonly sameErrors: number
   /** How many steps a side without its own `maxSteps` may take in one session. Default 250. */
   readonly maxSteps: number
+  /**
+   * How often agents may hand a thread over before a person has to speak again. Default 10. Until then, the
+   * steps, turns and repeated errors of each agent count over all its sessions.
+   */
+  readonly maxHandoffs: number
   readonly hookTimeoutMs: number
   readonly maxFileBytes: number
   readonly maxMessageBytes: number

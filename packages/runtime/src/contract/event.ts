@@ -43,6 +43,7 @@ export interface RuntimeThreadCreated extends ThreadCreated {
 export interface ParentLink {
   readonly threadId: string
   readonly relation: string
+  /** Whether a call or the first step of the parent waits for the child's first result. */
   readonly isBlocking: boolean
   readonly isResumable: boolean
   readonly communication: 'implicit' | 'explicit'
@@ -221,6 +222,8 @@ export interface ThreadTerminated extends EventBase<'thread_terminated'> {
   readonly by?: string
   /** Whether the children keep running. */
   readonly isDetached?: boolean
+  /** Whether the thread was a child that is not resumable and has reported its result. */
+  readonly hasReported?: boolean
 }
 
 /** A value of the thread was set; null removes it. */

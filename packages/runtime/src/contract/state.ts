@@ -37,8 +37,8 @@ export interface KernelState {
   /** The index in `entries` of each message, by message id. */
   readonly places: Map<string, number>
   /**
-   * The index in `entries` of the latest message with a call of this id. Vendors promise unique call ids
-   * within one message only.
+   * The index in `entries` of the message with the call of this id. Call ids are unique in a thread; in logs
+   * of older versions and in imported ones, the latest message with the id counts.
    */
   readonly callPlaces: Map<string, number>
   readonly queue: MessageQueued[]
@@ -85,6 +85,8 @@ export interface KernelState {
   readonly registryText: { a: string | undefined; b: string | undefined }
   /** Number of the event that last changed a variable. */
   envSeq: number
+  /** Number of the event that last changed or removed a message. */
+  editSeq: number
 }
 
 /** One message of the thread; `entries` has the order of the log. */
@@ -105,6 +107,8 @@ export interface Entry {
   /** The message with the results of all calls; created when the last call is settled. */
   results: Message | undefined
   isRemoved: boolean
+  /** Number of the event that last changed or removed the message; 0 if none did. */
+  editedSeq: number
 }
 
 /** One call of an assistant message. */
@@ -140,11 +144,34 @@ export interface Session {
   turns: number
   /** Steps taken, per side. */
   readonly steps: { a: number; b: number }
-  /** How many calls in a row failed with the same error of the same tool. */
+  /** What was spent before the handoff with which this session began, since a person last spoke. */
+  before: Spent
+  /** How many steps in a row failed with the same errors of the same tools. */
   sameErrors: number
   lastError: string | undefined
   /** The first span of the session, as a `traceparent`. */
   readonly trace: string | undefined
+}
+
+/** The numbers that a handoff passes on to the next session, so that agents cannot hand over for ever. */
+export interface Spent {
+  readonly handoffs: number
+  /** Turns and steps of the agents that had the thread, by agent. */
+  readonly byAgent: Readonly<
+    Record<string, { readonly turns: number; readonly a: number; readonly b: number }>
+  >
+}
+
+export const NOTHING_SPENT: Spent = { handoffs: 0, byAgent: {} }
+
+/** Returns the turns and the steps of each side that the session's agent has taken since a person spoke. */
+export function spentBy({ agent, turns, steps, before }: Session): {
+  readonly turns: number
+  readonly a: number
+  readonly b: number
+} {
+  const earlier = before.byAgent[agent] ?? { turns: 0, a: 0, b: 0 }
+  return { turns: earlier.turns + turns, a: earlier.a + steps.a, b: earlier.b + steps.b }
 }
 
 /** The running turn of a side. */
@@ -184,6 +211,8 @@ interface EndedSession {
   readonly firstEntry: number
   readonly seq: number
   readonly trace: string | undefined
+  /** What the next session starts with if this session ended with a handoff. */
+  readonly handedOn: Pick<Session, 'before' | 'sameErrors' | 'lastError'>
 }
 
 /** A call that waits for an answer, or whose answer was not used yet. */
@@ -285,6 +314,7 @@ export function emptyKernelState(): KernelState {
     statusText: undefined,
     registryText: { a: undefined, b: undefined },
     envSeq: 0,
+    editSeq: 0,
   }
 }
 
@@ -312,4 +342,14 @@ export function sideOf(agent: ResolvedAgent, { side }: Pick<SideTurn, 'side'>): 
 /** Whether the call waits for an answer that has not arrived. */
 export function isWaiting({ interrupts }: KernelState, { interruptId }: CallState): boolean {
   return interruptId !== undefined && interrupts.get(interruptId)?.answer === undefined
+}
+
+/**
+ * Whether the parent waits for the answer to a queued message: a call of the parent, or its first step, which
+ * waits for blocking children that start by themselves. The parent must get an answer even if the thread is
+ * stopped.
+ */
+export function isAwaited({ queue, parent, lastSession }: KernelState): boolean {
+  if (queue.some(({ parentInterruptId }) => parentInterruptId !== undefined)) return true
+  return parent?.isBlocking === true && !lastSession && queue.length > 0
 }

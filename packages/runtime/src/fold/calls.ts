@@ -110,13 +110,22 @@ function endCall(
       id: `${entry.message.id}.results`,
       timestamp: new Date(event.at),
     })
-  // Counts how often in a row the same tool failed with the same error, to detect a model that repeats
-  // itself.
-  const { session } = state
+  if (entry.results) countErrors(state, entry)
+}
+
+/**
+ * Counts how many steps in a row failed with the same errors, to detect a model that repeats itself. A step
+ * has failed if all its calls have. Calls of one step are not counted one by one, because the model made them
+ * before it saw the first error.
+ */
+function countErrors({ session }: KernelState, { calls }: Entry): void {
   if (!session) return
-  const { outcome } = call
-  const hasFailed = outcome.type === 'error' || outcome.type === 'denied'
-  const error = hasFailed ? `${call.call.toolName}: ${wordsOf(outcome).slice(0, 500)}` : undefined
+  const errors = new Set<string>()
+  for (const { call, outcome } of calls)
+    if (outcome && outcome.type !== 'done')
+      errors.add(`${call.toolName}: ${wordsOf(outcome).slice(0, 500)}`)
+  const hasFailed = calls.every(({ outcome }) => outcome?.type !== 'done')
+  const error = hasFailed ? [...errors].toSorted().join('\n') : undefined
   const isSame = error !== undefined && error === session.lastError
   session.sameErrors = error === undefined ? 0 : isSame ? session.sameErrors + 1 : 1
   session.lastError = error

@@ -6,8 +6,14 @@ import type {
 } from '../contract/event.ts'
 import { checkVersion } from '../contract/upcast.ts'
 import { foldCall } from './calls.ts'
-import { addCost, foldService, foldSession, isAwaited } from './sessions.ts'
-import { emptyKernelState, type Entry, type KernelState } from '../contract/state.ts'
+import { addCost, foldService, foldSession } from './sessions.ts'
+import {
+  emptyKernelState,
+  isAwaited,
+  NOTHING_SPENT,
+  type Entry,
+  type KernelState,
+} from '../contract/state.ts'
 import { messageFromJSON } from '@skein/ai'
 
 /** Computes the state of a thread from its log. Pure: the same events give the same state in any process. */
@@ -62,12 +68,16 @@ function apply(state: KernelState, event: RuntimeEvent): void {
       return addMessage(state, event)
     case 'message_updated': {
       const entry = entryOf(state, event.messageId)
-      if (entry) entry.message = messageFromJSON(event.message)
+      if (!entry) return
+      entry.message = messageFromJSON(event.message)
+      entry.editedSeq = state.editSeq = state.seq
       return
     }
     case 'message_removed': {
       const entry = entryOf(state, event.messageId)
-      if (entry) entry.isRemoved = true
+      if (!entry) return
+      entry.isRemoved = true
+      entry.editedSeq = state.editSeq = state.seq
       return
     }
     case 'session_start':
@@ -93,6 +103,14 @@ function apply(state: KernelState, event: RuntimeEvent): void {
     case 'interrupt_opened':
     case 'interrupt_answered':
       return foldCall(state, event)
+    case 'error_raised':
+      // The commit that wrote this event answered the calls of the parent that wait for queued messages, so a
+      // later session must not answer them again.
+      if (event.code === 'DRAIN_FAILED' && !state.session)
+        state.queue.forEach(({ parentInterruptId: _answered, ...rest }, place) => {
+          state.queue[place] = rest
+        })
+      return
     case 'thread_erased':
       state.isErased = true
       return
@@ -110,8 +128,10 @@ function take({ queue }: KernelState, queueId: string): MessageQueued | undefine
 function addMessage(state: KernelState, event: RuntimeMessageAdded): void {
   const { queueId, usage, costUsd, metadata } = event
   // If a call of the parent waits for this message, it now waits for the end of the session.
-  const waiter = queueId === undefined ? undefined : take(state, queueId)?.parentInterruptId
+  const queued = queueId === undefined ? undefined : take(state, queueId)
+  const waiter = queued?.parentInterruptId
   if (waiter !== undefined) state.session?.waiters.push(waiter)
+  if (queued && isFromPerson(queued)) forgetHandoffs(state)
   const message = messageFromJSON(event.message)
   const calls = message.type === 'assistant' ? (message.toolCalls ?? []) : []
   const place = state.entries.length
@@ -138,6 +158,7 @@ function addMessage(state: KernelState, event: RuntimeMessageAdded): void {
     })),
     results: undefined,
     isRemoved: false,
+    editedSeq: 0,
   })
   if (state.usage.startedAt === 0) state.usage.startedAt = Date.parse(event.at)
   if (usage) {
@@ -156,6 +177,19 @@ function addMessage(state: KernelState, event: RuntimeMessageAdded): void {
   step.entry = place
   step.retry = undefined
   session.steps[event.side]++
+}
+
+/** Whether a person or a program outside sent the message, and not a parent, a child or the thread itself. */
+function isFromPerson({ resumes, metadata }: MessageQueued): boolean {
+  return resumes === true && metadata?.['from'] !== 'parent'
+}
+
+/** When a person speaks, what earlier agents spent no longer counts against the limits. */
+function forgetHandoffs({ session }: KernelState): void {
+  if (!session || session.before.handoffs === 0) return
+  session.before = NOTHING_SPENT
+  session.sameErrors = 0
+  session.lastError = undefined
 }
 
 function entryOf(state: KernelState, messageId: string): Entry | undefined {

@@ -1,6 +1,12 @@
 import type { TokenUsage } from '@skein/ai'
 import type { RuntimeEvent } from '../contract/event.ts'
-import type { KernelState } from '../contract/state.ts'
+import {
+  isAwaited,
+  type KernelState,
+  NOTHING_SPENT,
+  type Session,
+  spentBy,
+} from '../contract/state.ts'
 
 type SessionEvent = Extract<
   RuntimeEvent,
@@ -27,34 +33,15 @@ type SessionEvent = Extract<
 /** Folds sessions, turns and steps. */
 export function foldSession(state: KernelState, event: SessionEvent): void {
   switch (event.type) {
-    case 'session_start': {
-      const { lastSession, entries } = state
-      state.session = {
-        id: event.sessionId,
-        agent: event.agent,
-        startedAt: event.at,
-        // After a handoff the session continues with the messages that its predecessor was asked to answer.
-        firstEntry: lastSession?.reason === 'handoff' ? lastSession.firstEntry : entries.length,
-        waiters: [...(event.waiters ?? [])],
-        isGoverned: false,
-        stopRequest: undefined,
-        turn: undefined,
-        turns: 0,
-        steps: { a: 0, b: 0 },
-        sameErrors: 0,
-        lastError: undefined,
-        trace: event.trace,
-      }
-      if (state.stop !== 'requested') state.stop = 'none'
-      state.resume = undefined
-      return
-    }
+    case 'session_start':
+      return startSession(state, event)
     case 'session_end': {
       const { sessionId: id, outcome, reason, message, hint, attachments = [], data } = event
       const firstEntry = state.session?.firstEntry ?? state.entries.length
       const { seq } = state
+      const handedOn = handOn(state.session)
       const ended = { id, outcome, reason, message, hint, attachments, data, firstEntry, seq }
-      state.lastSession = { ...ended, trace: state.session?.trace }
+      state.lastSession = { ...ended, handedOn, trace: state.session?.trace }
       state.session = undefined
       state.stop = outcome === 'stopped' ? 'stopped' : 'none'
       return
@@ -122,12 +109,47 @@ export function foldSession(state: KernelState, event: SessionEvent): void {
   }
 }
 
-/**
- * Whether a call of the parent waits for the answer to a queued message. Such a call must get an answer even
- * if the thread is stopped.
- */
-export function isAwaited({ queue }: KernelState): boolean {
-  return queue.some(({ parentInterruptId }) => parentInterruptId !== undefined)
+function startSession(
+  state: KernelState,
+  event: Extract<SessionEvent, { type: 'session_start' }>,
+): void {
+  const { lastSession, entries } = state
+  const isHandoff = lastSession?.reason === 'handoff'
+  const { before, sameErrors, lastError } = (isHandoff && lastSession.handedOn) || {
+    before: NOTHING_SPENT,
+    sameErrors: 0,
+    lastError: undefined,
+  }
+  state.session = {
+    id: event.sessionId,
+    agent: event.agent,
+    startedAt: event.at,
+    // After a handoff the session continues with the messages that its predecessor was asked to answer.
+    firstEntry: isHandoff ? lastSession.firstEntry : entries.length,
+    waiters: [...(event.waiters ?? [])],
+    isGoverned: false,
+    stopRequest: undefined,
+    turn: undefined,
+    turns: 0,
+    steps: { a: 0, b: 0 },
+    before,
+    sameErrors,
+    lastError,
+    trace: event.trace,
+  }
+  if (state.stop !== 'requested') state.stop = 'none'
+  state.resume = undefined
+}
+
+/** Returns what a session passes on to the session that follows it after a handoff. */
+function handOn(
+  session: Session | undefined,
+): Pick<Session, 'before' | 'sameErrors' | 'lastError'> {
+  if (!session) return { before: NOTHING_SPENT, sameErrors: 0, lastError: undefined }
+  const { before, agent, sameErrors, lastError } = session
+  const handoffs = before.handoffs + 1
+  const byAgent = { ...before.byAgent, [agent]: spentBy(session) }
+  return { before: { handoffs, byAgent }, sameErrors, lastError }
 }
 
 function foldStep(

@@ -1,14 +1,16 @@
 import {
   AssistantMessage,
+  ErrorCode,
   judgeRetry,
   type LLMInstance,
   type Message,
   messageToJSON,
   type StreamEvent,
+  type ToolCall,
   type Turn,
   UPPError,
 } from '@skein/ai'
-import type { JsonObject } from '@skein/base'
+import { type JsonObject, linkAbort, type MessageJSON } from '@skein/base'
 import { type DrainContext, isStop } from '../contract/context.ts'
 import type { ResolvedModel, ResolvedSide } from '../definitions/resolved.ts'
 import type {
@@ -18,7 +20,8 @@ import type {
   StepFailed,
 } from '../contract/event.ts'
 import { afterStored, beforeCreate } from '../hooks/hooks.ts'
-import { endSession } from '../session/session.ts'
+import { endSession, stepStart } from '../session/session.ts'
+import { isStoreError } from '../store/store.ts'
 import type { Step, SideTurn } from '../contract/state.ts'
 import { costOf, spentOn, toThreadUsage } from '../contract/usage.ts'
 import type { StrategyRequest } from './infer.ts'
@@ -44,39 +47,119 @@ interface Asking extends Prepared {
 
 /** Sends the request, streams the answer to subscribers, and commits the answer or the failure. */
 export async function askModel(context: DrainContext, asking: Asking): Promise<void> {
-  const live = new LiveStep(context, asking.turn.id)
+  const callIds = new OwnCallIds(context)
+  const live = new LiveStep(context, asking.turn.id, callIds)
+  const { environment, head, state } = context
+  const basis: Basis = { seq: state.seq, ids: new Set(asking.messages.map(({ id }) => id)) }
+  const controller = new AbortController()
+  const unlink = linkAbort([context.signal], controller)
+  let isEdited = false
+  const unlisten = environment.onEdit(head.id, (messageId) => {
+    if (!isBuiltFrom(basis, messageId)) return
+    isEdited = true
+    controller.abort()
+  })
   try {
-    const events = asking.instance.infer(asking.messages, { signal: context.signal })
+    const events = asking.instance.infer(asking.messages, { signal: controller.signal })
     let batch = await events.next()
     for (; !batch.done; batch = await events.next())
       if (!asking.asked?.isPrivate) live.push(batch.value)
     live.end()
-    await commitAnswer(context, asking, batch.value, live)
+    await commitAnswer(context, asking, { turn: batch.value, live, callIds, basis })
   } catch (error) {
     live.end()
-    await modelFailed(context, asking, error)
+    if (isEdited && !context.signal.aborted && error instanceof UPPError)
+      await askAgain(context, asking, error)
+    else await modelFailed(context, asking, error)
+  } finally {
+    unlisten()
+    unlink()
   }
+}
+
+/** What a request was built from: the state of the log, and the ids of the messages that it contains. */
+interface Basis {
+  readonly seq: number
+  readonly ids: ReadonlySet<string>
+}
+
+/** Whether the request contains the message, or the results of its calls. */
+function isBuiltFrom({ ids }: Basis, messageId: string): boolean {
+  return ids.has(messageId) || ids.has(`${messageId}.results`)
+}
+
+/** Whether a message that the request contains was edited or removed after the request was built. */
+function isOutdated({ state: { entries, editSeq } }: DrainContext, basis: Basis): boolean {
+  if (editSeq <= basis.seq) return false
+  return entries.some(
+    ({ editedSeq, message }) => editedSeq > basis.seq && isBuiltFrom(basis, message.id),
+  )
+}
+
+/**
+ * Starts the step again, because a message that it was built from was edited or removed while the model
+ * answered. What the model has answered so far is dropped, but its cost is recorded.
+ */
+async function askAgain(context: DrainContext, asking: Asking, cause: UPPError): Promise<void> {
+  const { turn, step, side, model } = asking
+  const at = context.at()
+  const log = logFailure(context, asking, cause)
+  const usage = cause.turn?.usage
+  const spent = usage && usage.totalTokens > 0 ? [spentOn(model, usage, at)] : []
+  const reset: RuntimeEvent = {
+    type: 'step_reset',
+    at,
+    turnId: turn.id,
+    stepId: step.id,
+    reason: 'edited',
+  }
+  const again = stepStart(context, { turnId: turn.id, side: side.side, before: step })
+  const events = [...log.events, ...spent, reset, again]
+  await context.commit('step_start', { events, blobs: log.blobs, isProgress: true })
 }
 
 async function commitAnswer(
   context: DrainContext,
   asking: Asking,
-  turn: Turn,
-  live: LiveStep,
+  {
+    turn,
+    live,
+    callIds,
+    basis,
+  }: {
+    readonly turn: Turn
+    readonly live: LiveStep
+    readonly callIds: OwnCallIds
+    readonly basis: Basis
+  },
 ): Promise<void> {
-  const answer = await answerOf(context, asking, turn)
+  const answer = await answerOf(context, asking, { turn, callIds })
   const log = logAnswer(context, asking.log, { turn, answer, live })
   const { usage } = answer
-  const { tokens, costUsd } = context.state.usage
-  await context.commit('answer', {
-    events: [...log.events, ...recorded(asking, answer, turn)],
-    blobs: log.blobs,
-    isProgress: true,
-    head: {
+  const events = [...log.events, ...recorded(asking, answer, turn)]
+  for (;;) {
+    if (isOutdated(context, basis)) {
+      const origin = { provider: asking.model.model.provider.name, modality: 'llm' } as const
+      const message = 'A message of this request was edited, so its answer was dropped.'
+      const cause = new UPPError(message, { code: ErrorCode.Cancelled, ...origin })
+      cause.turn = turn
+      return askAgain(context, asking, cause)
+    }
+    const { tokens, costUsd } = context.state.usage
+    const head = {
       tokens: tokens + (usage?.input_tokens ?? 0) + (usage?.output_tokens ?? 0),
       costUsd: costUsd + (answer.costUsd ?? 0),
-    },
-  })
+    }
+    try {
+      // Other writers may have edited a message that the answer is based on.
+      const write = { events, blobs: log.blobs, head, isProgress: true, expectsNoMail: true }
+      await context.commit('answer', write)
+      break
+    } catch (error) {
+      if (!isStoreError(error, 'LOG_MOVED')) throw error
+      await context.catchUp()
+    }
+  }
   if (!asking.asked?.isPrivate) await afterStored(context, asking.side, [answer])
 }
 
@@ -113,7 +196,7 @@ function recorded(
 async function answerOf(
   context: DrainContext,
   { side, turn: sideTurn, step, model, asked }: Asking,
-  turn: Turn,
+  { turn, callIds }: { readonly turn: Turn; readonly callIds?: OwnCallIds },
 ): Promise<RuntimeMessageAdded> {
   let { response } = turn
   if (side.prompt.definition.reasoning?.exclude) {
@@ -135,7 +218,54 @@ async function answerOf(
     usage: toThreadUsage(turn.usage),
     costUsd: costOf(model, turn.usage),
   }
-  return asked?.isPrivate ? answer : beforeCreate(context, side, answer)
+  if (asked?.isPrivate) return answer
+  if (!callIds) return beforeCreate(context, side, answer)
+  // A hook may add calls or change their ids, so the ids are checked after the hooks too.
+  const own = { ...answer, message: callIds.inMessage(answer.message) }
+  const hooked = await beforeCreate(context, side, own)
+  return hooked === own ? own : { ...hooked, message: callIds.inMessage(hooked.message) }
+}
+
+/**
+ * Gives every call of an answer an id that no other call of the thread has, because results, interrupts and
+ * evidence are assigned to calls by id, and some servers number the calls of each answer from 0. `@skein/ai`
+ * has already made the ids of one message differ.
+ */
+class OwnCallIds {
+  readonly #context: DrainContext
+  readonly #own = new Map<string, string>()
+
+  constructor(context: DrainContext) {
+    this.#context = context
+  }
+
+  /** Returns the id in the thread of the call to which the model gave this id. */
+  of(toolCallId: string): string {
+    const known = this.#own.get(toolCallId)
+    if (known !== undefined) return known
+    const { state, environment } = this.#context
+    const isTaken = toolCallId === '' || state.callPlaces.has(toolCallId)
+    const own = isTaken ? environment.ids() : toolCallId
+    this.#own.set(toolCallId, own)
+    return own
+  }
+
+  inMessage(message: MessageJSON): MessageJSON {
+    const { toolCalls } = message as { readonly toolCalls?: readonly ToolCall[] }
+    if (!toolCalls) return message
+    const seen = new Set<string>()
+    const own = toolCalls.map((call) => {
+      const { toolCallId: given, metadata } = call
+      const toolCallId = seen.has(this.of(given)) ? this.#context.environment.ids() : this.of(given)
+      seen.add(toolCallId)
+      if (toolCallId === given) return call
+      // The vendor's id is kept as `@skein/ai` keeps it. Calls and results are sent back with the new id.
+      const skein = { vendorCallId: given, ...metadata?.['skein'] }
+      return { ...call, toolCallId, metadata: { ...metadata, skein } }
+    })
+    if (own.every((call, place) => call === toolCalls[place])) return message
+    return { ...message, toolCalls: own } as MessageJSON // only ids and metadata differ
+  }
 }
 
 /** The longest delay that is computed between two requests; the vendor may ask for a longer one. */
@@ -197,7 +327,7 @@ async function keepPartial(context: DrainContext, asking: Asking, error: unknown
   if (!partial || partial.response.text === '' || asking.asked?.isPrivate) return
   const { id, timestamp, text } = partial.response
   const said = new AssistantMessage(text, undefined, { id, timestamp })
-  const answer = await answerOf(context, asking, { ...partial, response: said })
+  const answer = await answerOf(context, asking, { turn: { ...partial, response: said } })
   const log = logFailure(context, asking, error)
   await context.commit('partial_answer', { events: [...log.events, answer], blobs: log.blobs })
 }
@@ -208,6 +338,7 @@ type Held = ReturnType<NonNullable<ReturnType<DrainContext['redactor']>>['stream
 export class LiveStep {
   readonly #context: DrainContext
   readonly #turnId: string
+  readonly #callIds: OwnCallIds
   readonly #startedAt: number
   /** One stream redactor per block, because a secret may be split between two chunks. */
   readonly #held = new Map<
@@ -217,9 +348,14 @@ export class LiveStep {
   #prefix: string
   firstTokenMs: number | undefined
 
-  constructor(context: DrainContext, turnId: string) {
+  constructor(
+    context: DrainContext,
+    turnId: string,
+    callIds: OwnCallIds = new OwnCallIds(context),
+  ) {
     this.#context = context
     this.#turnId = turnId
+    this.#callIds = callIds
     this.#startedAt = context.environment.clock.now()
     this.#prefix = context.state.session?.turn?.step?.id ?? turnId
   }
@@ -257,7 +393,8 @@ export class LiveStep {
         text,
       }))
     if (type !== 'tool_call_delta') return []
-    const { toolCallId = '', toolName = '', argumentsJson = '' } = delta
+    const { toolName = '', argumentsJson = '' } = delta
+    const toolCallId = this.#callIds.of(delta.toolCallId ?? '')
     return this.#safe(toolCallId, argumentsJson, (argumentsText) => ({
       type: 'tool_call_delta',
       at,

@@ -1,7 +1,15 @@
+import type { ToolCall } from '@skein/ai'
 import { isPlainObject } from '@skein/base'
 import type { ResolvedAgent, ResolvedBinding, ResolvedSide } from '../definitions/resolved.ts'
 import type { RuntimeLimits } from '../contract/context.ts'
-import type { CallState, Entry, KernelState, Session } from '../contract/state.ts'
+import {
+  type CallState,
+  type Entry,
+  isWaiting,
+  type KernelState,
+  type Session,
+  spentBy,
+} from '../contract/state.ts'
 
 /** The decision about what happens after a finished step. */
 export type StepDecision =
@@ -40,7 +48,7 @@ export function decideStep(facts: StepFacts): StepDecision {
   for (const { call, outcome } of entry.calls) {
     const tool = side.prompt.tools.find(({ name }) => name === call.toolName)
     if (tool?.kind === 'handoff' && outcome?.type === 'done')
-      return { type: 'handoff', agent: tool.agent, toolCallId: call.toolCallId }
+      return handoff(facts, tool.agent, call.toolCallId)
   }
   const text = messageText(entry)
   if (text.trim() !== '' && !lacksCall(side, entry)) {
@@ -129,6 +137,14 @@ export function stopText({ call, outcome }: CallState, side: ResolvedSide): stri
   return found === undefined ? undefined : toText(found)
 }
 
+/** Returns the handoff, or the failure when agents have handed the thread over too often. */
+function handoff({ session, limits }: StepFacts, agent: string, toolCallId: string): StepDecision {
+  const { handoffs } = session.before
+  if (handoffs < limits.maxHandoffs) return { type: 'handoff', agent, toolCallId }
+  const message = `The thread was handed over ${handoffs} times without a message of a person, as often as it may; "${agent}" does not get it.`
+  return failed('max_handoffs', message)
+}
+
 /** Whether the prompt requires a tool call and the answer contains none. */
 function lacksCall({ prompt }: ResolvedSide, entry: Entry | undefined): boolean {
   return prompt.definition.toolChoice === 'required' && entry?.calls.length === 0
@@ -151,13 +167,13 @@ export function limitOf({
   side,
   limits,
 }: Pick<StepFacts, 'session' | 'side' | 'limits'>): StepDecision | undefined {
-  const steps = session.steps[side.side]
+  const steps = spentBy(session)[side.side]
   if (steps >= (Number.isFinite(side.maxSteps) ? side.maxSteps : limits.maxSteps))
     return failed('max_side_steps', `${side.label} took ${steps} steps without ending its turn.`)
   if (session.sameErrors >= limits.sameErrors)
     return failed(
       'repeated_tool_error',
-      `The same tool error came ${session.sameErrors} times: ${session.lastError ?? ''}`,
+      `${session.sameErrors} steps in a row failed with the same tool error: ${session.lastError ?? ''}`,
     )
   return undefined
 }
@@ -192,4 +208,87 @@ function isEmpty(entry: Entry | undefined): boolean {
 /** Returns the text of an entry; empty for results of calls. */
 export function messageText({ message }: Entry): string {
   return message.type === 'tool_result' ? '' : message.text
+}
+
+/** What a call may do, as far as the order of the calls of one message depends on it. */
+type CallKind = 'read' | 'child' | 'write'
+
+/**
+ * Returns the kind of a call. Calls of tools that the prompt does not list (tools of a client, names that the
+ * model made up) count as writes.
+ */
+function kindOf({ prompt }: ResolvedSide, { toolName }: ToolCall): CallKind {
+  const tool = prompt.tools.find(({ name }) => name === toolName)
+  if (tool?.kind === 'tool') return tool.tool.governance.risk === 'read_only' ? 'read' : 'write'
+  if (tool?.kind === 'subagent') return 'child'
+  const isLifecycle = toolName === 'subagent_create' || toolName === 'subagent_message'
+  const hasResumable = prompt.tools.some(
+    (one) => one.kind === 'subagent' && one.relation.isResumable,
+  )
+  return isLifecycle && hasResumable ? 'child' : 'write'
+}
+
+/**
+ * Returns the open calls of a message that can be run or settled now. A write waits for every earlier call of
+ * its message that has no outcome, also for one that waits for a person or a child, because the model wrote
+ * it in the belief that the earlier calls succeed. Reads and calls to children need not wait for calls that
+ * wait, only for a write before them that was held back. Pure.
+ */
+export function callsToRun(state: KernelState, side: ResolvedSide, { calls }: Entry): CallState[] {
+  let hasOpen = false
+  let hasHeldWrite = false
+  return calls.filter((call) => {
+    if (call.outcome) return false
+    const isHeld = isWrite(side, call.call) ? hasOpen : hasHeldWrite
+    hasOpen = true
+    if (isWaiting(state, call)) return false
+    if (isAnswered(state, call)) return true
+    if (isHeld && isWrite(side, call.call)) hasHeldWrite = true
+    return !isHeld
+  })
+}
+
+/** Whether the answer that the call waited for is its outcome, so that nothing has to run. */
+function isAnswered({ interrupts }: KernelState, { interruptId }: CallState): boolean {
+  const { answer, interrupt } = interrupts.get(interruptId ?? '') ?? {}
+  if (!answer || !interrupt || interrupt.kind === 'approval') return false
+  const { type } = (interrupt.request ?? {}) as { readonly type?: unknown }
+  return type !== 'in_doubt' // a call in doubt may have to run again
+}
+
+/**
+ * Whether the call may start only after the earlier call of its message has ended or begun to wait. Children
+ * are created one at a time, because their number is limited.
+ */
+export function mustFollow(side: ResolvedSide, call: ToolCall, earlier: ToolCall): boolean {
+  const before = kindOf(side, earlier)
+  switch (kindOf(side, call)) {
+    case 'write':
+      return true
+    case 'child':
+      return before !== 'read'
+    case 'read':
+      return before === 'write'
+  }
+}
+
+/** Whether the call waits also for earlier calls that wait for an answer, which may take days. */
+export function isWrite(side: ResolvedSide, call: ToolCall): boolean {
+  return kindOf(side, call) === 'write'
+}
+
+/** Returns the calls of a message, each with the calls that have to end before it (see `callsToRun`). */
+export function orderedCalls(
+  state: KernelState,
+  side: ResolvedSide,
+  { calls }: Entry,
+): readonly ToolCall[] {
+  return calls.map(({ call, outcome }, place): ToolCall => {
+    if (outcome) return call
+    const after = calls
+      .slice(0, place)
+      .filter((one) => !one.outcome && mustFollow(side, call, one.call))
+      .filter((one) => isWrite(side, call) || !isWaiting(state, one))
+    return after.length === 0 ? call : { ...call, after: after.map((one) => one.call.toolCallId) }
+  })
 }

@@ -11,6 +11,7 @@ import {
   turnStart,
 } from './session.ts'
 import { messageText, type StepDecision } from './decide.ts'
+import { spentBy } from '../contract/state.ts'
 import type { JsonValue } from '@skein/base'
 
 /** Carries out the decision about a finished step and commits it. */
@@ -54,7 +55,7 @@ async function yieldTurn(
   const spoken = isComposed ? composedMessage(context, text) : []
   const end = { reason, message: text, spoken, isTurnOver: true, data: output?.data } as const
   if (agent.type !== 'dual_ai') return endGoverned(context, { ...end, outcome: 'completed' })
-  const turns = (state.session?.turns ?? 0) + 1
+  const turns = (state.session ? spentBy(state.session).turns : 0) + 1
   if (turns >= agent.maxSessionTurns) {
     const message = `The session took ${turns} turns, as many as it may.`
     const limit = { outcome: 'failed', reason: 'max_session_turns', message } as const

@@ -2,7 +2,14 @@ import type { DrainContext, Write } from '../contract/context.ts'
 import type { ResolvedSide } from '../definitions/resolved.ts'
 import type { RuntimeEvent, RuntimeMessageAdded, SessionOutcome } from '../contract/event.ts'
 import { afterStored, beforeCreate } from '../hooks/hooks.ts'
-import { isWaiting, openCalls, sideOf, type Step } from '../contract/state.ts'
+import {
+  isAwaited,
+  isWaiting,
+  type KernelState,
+  openCalls,
+  sideOf,
+  type Step,
+} from '../contract/state.ts'
 import type { Side } from '../contract/thread-state.ts'
 import type { JsonValue } from '@skein/base'
 import { reportToParent } from '../children/report.ts'
@@ -144,6 +151,9 @@ export async function endSession(context: DrainContext, ending: SessionEnding): 
   const isCut = outcome === 'stopped' || outcome === 'terminated'
   const reports = await reportToParent(context, { ...ending, attachments })
   const isUndelivered = state.parent !== undefined && reports.length === 0 && !isCut
+  // A child that is not resumable ends with its result (Standard Agents §7.3): it takes no more messages and
+  // cannot report again. Its own children are terminated (see `next`).
+  const isOver = isDisposable(state) && outcome !== 'terminated'
   const turnOutcome =
     outcome === 'completed' || ending.isTurnOver ? 'completed' : isCut ? 'interrupted' : 'failed'
   // Each open call gets a result that says why it did not finish, because vendors refuse a history with calls
@@ -159,7 +169,7 @@ export async function endSession(context: DrainContext, ending: SessionEnding): 
     outcome: 'interrupted' as const,
     result: `${why} This call has no result.`,
   }))
-  const events: RuntimeEvent[] = [
+  const eventsIf = (isUndelivered: boolean): RuntimeEvent[] => [
     ...cut,
     ...spoken,
     ...stepEnd(context),
@@ -176,12 +186,25 @@ export async function endSession(context: DrainContext, ending: SessionEnding): 
       data,
       isUndelivered: isUndelivered || undefined,
     },
+    ...(isOver ? [reportedEnd(context)] : []),
   ]
   const others = [...reports, ...(outcome === 'stopped' ? stopAwaited(context) : [])]
-  const lifecycle = outcome === 'completed' ? ('idle' as const) : outcome
-  const head = { waiting: 0, lifecycle }
-  await context.commit('session_end', { events, others, isProgress: true, head })
+  const lifecycle = isOver ? 'terminated' : outcome === 'completed' ? 'idle' : outcome
+  const head = { waiting: 0, lifecycle } as const
+  const events = eventsIf(isUndelivered)
+  const undelivered = eventsIf(!isCut)
+  await context.commit('session_end', { events, undelivered, others, isProgress: true, head })
   context.dropGovernor()
+}
+
+/** Whether the thread is a child that ends with its first result. */
+function isDisposable({ parent }: KernelState): boolean {
+  return parent !== undefined && !parent.isResumable
+}
+
+/** Returns the event that ends a child after its report. */
+function reportedEnd(context: DrainContext): RuntimeEvent {
+  return { type: 'thread_terminated', at: context.at(), hasReported: true }
 }
 
 /**
@@ -282,6 +305,37 @@ export async function park(
   }
 }
 
+/**
+ * Fails a thread for which `next` returned the same action twice although the first one changed nothing: it
+ * would be returned for ever. Returns true when the drain has to end, because there is no session to fail.
+ */
+export async function failWithoutProgress(context: DrainContext, action: string): Promise<boolean> {
+  const { state } = context
+  const message = `The thread cannot continue: the action "${action}" changed nothing at event ${state.seq}.`
+  const error: RuntimeEvent = {
+    type: 'error_raised',
+    at: context.at(),
+    code: 'NO_PROGRESS',
+    message,
+    hint: 'This is a defect of the runtime; please report it. A new message starts another session.',
+  }
+  if (state.session) {
+    const ending = { outcome: 'failed', reason: 'no_progress', message } as const
+    await endSession(context, { ...ending, spoken: [error] })
+    return false
+  }
+  const head = { lifecycle: 'failed' } as const
+  const write: Write = { events: [error], head, wake: { exactly: null }, isProgress: true }
+  try {
+    await context.commit('park', { ...write, expectsNoMail: true })
+    return true
+  } catch (error) {
+    if (!isStoreError(error, 'LOG_MOVED')) throw error
+    await context.catchUp()
+    return false
+  }
+}
+
 /** Returns the status text of a thread that waits to ask its model again. */
 export function waitText({ at, reason }: NonNullable<Step['retry']>): string {
   return `Waits until ${at} to ask the model again: ${reason}`
@@ -301,12 +355,18 @@ export async function failStuck(context: DrainContext): Promise<void> {
   const ending = { outcome: 'failed', reason: 'drain_failed', message } as const
   const hadSession = context.state.session !== undefined
   if (hadSession) await endSession(context, ending)
-  // If the thread had no session to end, a call of the parent may still wait for it and needs an answer.
-  const others = hadSession ? [] : await reportToParent(context, { ...ending, attachments: [] })
-  const write: Write = { events: [error], others, head: { lifecycle: 'failed' } }
+  // If the thread had no session to end, or if a call of the parent waits for a queued message, the parent
+  // needs an answer.
+  const isHeard = hadSession && !isAwaited(context.state)
+  const others = isHeard ? [] : await reportToParent(context, { ...ending, attachments: [] })
+  const isOver = isDisposable(context.state)
+  const events = isOver && !context.state.terminated ? [error, reportedEnd(context)] : [error]
+  const write: Write = { events, others, head: { lifecycle: isOver ? 'terminated' : 'failed' } }
   for (;;) {
-    // A request to resume may arrive at this moment; parking must not overwrite its wake-up.
-    const wake = context.state.resume ? { by: context.environment.clock.now() } : { exactly: null }
+    // A request to resume may arrive at this moment; parking must not overwrite its wake-up. A child that is
+    // over has to terminate its own children.
+    const mustGoOn = context.state.resume !== undefined || isOver
+    const wake = mustGoOn ? { by: context.environment.clock.now() } : { exactly: null }
     try {
       await context.commit('fail_stuck', { ...write, wake, expectsNoMail: true, isProgress: true })
       return

@@ -141,9 +141,12 @@ class OwnLane implements Lane {
   }
 }
 
-/** Waits for the next turn of the event loop, before which all pending promise callbacks run. */
+/**
+ * Waits until all pending promise callbacks have run. This takes two turns of the event loop, because a drain
+ * that gives way to other work goes on in the next turn (see `Breaks` in `drain.ts`).
+ */
 function quiet(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve))
+  return new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
 }
 
 /**

@@ -63,7 +63,7 @@ export function statusToParent({ state, head }: ThreadPlace, event: RuntimeEvent
     status: 'running',
     statusText,
   } as const
-  return [{ id: state.parent.threadId, append: [updated] }]
+  return [{ id: state.parent.threadId, mustBeLive: true, append: [updated] }]
 }
 
 /**
@@ -117,7 +117,7 @@ export async function writeOf(context: ThreadPlace, changes: FacadeChanges): Pro
   const { parent } = context.state
   const reference = context.head.id
   const ended = { type: 'subagent_ended', at, reference, outcome: 'terminated' } as const
-  if (parent) others.push({ id: parent.threadId, append: [ended] })
+  if (parent) others.push({ id: parent.threadId, mustBeLive: true, append: [ended] })
   return { events, others, blobs, values, head: { lifecycle: 'terminated' } }
 }
 
@@ -252,7 +252,7 @@ async function noticeToParent(
   const { ids, clock } = context.environment
   const files = copyFiles(context, findFiles(context, attachments, pending), ids())
   const append = [...files.events, silentMessage(context, withPaths(text, files), files)]
-  return [{ id: parentId, append, wake: { by: clock.now() } }]
+  return [{ id: parentId, mustBeLive: true, append, wake: { by: clock.now() } }]
 }
 
 /** Returns the id of the parent; undefined if there is none or it was terminated or erased. */

@@ -5,6 +5,7 @@ import {
   type ApiEnvironment,
   createCommit,
   createFoldCache,
+  EditListeners,
   type FoldCache,
 } from '../../src/api/api-context.ts'
 import { createInbox } from '../../src/api/inbox.ts'
@@ -54,7 +55,7 @@ export async function createHarness(options: HarnessOptions): Promise<Harness> {
   const clock = manualClock(START)
   const dispatcher = inProcessDispatcher({ store, timers: manualTimers(clock) })
   const live = createLiveBus({ store, clock })
-  const commit = createCommit({ store, live, dispatcher })
+  const commit = createCommit({ store, live, dispatcher, edits: new EditListeners() })
   const folds = createFoldCache(store)
   const drained: string[] = []
   const points: string[] = []
@@ -74,6 +75,7 @@ export async function createHarness(options: HarnessOptions): Promise<Harness> {
       points.push(wanted.point)
       return result
     },
+    onEdit: () => () => {},
     show: (threadId, events) => live.show(threadId, events),
     live,
     dispatcher,
@@ -120,6 +122,7 @@ export const testLimits: ApiEnvironment['limits'] = {
   depth: 8,
   sameErrors: 8,
   maxSteps: 250,
+  maxHandoffs: 10,
   hookTimeoutMs: 1000,
   maxFileBytes: 1000,
   maxMessageBytes: 2000,

@@ -1,6 +1,7 @@
 import type { Commit, RuntimeEvent, Store, ThreadChange } from '@skein/runtime'
 import type { Canary } from './canary.ts'
 import type { Chance } from './chance.ts'
+import { orderPlants } from './laws-order.ts'
 
 /**
  * A bug that is planted between the runtime and its store, to see that the simulation finds it. What
@@ -13,11 +14,15 @@ export interface PlantParts {
   readonly canary: Canary
   /** Makes tools that must not run twice declare that they may. */
   readonly bewitch: () => void
+  /** Makes tools that write declare that they only read. */
+  readonly mislabel: () => void
   /** Another point at which the process may die; then it throws. */
   readonly mayCrash: (commit: Commit) => void
 }
 
 export const plants: Readonly<Record<string, Plant>> = {
+  ...orderPlants,
+
   /** Writers are not checked against the epoch. */
   'lost-fence': (store) =>
     rewriting(store, (commit) => onChanges(commit, ({ fence: _fence, ...change }) => change)),

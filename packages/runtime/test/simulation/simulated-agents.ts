@@ -88,7 +88,8 @@ export function simulatedAgents(world: World, lane: Lane): SimulatedAgents {
     name: 'clerk',
     exposeAsTool: true,
     toolDescription: 'clerk',
-    sideA: side('clerk_a', [tools.look, tools.send]),
+    // The clerk hands back, so that handoffs could go round.
+    sideA: side('clerk_a', [tools.look, tools.send, 'desk']),
   })
   const children: PromptTool[] = [
     { name: crew },
@@ -100,6 +101,8 @@ export function simulatedAgents(world: World, lane: Lane): SimulatedAgents {
   const agents = [
     defineAgent({
       name: 'desk',
+      exposeAsTool: true,
+      toolDescription: 'desk',
       sideA: side('desk_a', [...children, tools.look, tools.send, tools.leak, clerk, tools.plan]),
     }),
     defineAgent({

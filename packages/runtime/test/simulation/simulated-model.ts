@@ -118,7 +118,10 @@ function filesOf({ chance }: World, request: LLMRequest): string[] {
 
 function callOf(world: World, request: LLMRequest, name: string): ScriptPart {
   const { chance } = world
-  const id = `call_${world.ids().slice(-6)}`
+  // Some servers number the calls of each answer anew, or give two calls one id, or none.
+  const id = chance.happens(0.1)
+    ? chance.pick(['', 'call_0', 'call_1'])
+    : `call_${world.ids().slice(-6)}`
   if (chance.happens(0.02)) return calls('no_such_tool', {}, { id })
   if (chance.happens(0.02)) return calls(name, '{"broken":', { id })
   return calls(name, argumentsOf(world, request, name), { id })

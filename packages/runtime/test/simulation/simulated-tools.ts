@@ -37,6 +37,7 @@ export function simulatedTools(world: World, lane: Lane): SimulatedTools {
       risk: 'write_low_risk',
       ...(rest as object),
       ...(world.repeats.writes && { idempotent: true }),
+      ...(world.repeats.reads && { risk: 'read_only', rollback: undefined }),
       args,
       async execute({ threadId }, { ref = '' }, { idempotencyKey: key }) {
         await lane.turn(`tool ${name}`)

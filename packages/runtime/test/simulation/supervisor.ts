@@ -9,6 +9,7 @@ import {
 import type { Timers } from '../../src/dispatch/dispatcher.ts'
 import { watchCommit, type CommitWatch } from './commit-watch.ts'
 import type { Coverage } from './coverage.ts'
+import { MAX_HANDOFFS } from './laws-order.ts'
 import { simulatedAgents } from './simulated-agents.ts'
 import type { World } from './world.ts'
 
@@ -88,7 +89,7 @@ export class Supervisor {
       ids: world.ids,
       keys: world.keys,
       secretKey: world.secretKey,
-      limits: { drainAttempts: 4, modelBackoffMs: 1_000 },
+      limits: { drainAttempts: 4, modelBackoffMs: 1_000, maxHandoffs: MAX_HANDOFFS },
       onError: (error) => this.#onError(error),
     })
     this.#current = { lane, runtime, died, die }

@@ -38,8 +38,8 @@ export interface World {
   /** Texts that left the runtime: errors, live events, exports. */
   readonly outputs: { readonly where: string; readonly text: string }[]
   readonly violations: string[]
-  /** A planted bug: every write is declared repeatable. */
-  readonly repeats: { readonly writes: boolean }
+  /** Planted bugs: every write is declared repeatable, or declared a read. */
+  readonly repeats: { readonly writes: boolean; readonly reads: boolean }
   /** Of the supervisor, for planted bugs that have a commit point more. */
   mayCrash: (commit: Commit) => void
   violate(what: string): void
@@ -96,7 +96,7 @@ export function createWorld({ seed, plant }: WorldOptions): World {
   const stored = openSimulatedStore(plan.store)
   const canary = canaryOf(chance)
   let count = 0
-  const repeats = { writes: false }
+  const repeats = { writes: false, reads: false }
   const world: World = {
     seed,
     chance,
@@ -111,6 +111,7 @@ export function createWorld({ seed, plant }: WorldOptions): World {
           canary,
           mayCrash: (commit) => world.mayCrash(commit),
           bewitch: () => (repeats.writes = true),
+          mislabel: () => (repeats.reads = true),
         })
       : stored.store,
     mayCrash: () => {},

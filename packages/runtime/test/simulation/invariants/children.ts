@@ -43,13 +43,20 @@ function heard(
   childId: string,
 ): { answered: Map<string, number>; queued: number } {
   const answered = new Map<string, number>()
+  const own = new Set<string>()
   let queued = 0
   for (const event of events) {
-    if (event.type === 'interrupt_answered')
+    if (event.type === 'interrupt_opened' && referenceOf(event.interrupt.request) === childId)
+      own.add(event.interrupt.id)
+    if (event.type === 'interrupt_answered' && own.has(event.interruptId))
       answered.set(event.interruptId, (answered.get(event.interruptId) ?? 0) + 1)
     if (event.type === 'message_queued' && event.subagentId === childId && isReport(event)) queued++
   }
   return { answered, queued }
+}
+
+function referenceOf(request: unknown): unknown {
+  return (request as { readonly reference?: unknown } | null | undefined)?.reference
 }
 
 function isReport({ message }: Extract<RuntimeEvent, { type: 'message_queued' }>): boolean {

@@ -37,6 +37,7 @@ const limits = {
   depth: 8,
   sameErrors: 8,
   maxSteps: 250,
+  maxHandoffs: 10,
   hookTimeoutMs: 5_000,
   maxFileBytes: 1,
   maxMessageBytes: 1,
