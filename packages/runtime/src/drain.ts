@@ -2,14 +2,15 @@ import { llm, type LLMInstance, type Tool } from '@skein/ai'
 import { CLIENT_TOOLS, openGovernor, toolsOf } from './calls/gate.ts'
 import type { ResolvedAgent, ResolvedSide } from './definitions/resolved.ts'
 import type { PromptToolConfig } from './definitions/types.ts'
-import type { Drain } from './dispatch/dispatcher.ts'
+import type { Drain, DrainEnd, TimerHandle, Timers } from './dispatch/dispatcher.ts'
+import type { KeptLease, LeaseKeeper } from './dispatch/lease-keeper.ts'
+import type { Place, Suspect, Trial, TrialGate } from './dispatch/trial-gate.ts'
 import { RuntimeError } from './contract/error.ts'
-import type { StoredEvent } from './contract/event.ts'
+import type { FailureCause, RuntimeEvent, StoredEvent } from './contract/event.ts'
 import type { SessionGovernor } from './governance/session-governors.ts'
 import { createEnvReader, type EnvReader } from './thread/env.ts'
 import { envContext, type Redactor } from './secrets/vault.ts'
 import {
-  type Claim,
   type Commit,
   type CommitResult,
   isStoreError,
@@ -21,7 +22,17 @@ import { runCalls } from './calls/run.ts'
 import { runEffect } from './calls/effects.ts'
 import { settleInDoubt } from './calls/in-doubt.ts'
 import { infer } from './model/infer.ts'
-import { beginSession, cascade, close, expire, failStuck, park } from './session/session.ts'
+import {
+  awaitAgent,
+  beginSession,
+  cascade,
+  close,
+  expire,
+  failStuck,
+  failureCause,
+  missingText,
+  park,
+} from './session/session.ts'
 import { endStep } from './session/end-step.ts'
 import { runStrategy } from './run-agent.ts'
 import {
@@ -35,7 +46,7 @@ import {
 import { openFacade } from './thread/changes.ts'
 import { KernelFold } from './fold/fold.ts'
 import { type KernelAction, next } from './next.ts'
-import type { KernelState } from './contract/state.ts'
+import { type KernelState, openCalls } from './contract/state.ts'
 
 /** Keeps the fold of a thread between two drains, so that a busy thread's events are folded only once. */
 export interface FoldMemory {
@@ -43,34 +54,67 @@ export interface FoldMemory {
   put(threadId: string, fold: KernelFold): void
 }
 
+/** The parts of a process that its drains share. */
+export interface DrainParts {
+  readonly leases: LeaseKeeper
+  readonly gate: TrialGate
+  readonly timers: Timers
+  readonly memory?: FoldMemory
+}
+
 /**
  * Returns the drain function: it claims a thread, folds its log, asks `next` for an action and performs it,
  * until there is nothing left to do. A drain ends without an error when another drain has claimed the thread
  * meanwhile, because the epoch of the first drain is then no longer valid.
  */
-export function createDrain(environment: KernelEnvironment, memory?: FoldMemory): Drain {
+export function createDrain(environment: KernelEnvironment, parts: DrainParts): Drain {
+  const { leases, gate, memory } = parts
   return async (threadId, signal) => {
-    const claim = await environment.store.claim(threadId)
-    if (!claim) return
-    const fold = memory?.take(threadId) ?? new KernelFold()
-    const drain = new ThreadDrain(environment, claim, fold, signal)
+    const place = gate.arrive()
     try {
-      await drain.run()
-      memory?.put(threadId, fold)
-    } catch (error) {
-      // Once another drain has claimed the thread, an error here is only a consequence of that, so it is not
-      // reported.
-      if (drain.isFenced || isStoreError(error, 'FENCED')) return
-      if (error instanceof RuntimeError && error.code === 'LOG_VERSION') {
-        // This claim must not count as an attempt: a newer program that can read the log would
-        // otherwise find the thread failed.
-        const { head, epoch: fence } = claim
-        const change = { id: head.id, fence, head: { attempts: head.attempts - 1 } }
-        await environment.commit({ point: 'take_back_claim', threads: [change] })
+      const lease = await leases.claim(threadId, signal)
+      if (!lease) return undefined
+      if ('heldBy' in lease) return { type: 'held', leftMs: lease.leftMs }
+      const fold = memory?.take(threadId) ?? new KernelFold()
+      const drain = new ThreadDrain(environment, { ...parts, lease, place, fold })
+      try {
+        const end = await drain.run()
+        memory?.put(threadId, fold)
+        return end
+      } catch (error) {
+        // Once another drain has claimed the thread, an error here is only a consequence of that, so it is
+        // not reported.
+        if (drain.isFenced || isStoreError(error, 'FENCED')) return undefined
+        if (lease.signal.aborted || !isChargeable(error)) throw error
+        // The definitions were replaced meanwhile: the next drain waits for the agent.
+        if (!environment.registry.agents.has(drain.state.agent)) throw error
+        return await drain.charge(error)
+      } finally {
+        drain.endTrial()
+        lease.end()
+        // A lease that is given back is no death: nobody is charged when a process stops in an orderly way.
+        // If the store cannot be reached, the lease ends by itself.
+        if (!drain.isReleased) await leases.release(threadId).catch(() => undefined)
       }
-      throw error
+    } finally {
+      place.leave()
     }
   }
+}
+
+/**
+ * Whether an error is charged to its thread. Failures of the store are not the thread's fault, and a log of a
+ * later version is left to a program that can read it.
+ */
+function isChargeable(error: unknown): boolean {
+  if (isStoreError(error)) return !error.code.startsWith('STORE_')
+  return !(error instanceof RuntimeError && error.code === 'LOG_VERSION')
+}
+
+interface OwnParts extends Pick<DrainParts, 'timers'> {
+  readonly lease: KeptLease
+  readonly place: Place
+  readonly fold: KernelFold
 }
 
 class ThreadDrain implements DrainContext {
@@ -80,6 +124,13 @@ class ThreadDrain implements DrainContext {
   readonly signal: AbortSignal
   /** Whether another drain has claimed the thread; the store then rejects every commit of this drain. */
   isFenced = false
+  /** Whether the lease was given back, together with the last commit. */
+  isReleased = false
+  #attempts: number
+  #trial: Trial | undefined
+  #trialTimer: TimerHandle | undefined
+  readonly #place: Place
+  readonly #timers: Timers
   #isDue = false
   readonly #fold: KernelFold
   #governor: Promise<SessionGovernor> | undefined
@@ -89,11 +140,14 @@ class ThreadDrain implements DrainContext {
   #tools: { readonly key: readonly unknown[]; readonly tools: readonly Tool[] } | undefined
   #redactor: { readonly key: string; readonly redactor: Redactor | undefined } | undefined
 
-  constructor(environment: KernelEnvironment, claim: Claim, fold: KernelFold, signal: AbortSignal) {
+  constructor(environment: KernelEnvironment, { lease, place, fold, timers }: OwnParts) {
     this.environment = environment
-    this.head = claim.head
-    this.epoch = claim.epoch
-    this.signal = signal
+    this.head = lease.claim.head
+    this.epoch = lease.claim.epoch
+    this.signal = lease.signal
+    this.#attempts = this.head.attempts
+    this.#place = place
+    this.#timers = timers
     this.#fold = fold
   }
 
@@ -105,17 +159,86 @@ class ThreadDrain implements DrainContext {
     return this.environment.registry.agent(this.state.agent)
   }
 
-  async run(): Promise<void> {
+  async run(): Promise<DrainEnd | undefined> {
     await this.catchUp()
-    const { clock, limits } = this.environment
-    if (this.head.attempts > limits.drainAttempts) return failStuck(this)
-    for (;;) {
-      const { agent, epoch } = this
-      const action = next(this.state, { agent, epoch, now: clock.now(), limits })
-      if (this.#mustLeave(action)) return
-      if (action.type !== 'park') await this.#perform(action)
-      else if (await park(this, action)) return
+    const { clock, limits, registry } = this.environment
+    if (this.#attempts >= limits.drainAttempts) {
+      await failStuck(this, deathCause(this.state))
+      return undefined
     }
+    await this.#enter()
+    for (;;) {
+      const { epoch } = this
+      const agent = registry.agents.get(this.state.agent)
+      const action = next(this.state, { agent, epoch, now: clock.now(), limits })
+      if (this.#mustLeave(action)) return undefined
+      if (action.type === 'await_agent') {
+        await awaitAgent(this)
+        return { type: 'agent_missing' }
+      }
+      if (action.type !== 'park') await this.#perform(action)
+      else if (await park(this, action)) return undefined
+    }
+  }
+
+  /** Waits until the thread may work: after a crash, suspects work one at a time. */
+  async #enter(): Promise<void> {
+    const { lease } = this.head
+    const { deaths = 0, survived = 0 } = lease ?? {}
+    const open = openWork(this.state)
+    const suspect = deaths > 0 ? { open, deaths, survived, charges: this.#attempts } : undefined
+    const trial = await this.#place.enter(suspect, this.signal)
+    this.#trial = trial
+    if (trial) {
+      // Written before the thread works, so that a death is charged to it.
+      if (trial.isCharged) await this.#commitLease('on_trial')
+      this.#trialTimer = this.#timers.set(trial.ms, () => void this.#survive(trial))
+    }
+    if (suspect) await this.catchUp() // others may have written while the drain waited
+  }
+
+  /** Ends the trial of a thread that has worked for long enough: others may work beside it now. */
+  async #survive(trial: Trial): Promise<void> {
+    try {
+      if (trial.isCharged) await this.#commitLease('survived')
+    } catch {
+      // The drain was fenced off, or the store failed: its next commit will say so.
+    }
+    this.endTrial()
+  }
+
+  endTrial(): void {
+    if (this.#trialTimer !== undefined) this.#timers.clear(this.#trialTimer)
+    this.#trialTimer = undefined
+    this.#trial?.end()
+    this.#trial = undefined
+  }
+
+  async #commitLease(lease: 'on_trial' | 'survived'): Promise<void> {
+    await this.#write({ point: lease, threads: [{ id: this.head.id, fence: this.epoch, lease }] })
+  }
+
+  /**
+   * Charges the thread with the error of its drain, and rethrows the error so that the thread is tried again
+   * later. If it was charged too often, it fails.
+   */
+  async charge(error: unknown): Promise<DrainEnd> {
+    const { id } = this.head
+    const attempts = this.#attempts + 1
+    try {
+      if (attempts >= this.environment.limits.drainAttempts) {
+        this.#attempts = attempts
+        await this.catchUp()
+        await failStuck(this, failureCause(error))
+        return { type: 'failed', error }
+      }
+      const change = { id, fence: this.epoch, head: { attempts }, lease: 'released' } as const
+      await this.#write({ point: 'charge', threads: [change] })
+      this.isReleased = true
+    } catch {
+      // Neither the charge nor the failure could be written, so the error below is all there is to say.
+    }
+    throw error
   }
 
   /**
@@ -128,7 +251,7 @@ class ThreadDrain implements DrainContext {
     return !(isClosing && isStop(this.signal.reason))
   }
 
-  #perform(action: Exclude<KernelAction, { type: 'park' }>): Promise<void> {
+  #perform(action: Exclude<KernelAction, { type: 'park' | 'await_agent' }>): Promise<void> {
     switch (action.type) {
       case 'cascade':
         return cascade(this, action.references)
@@ -174,7 +297,8 @@ class ThreadDrain implements DrainContext {
   async #commit(point: string, write: Write): Promise<void> {
     const { clock } = this.environment
     const governance = write.governance ?? this.#openGovernor?.takeWrites()
-    const written = this.#redacted([...(write.events ?? []), ...(governance?.events ?? [])])
+    const own = [...this.#agentIsBack(point), ...(write.events ?? [])]
+    const written = this.#redacted([...own, ...(governance?.events ?? [])])
     const events = written.map(asStored)
     let { wake } = write
     // While a drain works, its thread is marked as due, so that after a crash the next start of the runtime
@@ -183,24 +307,39 @@ class ThreadDrain implements DrainContext {
       this.#isDue = true
       wake = { by: clock.now() }
     }
-    const own: ThreadChange = {
+    const change: ThreadChange = {
       id: this.head.id,
       fence: this.epoch,
       append: events,
       head: write.isProgress ? { ...write.head, attempts: 0 } : write.head,
+      lease: write.releases ? 'released' : write.isProgress ? 'cleared' : undefined,
       wake,
       expectSeq: write.expectsNoMail ? this.state.seq : undefined,
     }
     const result = await this.#write({
       point,
-      threads: [own, ...this.#redacted(write.others ?? [])],
+      threads: [change, ...this.#redacted(write.others ?? [])],
       blobs: [...(write.blobs ?? []), ...(governance?.blobs ?? [])],
       audit: governance?.audit,
       spent: governance?.spent,
     })
+    if (write.isProgress) {
+      this.#attempts = 0
+      this.endTrial()
+    }
+    if (write.releases) this.isReleased = true
     const last = result.seqs.get(this.head.id) ?? this.state.seq
     if (last !== this.state.seq + events.length) return this.catchUp()
     for (const event of events) this.#fold.push({ seq: this.state.seq + 1, event })
+  }
+
+  /** Returns the event that says that the thread works again after it has waited for its agent. */
+  #agentIsBack(point: string): RuntimeEvent[] {
+    const { status, statusText, agent } = this.state
+    const isWaiting = status === 'waiting' && statusText === missingText(agent)
+    if (!isWaiting || point === 'await_agent') return []
+    if (!this.environment.registry.agents.has(agent)) return []
+    return [{ type: 'status_changed', at: this.at(), status: 'running' }]
   }
 
   async #write(commit: Commit): Promise<CommitResult> {
@@ -306,4 +445,36 @@ function asStored<T extends object>(event: T): T {
   if (entries.every(([, value]) => value !== undefined)) return event
   // The cast is safe, because only undefined members are removed.
   return Object.fromEntries(entries.filter(([, value]) => value !== undefined)) as T
+}
+
+/** Returns what a thread was doing when its log ended. */
+function openWork(state: KernelState): Suspect['open'] {
+  const { call, effect, step } = workOf(state)
+  return call || effect ? 'call' : step ? 'inference' : 'nothing'
+}
+
+/** Returns the cause of a failure for a thread that was working when processes died. */
+function deathCause(state: KernelState): FailureCause {
+  const { call, effect, step } = workOf(state)
+  const what = call
+    ? `the tool ${call.call.toolName} ran`
+    : effect
+      ? `the effect ${effect.scheduled.name} ran`
+      : step
+        ? 'the thread waited for its model'
+        : 'the thread was worked on'
+  return {
+    code: 'PROCESS_DIED',
+    message: `The process died while ${what}, and no other thread worked at that time.`,
+    hint: 'Look for the end of the process in its output or in the system log: memory, a signal, process.exit.',
+  }
+}
+
+function workOf(state: KernelState) {
+  const step = state.session?.turn?.step
+  return {
+    call: openCalls(state).find(({ startedEpoch }) => startedEpoch !== undefined),
+    effect: [...state.effects.values()].find(({ runningEpoch }) => runningEpoch !== undefined),
+    step: step?.epoch !== undefined && step.entry === undefined ? step : undefined,
+  }
 }

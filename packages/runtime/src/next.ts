@@ -26,6 +26,8 @@ export type KernelAction =
   | { readonly type: 'park'; readonly wakeAt: number | null; readonly retry?: Step['retry'] }
   /** The thread was terminated, so its children have to be terminated too. */
   | { readonly type: 'cascade'; readonly references: readonly string[] }
+  /** The thread's agent is not defined in this process: the thread waits until it is. */
+  | { readonly type: 'await_agent' }
   /** Ends the session early: the user stopped it, or the thread was terminated. */
   | { readonly type: 'close'; readonly outcome: 'stopped' | 'terminated' }
   /** Decides about calls that were running when a process died. */
@@ -51,13 +53,16 @@ export type KernelAction =
 
 /** The inputs of `next` besides the state of the thread. */
 export interface NextOptions {
-  readonly agent: ResolvedAgent
+  /** The agent of the thread; undefined if it is not defined in this process. */
+  readonly agent: ResolvedAgent | undefined
   /** Epoch of the drain that calls `next`: calls that were started under another epoch are in doubt. */
   readonly epoch: number
   /** The current time, in milliseconds since 1970. */
   readonly now: number
   readonly limits: RuntimeLimits
 }
+
+type KnownOptions = NextOptions & { readonly agent: ResolvedAgent }
 
 /** Decides what the drain does next; no other code decides that. Pure: it reads no clock and does no I/O. */
 export function next(state: KernelState, options: NextOptions): KernelAction {
@@ -76,6 +81,7 @@ export function next(state: KernelState, options: NextOptions): KernelAction {
     return { type: 'cascade', references }
   }
   if (session && state.stop === 'requested') return { type: 'close', outcome: 'stopped' }
+  if (!agent) return { type: 'await_agent' }
 
   const inDoubt = openCalls(state).filter(
     ({ startedEpoch }) => startedEpoch !== undefined && startedEpoch !== epoch,
@@ -96,10 +102,11 @@ export function next(state: KernelState, options: NextOptions): KernelAction {
   if (first) return { type: 'run_effect', effectId: first[0] }
 
   if (state.immediateFor !== agent.name && startsSomething(agent)) return { type: 'activate' }
-  return session ? inSession(state, session, options) : outOfSession(state, options)
+  const known = { ...options, agent }
+  return session ? inSession(state, session, known) : outOfSession(state, known)
 }
 
-function outOfSession(state: KernelState, { agent }: NextOptions): KernelAction {
+function outOfSession(state: KernelState, { agent }: KnownOptions): KernelAction {
   const { queue, stop, resume } = state
   const parked = { type: 'park', wakeAt: nextTime(state) } as const
   // Messages are taken in order; the role of the last message decides which side answers.
@@ -120,7 +127,7 @@ function outOfSession(state: KernelState, { agent }: NextOptions): KernelAction 
   return { type: 'begin_session', side: sideOfLast }
 }
 
-function inSession(state: KernelState, session: Session, options: NextOptions): KernelAction {
+function inSession(state: KernelState, session: Session, options: KnownOptions): KernelAction {
   const { agent, limits, now } = options
   const { turn } = session
   if (!turn) return { type: 'begin_session', side: 'a' }
@@ -155,7 +162,7 @@ function inSession(state: KernelState, session: Session, options: NextOptions): 
 function inAgentTurn(
   state: KernelState,
   session: Session,
-  { agent, side, limits, now }: NextOptions & { readonly side: ResolvedSide },
+  { agent, side, limits, now }: KnownOptions & { readonly side: ResolvedSide },
 ): KernelAction {
   const { entry: place, retry } = session.turn?.step ?? {}
   const open = openCalls(state)

@@ -20,6 +20,8 @@ import {
 import type { Registry } from './definitions/resolved.ts'
 import { type Dispatcher, systemTimers, type Timers } from './dispatch/dispatcher.ts'
 import { inProcessDispatcher } from './dispatch/in-process-dispatcher.ts'
+import { createLeaseKeeper } from './dispatch/lease-keeper.ts'
+import { createTrialGate } from './dispatch/trial-gate.ts'
 import { createApprovalDesk } from './governance/approval-desk.ts'
 import { exportAudit } from './governance/audit-export.ts'
 import { type GovernanceKeys, openGovernanceKeys } from './governance/governance-keys.ts'
@@ -57,6 +59,11 @@ export interface RuntimeOptions extends Omit<RegistryOptions, 'agents'> {
   readonly timers?: Timers
   /** Ids of threads, messages and sessions. Default: UUIDv7. */
   readonly ids?: IdSource
+  /**
+   * Names this process among those that use the store, for its leases. No two processes may ever have the same
+   * name, also not one after the other. Default: a random name.
+   */
+  readonly owner?: string
   /** Names this installation in audit logs and approvals. Default `skein`. */
   readonly id?: string
   /** Variables of this installation; a thread's variable of the same name overrides them. */
@@ -83,6 +90,7 @@ const defaultLimits: RuntimeLimits = {
   modelAttempts: 4,
   modelBackoffMs: 1_000,
   drainAttempts: 5,
+  leaseMs: 30_000,
   depth: 8,
   sameErrors: 8,
   maxSteps: 250,
@@ -170,7 +178,9 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
     dispatcher,
     audit: (tree) => exportAudit(store, tree, keys),
   })
-  return assemble({ environment, context, store, dispatcher, registry, sign: desk.signApproval })
+  const { owner = crypto.randomUUID() } = options
+  const sign = desk.signApproval
+  return assemble({ environment, context, store, dispatcher, registry, sign, timers, owner })
 }
 
 interface Parts {
@@ -180,6 +190,8 @@ interface Parts {
   readonly dispatcher: Dispatcher
   readonly registry: ReplaceableRegistry
   readonly sign: ReturnType<typeof createApprovalDesk>['signApproval']
+  readonly timers: Timers
+  readonly owner: string
 }
 
 function assemble({
@@ -189,8 +201,16 @@ function assemble({
   dispatcher,
   registry,
   sign,
+  timers,
+  owner,
 }: Parts): EmbeddedRuntime {
-  const drain = createDrain(environment, createFoldMemory())
+  const { leaseMs } = environment.limits
+  const drain = createDrain(environment, {
+    leases: createLeaseKeeper({ store, timers, owner, leaseMs }),
+    gate: createTrialGate(timers),
+    timers,
+    memory: createFoldMemory(),
+  })
   return {
     registry,
     store,
@@ -203,6 +223,8 @@ function assemble({
       const awake = setInterval(() => {}, 60_000)
       try {
         await dispatcher.stop(options)
+        // Also the leases of drains that did not end in time: a stop in good order is no death.
+        await store.release(owner)
         await store.close()
       } finally {
         clearInterval(awake)
@@ -212,6 +234,30 @@ function assemble({
     subscribe: (threadId, options) => context.live.subscribe(threadId, options),
     withState: (threadId, work) => withState(context, threadId, work),
     changes: (options) => context.live.changes(options),
-    replaceRegistry: (next) => registry.replace(next),
+    replaceRegistry(next) {
+      const known = new Set(registry.agents.keys())
+      registry.replace(next)
+      const back = [...next.agents.keys()].filter((name) => !known.has(name))
+      void wakeThreadsOf(back, context)
+    },
+  }
+}
+
+/** Wakes the threads that waited for these agents to be defined. */
+async function wakeThreadsOf(
+  agents: readonly string[],
+  { store, dispatcher, clock }: ApiContext,
+): Promise<void> {
+  try {
+    for (const agent of agents)
+      for (let offset = 0; ; offset += 1000) {
+        const query = { agent, lifecycle: 'waiting', sort: 'oldest', limit: 1000, offset } as const
+        const page = await store.list(query)
+        for (const { id, wakeAt } of page)
+          if (wakeAt !== null && wakeAt <= clock.now()) dispatcher.wake(id)
+        if (page.length < 1000) break
+      }
+  } catch {
+    // The store failed. The dispatcher tries these threads again by itself, a little later.
   }
 }

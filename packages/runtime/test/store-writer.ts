@@ -1,7 +1,7 @@
 // Commits numbered rows as fast as it can and prints each number when it was answered, until it is killed.
 import { writeSync } from 'node:fs'
 import { sqliteStore } from '../src/store/sqlite-store.ts'
-import { newThread, valueSet } from '../src/testing/contract.ts'
+import { claimed, newThread, valueSet } from '../src/testing/contract.ts'
 
 const [path = '', first = '0'] = process.argv.slice(2)
 const store = sqliteStore({ path })
@@ -15,13 +15,13 @@ async function write(worker: number): Promise<void> {
     const number = next++
     const hash = number.toString(16).padStart(64, '0')
     const text = 'x'.repeat((number * 131) % 3000)
-    const claim = await store.claim(id)
+    const claim = await claimed(store, id)
     await store.commit({
       point: 'row',
       threads: [
         {
           id,
-          fence: claim?.epoch ?? -1,
+          fence: claim.epoch,
           append: [valueSet({ number, text }), valueSet(hash)],
           head: { tokens: number },
         },

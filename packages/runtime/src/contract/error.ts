@@ -30,6 +30,7 @@ export type RuntimeErrorCode =
   | 'DEPTH_EXCEEDED'
   | 'KEY_INVALID'
   | 'RUNTIME_STOPPED'
+  | 'LEASE_LOST'
   | 'AGENT_DIVERGED'
 
 /** An error that the runtime throws, with a stable code. */

@@ -78,6 +78,7 @@ export const STATUS: Readonly<Record<ApiErrorCode, number>> = {
   DEPTH_EXCEEDED: 409,
   AGENT_DIVERGED: 500,
   RUNTIME_STOPPED: 503,
+  LEASE_LOST: 503,
 
   THREAD_EXISTS: 409,
   CLIENT_ID_TAKEN: 409,

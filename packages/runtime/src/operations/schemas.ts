@@ -174,6 +174,15 @@ export const SCHEMAS: { readonly [Name in keyof NamedTypes]: Shape<NamedTypes[Na
     epoch: integer,
     wakeAt: nullable(number),
     attempts: integer,
+    lease: nullable(
+      answer({
+        owner: string,
+        until: number,
+        deaths: integer,
+        survived: integer,
+        isOnTrial: boolean,
+      }),
+    ),
   }),
   ThreadView: outline({
     threadId: string,

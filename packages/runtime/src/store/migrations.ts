@@ -84,6 +84,20 @@ CREATE TABLE settings (
 ) WITHOUT ROWID;
 `,
   },
+  {
+    version: 2,
+    sql: `
+-- Not called owner: the column of that name is the user who owns the thread.
+ALTER TABLE threads ADD COLUMN lease_owner TEXT;
+ALTER TABLE threads ADD COLUMN lease_until INTEGER;
+ALTER TABLE threads ADD COLUMN deaths INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE threads ADD COLUMN survived INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE threads ADD COLUMN on_trial INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX threads_by_lease ON threads (lease_owner) WHERE lease_owner IS NOT NULL;
+-- Until version 1 every claim counted as an attempt, so the numbers of that time say nothing about guilt.
+UPDATE threads SET attempts = 0;
+`,
+  },
 ]
 
 /** The application id that identifies our database files ("skei"). */

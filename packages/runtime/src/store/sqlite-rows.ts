@@ -1,5 +1,5 @@
 import type { SQLInputValue, SQLOutputValue } from 'node:sqlite'
-import type { ThreadHead, ThreadLifecycle, ThreadQuery } from './store.ts'
+import type { Lease, ThreadHead, ThreadLifecycle, ThreadQuery } from './store.ts'
 import { pageOf, searchText } from './thread-head.ts'
 
 /** A row as SQLite returns it. */
@@ -27,6 +27,19 @@ export function headFrom(row: Row): ThreadHead {
     epoch: row['epoch'] as number,
     wakeAt: row['wake_at'] as number | null,
     attempts: row['attempts'] as number,
+    lease: leaseFrom(row),
+  }
+}
+
+function leaseFrom(row: Row): Lease | null {
+  const owner = row['lease_owner'] as string | null
+  if (owner === null) return null
+  return {
+    owner,
+    until: row['lease_until'] as number,
+    deaths: row['deaths'] as number,
+    survived: row['survived'] as number,
+    isOnTrial: row['on_trial'] === 1,
   }
 }
 
@@ -34,12 +47,14 @@ export function headFrom(row: Row): ThreadHead {
 export const insertHead = `INSERT INTO threads (
   id, tenant, parent_id, root_id, client_id, created_at,
   owner, agent, title, tags, search,
-  lifecycle, waiting, tokens, cost_usd, updated_at, seq, epoch, wake_at, attempts
-) VALUES (?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+  lifecycle, waiting, tokens, cost_usd, updated_at, seq, epoch, wake_at, attempts,
+  lease_owner, lease_until, deaths, survived, on_trial
+) VALUES (?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?)`
 
 /** Updates the columns that change with nearly every commit. */
 export const updateHead = `UPDATE threads SET lifecycle = ?, waiting = ?, tokens = ?, cost_usd = ?,
-  updated_at = ?, seq = ?, epoch = ?, wake_at = ?, attempts = ? WHERE id = ?`
+  updated_at = ?, seq = ?, epoch = ?, wake_at = ?, attempts = ?,
+  lease_owner = ?, lease_until = ?, deaths = ?, survived = ?, on_trial = ? WHERE id = ?`
 
 /**
  * Updates the columns that seldom change; separate, because updating their indexes and the search text is
@@ -57,8 +72,12 @@ export function newRow(head: ThreadHead): SQLInputValue[] {
 /** Returns the values for `updateHead`. */
 export function progress(head: ThreadHead): SQLInputValue[] {
   const { lifecycle, waiting, tokens, costUsd, updatedAt, seq, epoch, wakeAt, attempts } = head
-  return [lifecycle, waiting, tokens, costUsd, updatedAt, seq, epoch, wakeAt, attempts]
+  const { owner, until, deaths, survived, isOnTrial } = head.lease ?? noLease
+  const lease = [owner, until, deaths, survived, isOnTrial ? 1 : 0]
+  return [lifecycle, waiting, tokens, costUsd, updatedAt, seq, epoch, wakeAt, attempts, ...lease]
 }
+
+const noLease = { owner: null, until: null, deaths: 0, survived: 0, isOnTrial: false }
 
 /** Returns the values for `updateLabels`. */
 export function labels(head: ThreadHead): SQLInputValue[] {

@@ -17,8 +17,10 @@ import {
 import { SqliteTables } from './sqlite-tables.ts'
 import {
   type Claim,
+  type ClaimOptions,
   type Commit,
   type CommitResult,
+  type HeldThread,
   type Store,
   StoreError,
   type ThreadHead,
@@ -32,7 +34,7 @@ export interface SqliteStoreOptions {
   readonly path: string
   /** How long to wait for another program that reads the file. Default 5 s. */
   readonly busyTimeoutMs?: number
-  /** The clock for the start time in the owner's record. */
+  /** The clock that decides when leases end, and for the start time in the owner's record. */
   readonly clock?: Clock
 }
 
@@ -48,20 +50,25 @@ export interface SqliteStore extends Store {
 /** Opens a store in a file. A commit that has resolved survives a crash of the process and of the machine. */
 export function sqliteStore(options: SqliteStoreOptions): SqliteStore {
   const { path, busyTimeoutMs = 5000, clock = systemClock } = options
-  if (path === ':memory:') return new FileStore(path, openDatabase(path, busyTimeoutMs))
+  if (path === ':memory:') return new FileStore(path, openDatabase(path, busyTimeoutMs), clock)
   const lock = lockOwner(path, clock.now())
   try {
     createPrivately(path)
-    return openFile(path, openDatabase(path, busyTimeoutMs), lock)
+    return openFile(path, openDatabase(path, busyTimeoutMs), clock, lock)
   } catch (error) {
     lock.release()
     throw sqliteFailure(error, path)
   }
 }
 
-function openFile(path: string, database: DatabaseSync, lock: OwnerLock): SqliteStore {
+function openFile(
+  path: string,
+  database: DatabaseSync,
+  clock: Clock,
+  lock: OwnerLock,
+): SqliteStore {
   try {
-    const store = new FileStore(path, database, lock)
+    const store = new FileStore(path, database, clock, lock)
     store.scrub()
     return store
   } catch (error) {
@@ -76,6 +83,7 @@ const SCRUB = ' scrub'
 class FileStore implements SqliteStore {
   readonly path: string
   readonly #database: DatabaseSync
+  readonly #clock: Clock
   readonly #lock: OwnerLock | undefined
   readonly #tables: SqliteTables
   readonly #writes: GroupCommit
@@ -83,11 +91,14 @@ class FileStore implements SqliteStore {
   #nextScrub: Promise<void> | undefined
   #isClosed = false
 
-  constructor(path: string, database: DatabaseSync, lock?: OwnerLock) {
+  constructor(path: string, database: DatabaseSync, clock: Clock, lock?: OwnerLock) {
     this.path = path
     this.#database = database
+    this.#clock = clock
     this.#lock = lock
     this.#tables = new SqliteTables(database)
+    // One process owns the file, and it has just begun: whoever held leases in it is dead.
+    this.#tables.endLeases()
     this.#writes = new GroupCommit(database)
   }
 
@@ -99,16 +110,28 @@ class FileStore implements SqliteStore {
     })
   }
 
-  claim(threadId: string): Promise<Claim | undefined> {
+  claim(threadId: string, options: ClaimOptions): Promise<Claim | HeldThread | undefined> {
     // A claim need not be synced by itself: the first commit of the drain that relies on it also syncs the
     // claim.
     return this.#write(
       () => {
-        const head = this.#tables.claim(threadId)
-        return head && { head, epoch: head.epoch }
+        const head = this.#tables.claim(threadId, options, this.#clock.now())
+        return head && !('heldBy' in head) ? { head, epoch: head.epoch } : head
       },
       { isLazy: true },
     )
+  }
+
+  renew(
+    threadIds: readonly string[],
+    { owner, leaseMs }: ClaimOptions,
+  ): Promise<readonly string[]> {
+    const work = () => this.#tables.renew(threadIds, owner, this.#clock.now() + leaseMs)
+    return this.#write(work, { isLazy: true })
+  }
+
+  release(owner: string, threadIds?: readonly string[]): Promise<void> {
+    return this.#write(() => this.#tables.release(owner, threadIds), { isLazy: true })
   }
 
   head(threadId: string): Promise<ThreadHead | undefined> {

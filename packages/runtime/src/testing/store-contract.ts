@@ -1,6 +1,7 @@
 import type { TestFunctions } from '@skein/base'
 import type { Commit, Store, ThreadChange } from '../store/store.ts'
-import { addThreads, newThread, refused, same, valueSet } from './contract.ts'
+import { addThreads, claimed, newThread, refused, same, valueSet } from './contract.ts'
+import { leaseCases } from './store-contract-leases.ts'
 import { readingCases } from './store-contract-reading.ts'
 
 /** The store that `describeStore` tests. */
@@ -10,6 +11,8 @@ export interface StoreContract {
   readonly open: () => Store | Promise<Store>
   /** Closes a store and opens it again, as a new process would; absent for stores that are not durable. */
   readonly reopen?: (store: Store) => Promise<Store>
+  /** Moves the clock of the store forward, by which leases end. Default: waits for that long. */
+  readonly pass?: (ms: number) => void | Promise<void>
 }
 
 /**
@@ -18,12 +21,18 @@ export interface StoreContract {
  *     describeStore({ describe, test }, { name: 'postgres', open: () => postgresStore(url) })
  */
 export function describeStore(functions: TestFunctions, contract: StoreContract): void {
-  const { name, open, reopen } = contract
+  const { name, open, reopen, pass = sleep } = contract
   functions.describe(`store ${name}`, () => {
     for (const [title, body] of Object.entries({ ...writingCases, ...readingCases }))
       functions.test(title, async () => {
         const store = await open()
         await body(store)
+        await store.close()
+      })
+    for (const [title, body] of Object.entries(leaseCases))
+      functions.test(title, async () => {
+        const store = await open()
+        await body(store, pass)
         await store.close()
       })
     if (reopen)
@@ -34,6 +43,10 @@ export function describeStore(functions: TestFunctions, contract: StoreContract)
 }
 
 type Case = (store: Store) => Promise<void>
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}
 
 const BLOB = { hash: 'a'.repeat(64), bytes: Uint8Array.of(0, 1, 255) }
 
@@ -48,7 +61,7 @@ const writingCases: Readonly<Record<string, Case>> = {
     const { seqs } = await store.commit(change({ create: thread }))
     same([...seqs], [['t', 0]], 'the numbers')
     const made = { lifecycle: 'idle', waiting: 0, tokens: 0, costUsd: 0, seq: 0, epoch: 0 }
-    const rest = { updatedAt: 1000, wakeAt: null, attempts: 0 }
+    const rest = { updatedAt: 1000, wakeAt: null, attempts: 0, lease: null }
     same(await store.head('t'), { id: 't', ...thread, ...made, ...rest }, 'the head')
     same(await store.events('t'), [], 'the log')
   },
@@ -130,19 +143,19 @@ const writingCases: Readonly<Record<string, Case>> = {
     same((await store.head('t'))?.tags, ['a'], 'the tags')
     same([...((await store.blob(BLOB.hash)) ?? [])], [1, 2], 'the blob')
   },
-  'a claim raises epoch and attempts, and fences off whoever came before': async (store) => {
-    same(await store.claim('t'), undefined, 'the claim of no thread')
+  'a claim raises the epoch, charges nobody, and fences off whoever came before': async (store) => {
+    same(await store.claim('t', { owner: 'one', leaseMs: 9 }), undefined, 'the claim of no thread')
     await addThreads(store, 't')
-    await store.claim('t')
-    const claim = await store.claim('t')
-    same([claim?.epoch, claim?.head.epoch, claim?.head.attempts], [2, 2, 2], 'the claim')
+    await claimed(store, 't')
+    const claim = await claimed(store, 't')
+    same([claim.epoch, claim.head.epoch, claim.head.attempts], [2, 2, 0], 'the claim')
     const append = [valueSet(1)]
     await refused(store.commit(change({ fence: 1, append })), 'FENCED')
     await refused(store.commit(change({ fence: 3, append })), 'FENCED')
-    await store.commit(change({ fence: 2, append, raisesEpoch: true, head: { attempts: 0 } }))
+    await store.commit(change({ fence: 2, append, raisesEpoch: true, head: { attempts: 7 } }))
     await refused(store.commit(change({ fence: 2, append })), 'FENCED')
     const { epoch, attempts, seq } = (await store.head('t')) ?? {}
-    same([epoch, attempts, seq], [3, 0, 1], 'epoch, attempts and number')
+    same([epoch, attempts, seq], [3, 7, 1], 'epoch, attempts and number')
   },
   'a writer that has not seen the last event is refused': async (store) => {
     await addThreads(store, 't')
@@ -232,7 +245,7 @@ const writingCases: Readonly<Record<string, Case>> = {
       store.commit(change({ append: [valueSet(1)] })),
       store.commit(change({ fence: 9, append: [valueSet(2)] })),
       store.commit({ point: 'test', threads: [{ id: 'u', append: [valueSet(3)] }] }),
-      store.claim('t'),
+      claimed(store, 't'),
     ])
     same(
       outcomes.map(({ status }) => status),
@@ -291,7 +304,9 @@ const writingCases: Readonly<Record<string, Case>> = {
     await store.close()
     await store.close()
     await refused(store.commit(change({})), 'STORE_CLOSED')
-    await refused(store.claim('t'), 'STORE_CLOSED')
+    await refused(store.claim('t', { owner: 'one', leaseMs: 9 }), 'STORE_CLOSED')
+    await refused(store.renew(['t'], { owner: 'one', leaseMs: 9 }), 'STORE_CLOSED')
+    await refused(store.release('one'), 'STORE_CLOSED')
     await refused(store.head('t'), 'STORE_CLOSED')
     await refused(store.due(1, 1), 'STORE_CLOSED')
   },
@@ -309,7 +324,8 @@ async function survives(store: Store, reopen: (store: Store) => Promise<Store>):
       },
     ),
   )
-  await store.claim('t')
+  await claimed(store, 't')
+  await store.release('one')
   await store.setSetting('key', { a: 1 })
   const everything = async (from: Store) => [
     await from.head('t'),

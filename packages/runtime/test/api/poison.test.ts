@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 /** Runs one drain when it is told to, and forgets it in the middle: the process died. */
 function mortal(): {
   dispatcher: Dispatcher
-  live(threadId: string, diesAfter: Promise<void>): Promise<void>
+  live(threadId: string, diesAfter: Promise<void>): Promise<unknown>
 } {
   let drain: Drain | undefined
   const nothing = async (): Promise<void> => {}
@@ -18,7 +18,7 @@ function mortal(): {
     idle: nothing,
     stop: nothing,
   }
-  const live = (threadId: string, diesAfter: Promise<void>): Promise<void> =>
+  const live = (threadId: string, diesAfter: Promise<void>): Promise<unknown> =>
     Promise.race([drain!(threadId, new AbortController().signal), diesAfter])
   return { dispatcher, live }
 }

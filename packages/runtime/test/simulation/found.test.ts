@@ -142,7 +142,7 @@ test('a drain that was fenced off within a tool ends quietly', async () => {
     description: '',
     risk: 'read_only',
     async execute(state) {
-      await store.claim(state.threadId) // somebody else takes the thread
+      await store.commit({ point: 'other', threads: [{ id: state.threadId, raisesEpoch: true }] }) // somebody else takes the thread
       await state.setStatus('looking')
     },
   })
@@ -160,10 +160,10 @@ test('a thread that is worked on without having been due is due, and taken up af
   let id = ''
   // As when a thread was given up in the same moment in which mail came for it.
   const claim = store.claim.bind(store)
-  store.claim = async (threadId) => {
+  store.claim = async (threadId, options) => {
     id = threadId
     await store.commit({ point: 'given up', threads: [{ id: threadId, wake: { exactly: null } }] })
-    return claim(threadId)
+    return claim(threadId, options)
   }
   await play()
   store.claim = claim

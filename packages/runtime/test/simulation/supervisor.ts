@@ -80,7 +80,8 @@ export class Supervisor {
         lane,
         crashAt: (commit) => this.#crashAt(lane, commit),
         onCrash: (moment, commit) => this.#crash(moment, commit),
-        onClaim: (threadId, claim) => this.#watch.claimed(threadId, claim?.epoch),
+        onClaim: (threadId, claim) =>
+          claim && 'epoch' in claim && this.#watch.claimed(threadId, claim.epoch),
         onCommit: (commit, outcome) => this.#committed(lane, commit, outcome),
       }),
       clock: world.clock,
