@@ -86,8 +86,11 @@ export function createDrain(environment: KernelEnvironment, parts: DrainParts): 
         // not reported.
         if (drain.isFenced || isStoreError(error, 'FENCED')) return undefined
         if (lease.signal.aborted || !isChargeable(error)) throw error
-        // The definitions were replaced meanwhile: the next drain waits for the agent.
-        if (!environment.registry.agents.has(drain.state.agent)) throw error
+        if (isAgentMissing(error) && !environment.registry.agents.has(drain.state.agent)) {
+          // The definitions were replaced while the drain worked.
+          await awaitAgent(drain)
+          return { type: 'agent_missing' }
+        }
         return await drain.charge(error)
       } finally {
         drain.endTrial()
@@ -100,6 +103,10 @@ export function createDrain(environment: KernelEnvironment, parts: DrainParts): 
       place.leave()
     }
   }
+}
+
+function isAgentMissing(error: unknown): boolean {
+  return error instanceof RuntimeError && error.code === 'AGENT_NOT_FOUND'
 }
 
 /**
