@@ -304,7 +304,8 @@ class ThreadDrain implements DrainContext {
   async #commit(point: string, write: Write): Promise<void> {
     const { clock } = this.environment
     const governance = write.governance ?? this.#openGovernor?.takeWrites()
-    const own = [...this.#agentIsBack(point), ...(write.events ?? [])]
+    const back = this.#agentIsBack(point)
+    const own = [...back, ...(write.events ?? [])]
     const written = this.#redacted([...own, ...(governance?.events ?? [])])
     const events = written.map(asStored)
     let { wake } = write
@@ -318,7 +319,11 @@ class ThreadDrain implements DrainContext {
       id: this.head.id,
       fence: this.epoch,
       append: events,
-      head: write.isProgress ? { ...write.head, attempts: 0 } : write.head,
+      head: {
+        ...(back.length > 0 && { lifecycle: 'running' }),
+        ...write.head,
+        ...(write.isProgress && { attempts: 0 }),
+      },
       lease: write.releases ? 'released' : write.isProgress ? 'cleared' : undefined,
       wake,
       expectSeq: write.expectsNoMail ? this.state.seq : undefined,

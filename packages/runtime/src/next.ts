@@ -81,7 +81,11 @@ export function next(state: KernelState, options: NextOptions): KernelAction {
     return { type: 'cascade', references }
   }
   if (session && state.stop === 'requested') return { type: 'close', outcome: 'stopped' }
-  if (!agent) return { type: 'await_agent' }
+  if (!agent) {
+    const wakeAt = nextTime(state)
+    const hasWork = session ?? (startsSession(state) || (wakeAt !== null && wakeAt <= now))
+    return hasWork ? { type: 'await_agent' } : { type: 'park', wakeAt }
+  }
 
   const inDoubt = openCalls(state).filter(
     ({ startedEpoch }) => startedEpoch !== undefined && startedEpoch !== epoch,
@@ -107,24 +111,28 @@ export function next(state: KernelState, options: NextOptions): KernelAction {
 }
 
 function outOfSession(state: KernelState, { agent }: KnownOptions): KernelAction {
-  const { queue, stop, resume } = state
+  const { queue, resume } = state
   const parked = { type: 'park', wakeAt: nextTime(state) } as const
   // Messages are taken in order; the role of the last message decides which side answers.
   const sideOfLast: Side = queue.at(-1)?.role === 'assistant' && agent.b ? 'b' : 'a'
-  if (waitsForImmediate(state)) return parked
+  if (waitsForImmediate(state) || !startsSession(state)) return parked
   if (resume) {
     // The session begins with the side that `resume` names, else with the side that answers the last queued
     // message, else with the side whose turn it is.
     const named = resume.side ?? (queue.length > 0 ? sideOfLast : state.nextSide)
     return { type: 'begin_session', side: agent.b ? named : 'a' }
   }
-  if (queue.length === 0) return parked
+  return { type: 'begin_session', side: sideOfLast }
+}
+
+/** Whether a queued message or a request to resume starts a session. */
+function startsSession({ queue, queuedIds, stop, stopSeq, resume }: KernelState): boolean {
   // After the stop button only a person's message starts a session again. Messages that were queued
   // before the stop, and reports of children, stay queued.
   const isAfterStop = ({ resumes, queueId }: MessageQueued): boolean =>
-    resumes === true && (state.queuedIds.get(queueId) ?? 0) > state.stopSeq
-  if (stop === 'stopped' && !queue.some(isAfterStop)) return parked
-  return { type: 'begin_session', side: sideOfLast }
+    resumes === true && (queuedIds.get(queueId) ?? 0) > stopSeq
+  if (resume) return true
+  return stop === 'stopped' ? queue.some(isAfterStop) : queue.length > 0
 }
 
 function inSession(state: KernelState, session: Session, options: KnownOptions): KernelAction {

@@ -9,8 +9,6 @@ const effects = new EffectsFile(join(folder, 'effects.txt'))
 const runtime = await createRuntime({
   agents: killAgents(effects, () => Math.random() * 2 * Number(thinkMs)),
   folder: join(folder, 'data'),
-  // Kills without number are the point here; none of them is the fault of a thread.
-  limits: { drainAttempts: 10_000 },
   onError: (error) => writeSync(2, `${error instanceof Error ? error.stack : String(error)}\n`),
 })
 await runtime.start()
