@@ -93,7 +93,7 @@ export function createDrain(environment: KernelEnvironment, parts: DrainParts): 
         }
         return await drain.charge(error)
       } finally {
-        drain.endTrial()
+        drain.clearTrialTimer()
         lease.end()
         // A lease that is given back is no death: nobody is charged when a process stops in an orderly way.
         // If the store cannot be reached, the lease ends by itself.
@@ -211,14 +211,18 @@ class ThreadDrain implements DrainContext {
     } catch {
       // The drain was fenced off, or the store failed: its next commit will say so.
     }
-    this.endTrial()
+    this.#endTrial()
   }
 
-  endTrial(): void {
-    if (this.#trialTimer !== undefined) this.#timers.clear(this.#trialTimer)
-    this.#trialTimer = undefined
+  #endTrial(): void {
+    this.clearTrialTimer()
     this.#trial?.end()
     this.#trial = undefined
+  }
+
+  clearTrialTimer(): void {
+    if (this.#trialTimer !== undefined) this.#timers.clear(this.#trialTimer)
+    this.#trialTimer = undefined
   }
 
   async #commitLease(lease: 'on_trial' | 'survived'): Promise<void> {
@@ -337,7 +341,7 @@ class ThreadDrain implements DrainContext {
     })
     if (write.isProgress) {
       this.#attempts = 0
-      this.endTrial()
+      this.#endTrial()
     }
     if (write.releases) this.isReleased = true
     const last = result.seqs.get(this.head.id) ?? this.state.seq

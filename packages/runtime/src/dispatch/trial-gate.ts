@@ -16,7 +16,7 @@ export interface Trial {
   readonly isCharged: boolean
   /** How long the thread has to work before it is no longer on trial. */
   readonly ms: number
-  /** Ends the trial: the thread has made progress, has worked for `ms`, or its drain has ended. */
+  /** Ends the trial, because the thread has made progress or has worked for `ms`. */
   end(): void
 }
 
@@ -27,7 +27,7 @@ export interface Place {
    * it needs one. When the signal aborts, the wait ends without a trial.
    */
   enter(suspect: Suspect | undefined, signal: AbortSignal): Promise<Trial | undefined>
-  /** The drain has ended. */
+  /** The drain has ended, and so has its trial. */
   leave(): void
 }
 
@@ -83,6 +83,7 @@ class Gate implements TrialGate {
     this.#undecided++
     let isUndecided = true
     let isWorking = false
+    let given: Trial | undefined
     const decide = (): void => {
       if (isUndecided) this.#undecided--
       isUndecided = false
@@ -99,7 +100,7 @@ class Gate implements TrialGate {
         const trial = this.#wait(suspect && needsTrial(suspect) ? suspect : undefined, signal)
         decide()
         this.#admit()
-        const given = await trial
+        given = await trial
         isWorking = true
         return given
       },
@@ -107,6 +108,7 @@ class Gate implements TrialGate {
         decide()
         if (isWorking) this.#working--
         isWorking = false
+        given?.end()
         this.#admit()
       },
     }
