@@ -4,7 +4,7 @@ import type { ResolvedAgent, ResolvedSide } from './definitions/resolved.ts'
 import type { PromptToolConfig } from './definitions/types.ts'
 import type { Drain, DrainEnd, TimerHandle, Timers } from './dispatch/dispatcher.ts'
 import type { KeptLease, LeaseKeeper } from './dispatch/lease-keeper.ts'
-import type { Place, Suspect, Trial, TrialGate } from './dispatch/trial-gate.ts'
+import type { GatePlace, Suspect, Trial, TrialGate } from './dispatch/trial-gate.ts'
 import { RuntimeError } from './contract/error.ts'
 import type { FailureCause, RuntimeEvent, StoredEvent } from './contract/event.ts'
 import type { SessionGovernor } from './governance/session-governors.ts'
@@ -120,7 +120,7 @@ function isChargeable(error: unknown): boolean {
 
 interface OwnParts extends Pick<DrainParts, 'timers'> {
   readonly lease: KeptLease
-  readonly place: Place
+  readonly place: GatePlace
   readonly fold: KernelFold
 }
 
@@ -136,7 +136,7 @@ class ThreadDrain implements DrainContext {
   #attempts: number
   #trial: Trial | undefined
   #trialTimer: TimerHandle | undefined
-  readonly #place: Place
+  readonly #place: GatePlace
   readonly #timers: Timers
   #isDue = false
   readonly #fold: KernelFold

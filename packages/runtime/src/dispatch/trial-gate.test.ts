@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { manualTimers } from '../testing/simulation.ts'
-import { createTrialGate, type Place, type Suspect, type Trial } from './trial-gate.ts'
+import { createTrialGate, type GatePlace, type Suspect, type Trial } from './trial-gate.ts'
 
 const suspect = (more: Partial<Suspect> = {}): Suspect => ({
   open: 'call',
@@ -16,7 +16,7 @@ class Stage {
   readonly gate = createTrialGate(this.timers)
   readonly entered: string[] = []
   readonly trials = new Map<string, Trial | undefined>()
-  readonly places = new Map<string, Place>()
+  readonly places = new Map<string, GatePlace>()
 
   arrive(...names: string[]): void {
     for (const name of names) this.places.set(name, this.gate.arrive())

@@ -21,7 +21,7 @@ export interface Trial {
 }
 
 /** The place of one drain in the gate. */
-export interface Place {
+export interface GatePlace {
   /**
    * Waits until the drain may work. Pass the suspect if the thread is one; the result is then its trial, if
    * it needs one. When the signal aborts, the wait ends without a trial.
@@ -37,7 +37,7 @@ export interface Place {
  */
 export interface TrialGate {
   /** Announces a drain, before it claims its thread. */
-  arrive(): Place
+  arrive(): GatePlace
 }
 
 /** The length of a thread's first trial; each trial that it survives doubles it. */
@@ -79,7 +79,7 @@ class Gate implements TrialGate {
     this.#timers = timers
   }
 
-  arrive(): Place {
+  arrive(): GatePlace {
     this.#undecided++
     let isUndecided = true
     let isWorking = false

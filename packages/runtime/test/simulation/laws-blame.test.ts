@@ -6,7 +6,7 @@ const timeout = isDeep ? 3_600_000 : 120_000
 
 const seeds: Readonly<Record<BlameKind, number>> = isDeep
   ? { lease: 6_000, blame: 3_000, fair: 1_000 }
-  : { lease: 250, blame: 120, fair: 50 }
+  : { lease: 500, blame: 200, fair: 100 }
 
 test.each(Object.entries(seeds) as [BlameKind, number][])(
   'two processes on one store, %s: the laws hold in %i seeds',
