@@ -85,7 +85,9 @@ export function createDrain(environment: KernelEnvironment, parts: DrainParts): 
         // Once another drain has claimed the thread, an error here is only a consequence of that, so it is
         // not reported.
         if (drain.isFenced || isStoreError(error, 'FENCED')) return undefined
-        if (lease.signal.aborted || !isChargeable(error)) throw error
+        if (signal.aborted || !isChargeable(error)) throw error
+        // The lease was lost: whoever has it now continues the thread.
+        if (lease.signal.aborted) return undefined
         if (isAgentMissing(error) && !environment.registry.agents.has(drain.state.agent)) {
           // The definitions were replaced while the drain worked.
           await awaitAgent(drain)
@@ -481,7 +483,7 @@ function deathCause(state: KernelState): FailureCause {
         : 'the thread was worked on'
   return {
     code: 'PROCESS_DIED',
-    message: `The process died while ${what}, and no other thread worked at that time.`,
+    message: `The process died while ${what}.`,
     hint: 'Look for the end of the process in its output or in the system log: memory, a signal, process.exit.',
   }
 }

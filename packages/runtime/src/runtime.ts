@@ -224,7 +224,8 @@ function assemble({
       try {
         await dispatcher.stop(options)
         // Also the leases of drains that did not end in time: a stop in good order is no death.
-        await store.release(owner)
+        // If the store is closed or cannot be reached, they end by themselves.
+        await store.release(owner).catch(() => undefined)
         await store.close()
       } finally {
         clearInterval(awake)
