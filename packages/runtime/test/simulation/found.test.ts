@@ -34,7 +34,7 @@ interface Stage {
 function stage(agent: AgentDefinition): Stage {
   const clock = manualClock(Date.UTC(2026, 0, 1))
   const timers = manualTimers(clock)
-  const store = memoryStore()
+  const store = memoryStore({ clock })
   const scheduler = seededScheduler({ random: seededRandom(1) })
   const errors: unknown[] = []
   let lane: Lane | undefined
@@ -43,6 +43,7 @@ function stage(agent: AgentDefinition): Stage {
     store,
     errors,
     async open(dies) {
+      clock.advance(60_000) // the leases of whoever died before have ended
       const own = scheduler.lane('runtime')
       lane = own
       const crashAt = ({ point }: Commit) => (point === dies?.point ? dies.moment : undefined)
