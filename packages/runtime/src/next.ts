@@ -81,11 +81,10 @@ export function next(state: KernelState, options: NextOptions): KernelAction {
     return { type: 'cascade', references }
   }
   if (session && state.stop === 'requested') return { type: 'close', outcome: 'stopped' }
-  if (!agent) {
-    const wakeAt = nextTime(state)
-    const hasWork = session ?? (startsSession(state) || (wakeAt !== null && wakeAt <= now))
-    return hasWork ? { type: 'await_agent' } : { type: 'park', wakeAt }
-  }
+  if (!agent)
+    return needsAgent(state, now)
+      ? { type: 'await_agent' }
+      : { type: 'park', wakeAt: nextTime(state) }
 
   const inDoubt = openCalls(state).filter(
     ({ startedEpoch }) => startedEpoch !== undefined && startedEpoch !== epoch,
@@ -96,9 +95,8 @@ export function next(state: KernelState, options: NextOptions): KernelAction {
     if (!answer && expiresAt !== undefined && Date.parse(expiresAt) <= now)
       return { type: 'expire', interruptId }
 
-  for (const [requestId, { provided, reference, error }] of state.variables)
-    if (provided && reference === undefined && error === undefined)
-      return { type: 'boot_child', requestId }
+  const requestId = providedRequest(state)
+  if (requestId !== undefined) return { type: 'boot_child', requestId }
 
   const [first] = [...state.effects]
     .filter(([, { runAt }]) => Date.parse(runAt) <= now)
@@ -108,6 +106,23 @@ export function next(state: KernelState, options: NextOptions): KernelAction {
   if (state.immediateFor !== agent.name && startsSomething(agent)) return { type: 'activate' }
   const known = { ...options, agent }
   return session ? inSession(state, session, known) : outOfSession(state, known)
+}
+
+/** Returns the id of a request for variables that were provided and whose child was not created yet. */
+function providedRequest({ variables }: KernelState): string | undefined {
+  for (const [requestId, { provided, reference, error }] of variables)
+    if (provided && reference === undefined && error === undefined) return requestId
+  return undefined
+}
+
+/** Whether a thread whose agent is not defined has work that only the agent's definition can tell. */
+function needsAgent(state: KernelState, now: number): boolean {
+  const { session, lastSession, immediateFor, stop } = state
+  if (session || startsSession(state) || providedRequest(state) !== undefined) return true
+  const wakeAt = nextTime(state)
+  if (wakeAt !== null && wakeAt <= now) return true
+  // A new thread: the agent may have hooks or children that start with it.
+  return lastSession === undefined && immediateFor === undefined && stop === 'none'
 }
 
 function outOfSession(state: KernelState, { agent }: KnownOptions): KernelAction {
