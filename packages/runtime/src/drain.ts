@@ -2,14 +2,15 @@ import { llm, type LLMInstance, type Tool } from '@skein/ai'
 import { CLIENT_TOOLS, openGovernor, toolsOf } from './calls/gate.ts'
 import type { ResolvedAgent, ResolvedSide } from './definitions/resolved.ts'
 import type { PromptToolConfig } from './definitions/types.ts'
-import type { Drain } from './dispatch/dispatcher.ts'
+import type { Drain, DrainEnd, TimerHandle, Timers } from './dispatch/dispatcher.ts'
+import type { KeptLease, LeaseKeeper } from './dispatch/lease-keeper.ts'
+import type { GatePlace, Suspect, Trial, TrialGate } from './dispatch/trial-gate.ts'
 import { RuntimeError } from './contract/error.ts'
-import type { StoredEvent } from './contract/event.ts'
+import type { FailureCause, RuntimeEvent, StoredEvent } from './contract/event.ts'
 import type { SessionGovernor } from './governance/session-governors.ts'
 import { createEnvReader, type EnvReader, threadSecrets } from './thread/env.ts'
 import type { Redactor } from './secrets/vault.ts'
 import {
-  type Claim,
   type Commit,
   type CommitResult,
   isStoreError,
@@ -22,12 +23,15 @@ import { runEffect } from './calls/effects.ts'
 import { settleInDoubt } from './calls/in-doubt.ts'
 import { infer } from './model/infer.ts'
 import {
+  awaitAgent,
   beginSession,
   cascade,
   close,
   expire,
   failStuck,
   failWithoutProgress,
+  failureCause,
+  missingText,
   park,
 } from './session/session.ts'
 import { endStep } from './session/end-step.ts'
@@ -44,7 +48,7 @@ import { liveParent, openFacade } from './thread/changes.ts'
 import { checkReads, readsOf, withUpdates, writtenKeys } from './thread/values.ts'
 import { KernelFold } from './fold/fold.ts'
 import { type KernelAction, next } from './next.ts'
-import type { KernelState } from './contract/state.ts'
+import { type KernelState, openCalls } from './contract/state.ts'
 import { DrainTrace } from './telemetry/drain-trace.ts'
 import { logEvents, rememberRedactor } from './telemetry/logger.ts'
 
@@ -55,40 +59,83 @@ export interface FoldMemory {
   put(threadId: string, logId: number, fold: KernelFold): void
 }
 
+/** The parts of a process that its drains share. */
+export interface DrainParts {
+  readonly leases: LeaseKeeper
+  readonly gate: TrialGate
+  readonly timers: Timers
+  readonly memory?: FoldMemory
+}
+
 /**
  * Returns the drain function: it claims a thread, folds its log, asks `next` for an action and performs it,
  * until there is nothing left to do. A drain ends without an error when another drain has claimed the thread
  * meanwhile, because the epoch of the first drain is then no longer valid.
  */
-export function createDrain(environment: KernelEnvironment, memory?: FoldMemory): Drain {
+export function createDrain(environment: KernelEnvironment, parts: DrainParts): Drain {
+  const { leases, gate, memory } = parts
   const breaks = new Breaks(environment)
   return async (threadId, signal) => {
-    const claim = await environment.store.claim(threadId)
-    if (!claim) return
-    const { logId } = claim.head
-    const fold = memory?.take(threadId, logId) ?? new KernelFold()
-    const drain = new ThreadDrain(environment, claim, { fold, signal, breaks })
+    const place = gate.arrive()
     try {
-      await drain.run()
-      memory?.put(threadId, logId, fold)
-      drain.trace?.close()
-    } catch (error) {
-      // Once another drain has claimed the thread, an error here is only a consequence of that, so it is not
-      // reported.
-      const isFenced = drain.isFenced || isStoreError(error, 'FENCED')
-      drain.trace?.close(isFenced ? undefined : error)
-      if (isFenced) return
-      rememberRedactor(error, (text) => drain.redactor()?.text(text) ?? text)
-      if (error instanceof RuntimeError && error.code === 'LOG_VERSION') {
-        // This claim must not count as an attempt: a newer program that can read the log would
-        // otherwise find the thread failed.
-        const { head, epoch: fence } = claim
-        const change = { id: head.id, fence, head: { attempts: head.attempts - 1 } }
-        await environment.commit({ point: 'take_back_claim', threads: [change] })
+      const lease = await leases.claim(threadId, signal)
+      if (!lease) return undefined
+      if ('heldBy' in lease) return { type: 'held', leftMs: lease.leftMs }
+      const { logId } = lease.claim.head
+      const fold = memory?.take(threadId, logId) ?? new KernelFold()
+      const drain = new ThreadDrain(environment, { ...parts, lease, place, fold, breaks })
+      let failure: unknown
+      try {
+        const end = await drain.run()
+        memory?.put(threadId, logId, fold)
+        return end
+      } catch (error) {
+        // Once another drain has claimed the thread, an error here is only a consequence of that, so it is
+        // not reported.
+        if (drain.isFenced || isStoreError(error, 'FENCED')) return undefined
+        failure = error
+        rememberRedactor(error, (text) => drain.redactor()?.text(text) ?? text)
+        if (signal.aborted || !isChargeable(error)) throw error
+        // The lease was lost: whoever has it now continues the thread.
+        if (lease.signal.aborted) return undefined
+        if (isAgentMissing(error) && !environment.registry.agents.has(drain.state.agent)) {
+          // The definitions were replaced while the drain worked.
+          await awaitAgent(drain)
+          return { type: 'agent_missing' }
+        }
+        return await drain.charge(error)
+      } finally {
+        drain.trace?.close(failure)
+        drain.clearTrialTimer()
+        lease.end()
+        // A lease that is given back is no death: nobody is charged when a process stops in an orderly way.
+        // If the store cannot be reached, the lease ends by itself.
+        if (!drain.isReleased) await leases.release(threadId).catch(() => undefined)
       }
-      throw error
+    } finally {
+      place.leave()
     }
   }
+}
+
+function isAgentMissing(error: unknown): boolean {
+  return error instanceof RuntimeError && error.code === 'AGENT_NOT_FOUND'
+}
+
+/**
+ * Whether an error is charged to its thread. Failures of the store are not the thread's fault, and a log of a
+ * later version is left to a program that can read it.
+ */
+function isChargeable(error: unknown): boolean {
+  if (isStoreError(error)) return !error.code.startsWith('STORE_')
+  return !(error instanceof RuntimeError && error.code === 'LOG_VERSION')
+}
+
+interface OwnParts extends Pick<DrainParts, 'timers'> {
+  readonly lease: KeptLease
+  readonly place: GatePlace
+  readonly fold: KernelFold
+  readonly breaks: Breaks
 }
 
 class ThreadDrain implements DrainContext {
@@ -99,6 +146,13 @@ class ThreadDrain implements DrainContext {
   readonly trace: DrainTrace | undefined
   /** Whether another drain has claimed the thread; the store then rejects every commit of this drain. */
   isFenced = false
+  /** Whether the lease was given back, together with the last commit. */
+  isReleased = false
+  #attempts: number
+  #trial: Trial | undefined
+  #trialTimer: TimerHandle | undefined
+  readonly #place: GatePlace
+  readonly #timers: Timers
   #isDue = false
   readonly #fold: KernelFold
   readonly #breaks: Breaks
@@ -109,22 +163,17 @@ class ThreadDrain implements DrainContext {
   #tools: { readonly key: readonly unknown[]; readonly tools: readonly Tool[] } | undefined
   #redactor: { readonly key: string; readonly redactor: Redactor | undefined } | undefined
 
-  constructor(
-    environment: KernelEnvironment,
-    claim: Claim,
-    {
-      fold,
-      signal,
-      breaks,
-    }: { readonly fold: KernelFold; readonly signal: AbortSignal; readonly breaks: Breaks },
-  ) {
+  constructor(environment: KernelEnvironment, { lease, place, fold, timers, breaks }: OwnParts) {
     this.environment = environment
-    this.head = claim.head
-    this.epoch = claim.epoch
-    this.signal = signal
+    this.head = lease.claim.head
+    this.epoch = lease.claim.epoch
+    this.signal = lease.signal
+    this.#attempts = this.head.attempts
+    this.#place = place
+    this.#timers = timers
     this.#fold = fold
     const { telemetry } = environment
-    this.trace = telemetry && new DrainTrace(telemetry, claim.head, () => this.state)
+    this.trace = telemetry && new DrainTrace(telemetry, this.head, () => this.state)
     this.#breaks = breaks
   }
 
@@ -136,30 +185,103 @@ class ThreadDrain implements DrainContext {
     return this.environment.registry.agent(this.state.agent)
   }
 
-  async run(): Promise<void> {
+  async run(): Promise<DrainEnd | undefined> {
     await this.catchUp()
-    const { clock, limits } = this.environment
-    if (this.head.attempts > limits.drainAttempts) return failStuck(this)
+    const { clock, limits, registry } = this.environment
+    if (this.#attempts >= limits.drainAttempts) {
+      await failStuck(this, deathCause(this.state))
+      return undefined
+    }
+    await this.#enter()
     let last: { readonly seq: number; readonly action: string } | undefined
     for (;;) {
       const pause = this.#breaks.due()
       if (pause) await pause
-      const { agent, epoch } = this
+      const { epoch } = this
+      const agent = registry.agents.get(this.state.agent)
       const action = next(this.state, { agent, epoch, now: clock.now(), limits })
-      if (this.#mustLeave(action)) return
+      if (this.#mustLeave(action)) return undefined
+      if (action.type === 'await_agent') {
+        await awaitAgent(this)
+        return { type: 'agent_missing' }
+      }
       if (action.type === 'park') {
-        if (await park(this, action)) return
+        if (await park(this, action)) return undefined
         continue
       }
       // `next` is pure, so an action that changed nothing would be returned again and again.
       const current = { seq: this.state.seq, action: nameOf(action) }
       if (last?.seq === current.seq && last.action === current.action) {
-        if (await failWithoutProgress(this, current.action)) return
+        if (await failWithoutProgress(this, current.action)) return undefined
         continue
       }
       last = current
       await this.#traced(action)
     }
+  }
+
+  /** Waits until the thread may work: after a crash, suspects work one at a time. */
+  async #enter(): Promise<void> {
+    const { lease } = this.head
+    const { deaths = 0, survived = 0 } = lease ?? {}
+    const open = openWork(this.state)
+    const suspect = deaths > 0 ? { open, deaths, survived, charges: this.#attempts } : undefined
+    const trial = await this.#place.enter(suspect, this.signal)
+    this.#trial = trial
+    if (trial) {
+      // Written before the thread works, so that a death is charged to it.
+      if (trial.isCharged) await this.#commitLease('on_trial')
+      this.#trialTimer = this.#timers.set(trial.ms, () => void this.#survive(trial))
+    }
+    if (suspect) await this.catchUp() // others may have written while the drain waited
+  }
+
+  /** Ends the trial of a thread that has worked for long enough: others may work beside it now. */
+  async #survive(trial: Trial): Promise<void> {
+    try {
+      if (trial.isCharged) await this.#commitLease('survived')
+    } catch {
+      // The drain was fenced off, or the store failed: its next commit will say so.
+    }
+    this.#endTrial()
+  }
+
+  #endTrial(): void {
+    this.clearTrialTimer()
+    this.#trial?.end()
+    this.#trial = undefined
+  }
+
+  clearTrialTimer(): void {
+    if (this.#trialTimer !== undefined) this.#timers.clear(this.#trialTimer)
+    this.#trialTimer = undefined
+  }
+
+  async #commitLease(lease: 'on_trial' | 'survived'): Promise<void> {
+    await this.#write({ point: lease, threads: [{ id: this.head.id, fence: this.epoch, lease }] })
+  }
+
+  /**
+   * Charges the thread with the error of its drain, and rethrows the error so that the thread is tried again
+   * later. If it was charged too often, it fails.
+   */
+  async charge(error: unknown): Promise<DrainEnd> {
+    const { id } = this.head
+    const attempts = this.#attempts + 1
+    try {
+      if (attempts >= this.environment.limits.drainAttempts) {
+        this.#attempts = attempts
+        await this.catchUp()
+        await failStuck(this, failureCause(error))
+        return { type: 'failed', error }
+      }
+      const change = { id, fence: this.epoch, head: { attempts }, lease: 'released' } as const
+      await this.#write({ point: 'charge', threads: [change] })
+      this.isReleased = true
+    } catch {
+      // Neither the charge nor the failure could be written, so the error below is all there is to say.
+    }
+    throw error
   }
 
   /**
@@ -172,11 +294,11 @@ class ThreadDrain implements DrainContext {
     return !(isClosing && isStop(this.signal.reason))
   }
 
-  #traced(action: Exclude<KernelAction, { type: 'park' }>): Promise<void> {
+  #traced(action: Exclude<KernelAction, { type: 'park' | 'await_agent' }>): Promise<void> {
     return this.trace?.perform(() => this.#perform(action)) ?? this.#perform(action)
   }
 
-  #perform(action: Exclude<KernelAction, { type: 'park' }>): Promise<void> {
+  #perform(action: Exclude<KernelAction, { type: 'park' | 'await_agent' }>): Promise<void> {
     switch (action.type) {
       case 'cascade':
         return cascade(this, action.references)
@@ -251,26 +373,35 @@ class ThreadDrain implements DrainContext {
     const { clock } = this.environment
     const { write, isGuarded } = this.#checked(given)
     const { governance } = given
-    const written = this.#redacted([...(write.events ?? []), ...(governance?.events ?? [])])
+    const back = this.#agentIsBack(point)
+    const own = [...back, ...(write.events ?? []), ...(governance?.events ?? [])]
     const { trace } = this
-    const plain = { events: written.map(asStored), others: this.#redacted(write.others ?? []) }
+    const plain = {
+      events: this.#redacted(own).map(asStored),
+      others: this.#redacted(write.others ?? []),
+    }
     const { events, others } = trace?.stamp(plain) ?? plain
     let { wake } = write
     // While a drain works, its thread is marked as due, so that after a crash the next start of the runtime
     // finds the thread even if nothing else has woken it.
     const marksDue = !wake && !this.#isDue && (this.head.wakeAt ?? Infinity) > clock.now()
     if (marksDue) wake = { by: clock.now() }
-    const own: ThreadChange = {
+    const change: ThreadChange = {
       id: this.head.id,
       fence: this.epoch,
       append: events,
-      head: write.isProgress ? { ...write.head, attempts: 0 } : write.head,
+      head: {
+        ...(back.length > 0 && { lifecycle: 'running' }),
+        ...write.head,
+        ...(write.isProgress && { attempts: 0 }),
+      },
+      lease: write.releases ? 'released' : write.isProgress ? 'cleared' : undefined,
       wake,
       expectSeq: write.expectsNoMail || isGuarded ? this.state.seq : undefined,
     }
     const commit: Commit = {
       point,
-      threads: [own, ...others],
+      threads: [change, ...others],
       blobs: [...(write.blobs ?? []), ...(governance?.blobs ?? [])],
       audit: governance?.audit,
       spent: governance?.spent,
@@ -283,11 +414,25 @@ class ThreadDrain implements DrainContext {
       return this.#append(point, given)
     }
     this.#isDue ||= marksDue
+    if (write.isProgress) {
+      this.#attempts = 0
+      this.#endTrial()
+    }
+    if (write.releases) this.isReleased = true
     trace?.committed(events)
     if (this.environment.logger) logEvents(this.environment.logger, this, events)
     const last = result.seqs.get(this.head.id) ?? this.state.seq
     if (last !== this.state.seq + events.length) return this.catchUp()
     for (const event of events) this.#fold.push({ seq: this.state.seq + 1, event })
+  }
+
+  /** Returns the event that says that the thread works again after it has waited for its agent. */
+  #agentIsBack(point: string): RuntimeEvent[] {
+    const { status, statusText, agent } = this.state
+    const isWaiting = status === 'waiting' && statusText === missingText(agent)
+    if (!isWaiting || point === 'await_agent') return []
+    if (!this.environment.registry.agents.has(agent)) return []
+    return [{ type: 'status_changed', at: this.at(), status: 'running' }]
   }
 
   /**
@@ -314,7 +459,7 @@ class ThreadDrain implements DrainContext {
   }
 
   /** Returns undefined if the log has moved and `mayMove` says that the caller then tries again. */
-  async #write(commit: Commit, mayMove: boolean): Promise<CommitResult | undefined> {
+  async #write(commit: Commit, mayMove = false): Promise<CommitResult | undefined> {
     try {
       return await this.environment.commit(commit)
     } catch (error) {
@@ -441,7 +586,7 @@ class Breaks {
 }
 
 /** Returns a text that says which action it is and on what it works, to compare and to report actions. */
-function nameOf(action: Exclude<KernelAction, { type: 'park' }>): string {
+function nameOf(action: Exclude<KernelAction, { type: 'park' | 'await_agent' }>): string {
   switch (action.type) {
     case 'cascade':
       return `${action.type} ${action.references.join(' ')}`
@@ -475,4 +620,36 @@ function asStored<T extends object>(event: T): T {
   if (entries.every(([, value]) => value !== undefined)) return event
   // The cast is safe, because only undefined members are removed.
   return Object.fromEntries(entries.filter(([, value]) => value !== undefined)) as T
+}
+
+/** Returns what a thread was doing when its log ended. */
+function openWork(state: KernelState): Suspect['open'] {
+  const { call, effect, step } = workOf(state)
+  return call || effect ? 'call' : step ? 'inference' : 'nothing'
+}
+
+/** Returns the cause of a failure for a thread that was working when processes died. */
+function deathCause(state: KernelState): FailureCause {
+  const { call, effect, step } = workOf(state)
+  const what = call
+    ? `the tool ${call.call.toolName} ran`
+    : effect
+      ? `the effect ${effect.scheduled.name} ran`
+      : step
+        ? 'the thread waited for its model'
+        : 'the thread was worked on'
+  return {
+    code: 'PROCESS_DIED',
+    message: `The process died while ${what}.`,
+    hint: 'Look for the end of the process in its output or in the system log: memory, a signal, process.exit.',
+  }
+}
+
+function workOf(state: KernelState) {
+  const step = state.session?.turn?.step
+  return {
+    call: openCalls(state).find(({ startedEpoch }) => startedEpoch !== undefined),
+    effect: [...state.effects.values()].find(({ runningEpoch }) => runningEpoch !== undefined),
+    step: step?.epoch !== undefined && step.entry === undefined ? step : undefined,
+  }
 }

@@ -95,16 +95,19 @@ export type {
   Blob,
   CommitResult,
   Claim,
+  ClaimOptions,
+  HeldThread,
+  Lease,
   ThreadQuery,
   Store,
   StoreTotals,
   StoreErrorCode,
 } from './store/store.ts'
 export { StoreError, isStoreError } from './store/store.ts'
-export { memoryStore } from './store/memory-store.ts'
+export { memoryStore, type MemoryStoreOptions } from './store/memory-store.ts'
 export { sqliteStore, type SqliteStore, type SqliteStoreOptions } from './store/sqlite-store.ts'
 export { verifyStore, type StoreReport } from './store/sqlite-verify.ts'
-export type { Dispatcher, Drain } from './dispatch/dispatcher.ts'
+export type { Dispatcher, Drain, DrainEnd } from './dispatch/dispatcher.ts'
 export {
   inProcessDispatcher,
   type InProcessDispatcherOptions,

@@ -27,6 +27,8 @@ export type KernelAction =
   | { readonly type: 'park'; readonly wakeAt: number | null; readonly retry?: Step['retry'] }
   /** The thread was terminated, so its children have to be terminated too. */
   | { readonly type: 'cascade'; readonly references: readonly string[] }
+  /** The thread's agent is not defined in this process: the thread waits until it is. */
+  | { readonly type: 'await_agent' }
   /** Ends the session early: the user stopped it, or the thread was terminated. */
   | { readonly type: 'close'; readonly outcome: 'stopped' | 'terminated' }
   /** Decides about calls that were running when a process died. */
@@ -52,13 +54,16 @@ export type KernelAction =
 
 /** The inputs of `next` besides the state of the thread. */
 export interface NextOptions {
-  readonly agent: ResolvedAgent
+  /** The agent of the thread; undefined if it is not defined in this process. */
+  readonly agent: ResolvedAgent | undefined
   /** Epoch of the drain that calls `next`: calls that were started under another epoch are in doubt. */
   readonly epoch: number
   /** The current time, in milliseconds since 1970. */
   readonly now: number
   readonly limits: RuntimeLimits
 }
+
+type KnownOptions = NextOptions & { readonly agent: ResolvedAgent }
 
 /** Decides what the drain does next; no other code decides that. Pure: it reads no clock and does no I/O. */
 export function next(state: KernelState, options: NextOptions): KernelAction {
@@ -77,6 +82,10 @@ export function next(state: KernelState, options: NextOptions): KernelAction {
     return { type: 'cascade', references }
   }
   if (session && state.stop === 'requested') return { type: 'close', outcome: 'stopped' }
+  if (!agent)
+    return needsAgent(state, now)
+      ? { type: 'await_agent' }
+      : { type: 'park', wakeAt: nextTime(state) }
 
   const inDoubt = openCalls(state).filter(
     ({ startedEpoch }) => startedEpoch !== undefined && startedEpoch !== epoch,
@@ -87,9 +96,8 @@ export function next(state: KernelState, options: NextOptions): KernelAction {
     if (!answer && expiresAt !== undefined && Date.parse(expiresAt) <= now)
       return { type: 'expire', interruptId }
 
-  for (const [requestId, { provided, reference, error }] of state.variables)
-    if (provided && reference === undefined && error === undefined)
-      return { type: 'boot_child', requestId }
+  const requestId = providedRequest(state)
+  if (requestId !== undefined) return { type: 'boot_child', requestId }
 
   const [first] = [...state.effects]
     .filter(([, { runAt }]) => Date.parse(runAt) <= now)
@@ -97,31 +105,53 @@ export function next(state: KernelState, options: NextOptions): KernelAction {
   if (first) return { type: 'run_effect', effectId: first[0] }
 
   if (state.immediateFor !== agent.name && startsSomething(agent)) return { type: 'activate' }
-  return session ? inSession(state, session, options) : outOfSession(state, options)
+  const known = { ...options, agent }
+  return session ? inSession(state, session, known) : outOfSession(state, known)
 }
 
-function outOfSession(state: KernelState, { agent }: NextOptions): KernelAction {
-  const { queue, stop, resume } = state
+/** Returns the id of a request for variables that were provided and whose child was not created yet. */
+function providedRequest({ variables }: KernelState): string | undefined {
+  for (const [requestId, { provided, reference, error }] of variables)
+    if (provided && reference === undefined && error === undefined) return requestId
+  return undefined
+}
+
+/** Whether a thread whose agent is not defined has work that only the agent's definition can tell. */
+function needsAgent(state: KernelState, now: number): boolean {
+  const { session, lastSession, immediateFor, stop } = state
+  if (session || startsSession(state) || providedRequest(state) !== undefined) return true
+  const wakeAt = nextTime(state)
+  if (wakeAt !== null && wakeAt <= now) return true
+  // A new thread: the agent may have hooks or children that start with it.
+  return lastSession === undefined && immediateFor === undefined && stop === 'none'
+}
+
+function outOfSession(state: KernelState, { agent }: KnownOptions): KernelAction {
+  const { queue, resume } = state
   const parked = { type: 'park', wakeAt: nextTime(state) } as const
   // Messages are taken in order; the role of the last message decides which side answers.
   const sideOfLast: Side = queue.at(-1)?.role === 'assistant' && agent.b ? 'b' : 'a'
-  if (waitsForImmediate(state)) return parked
+  if (waitsForImmediate(state) || !startsSession(state)) return parked
   if (resume) {
     // The session begins with the side that `resume` names, else with the side that answers the last queued
     // message, else with the side whose turn it is.
     const named = resume.side ?? (queue.length > 0 ? sideOfLast : state.nextSide)
     return { type: 'begin_session', side: agent.b ? named : 'a' }
   }
-  if (queue.length === 0) return parked
-  // After the stop button only a person's message starts a session again. Messages that were queued
-  // before the stop, and reports of children, stay queued.
-  const isAfterStop = ({ resumes, queueId }: MessageQueued): boolean =>
-    resumes === true && (state.queuedIds.get(queueId) ?? 0) > state.stopSeq
-  if (stop === 'stopped' && !queue.some(isAfterStop)) return parked
   return { type: 'begin_session', side: sideOfLast }
 }
 
-function inSession(state: KernelState, session: Session, options: NextOptions): KernelAction {
+/** Whether a queued message or a request to resume starts a session. */
+function startsSession({ queue, queuedIds, stop, stopSeq, resume }: KernelState): boolean {
+  // After the stop button only a person's message starts a session again. Messages that were queued
+  // before the stop, and reports of children, stay queued.
+  const isAfterStop = ({ resumes, queueId }: MessageQueued): boolean =>
+    resumes === true && (queuedIds.get(queueId) ?? 0) > stopSeq
+  if (resume) return true
+  return stop === 'stopped' ? queue.some(isAfterStop) : queue.length > 0
+}
+
+function inSession(state: KernelState, session: Session, options: KnownOptions): KernelAction {
   const { agent, limits, now } = options
   const { turn } = session
   if (!turn) return { type: 'begin_session', side: 'a' }
@@ -156,7 +186,7 @@ function inSession(state: KernelState, session: Session, options: NextOptions): 
 function inAgentTurn(
   state: KernelState,
   session: Session,
-  { agent, side, limits, now }: NextOptions & { readonly side: ResolvedSide },
+  { agent, side, limits, now }: KnownOptions & { readonly side: ResolvedSide },
 ): KernelAction {
   const { entry: place, retry } = session.turn?.step ?? {}
   const open = openCalls(state)

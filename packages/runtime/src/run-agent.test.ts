@@ -239,7 +239,8 @@ async function crashed(
   onCommit?: (point: string) => void,
 ) {
   const world = newWorld()
-  const store = memoryStore()
+  const clock = manualClock(0) // of the store, for leases
+  const store = memoryStore({ clock })
   const agents = [desk({ agent: agentOf(kind, world) })]
   const first = await boot(agents, store)
   const { id } = await first.runtime.threads.create({ agent: 'desk' })
@@ -280,6 +281,7 @@ async function crashed(
   await new Promise((resolve) => setTimeout(resolve, 1)) // what the dead process was about to do
   const hasCrashed = isDead
   isDead = true
+  clock.advance(60_000) // the lease of the dead process ends
   const third = await boot(agents, store)
   await third.runtime.threads.send(id, send)
   await third.runtime.idle()

@@ -23,6 +23,8 @@ import {
 import type { Registry } from './definitions/resolved.ts'
 import { type Dispatcher, systemTimers, type Timers } from './dispatch/dispatcher.ts'
 import { inProcessDispatcher } from './dispatch/in-process-dispatcher.ts'
+import { createLeaseKeeper } from './dispatch/lease-keeper.ts'
+import { createTrialGate } from './dispatch/trial-gate.ts'
 import { createApprovalDesk } from './governance/approval-desk.ts'
 import { exportAudit } from './governance/audit-export.ts'
 import { type GovernanceKeys, openGovernanceKeys } from './governance/governance-keys.ts'
@@ -63,6 +65,11 @@ export interface RuntimeOptions extends Omit<RegistryOptions, 'agents'>, SecretK
   readonly timers?: Timers
   /** Ids of threads, messages and sessions. Default: UUIDv7. */
   readonly ids?: IdSource
+  /**
+   * Names this process among those that use the store, for its leases. No two processes may ever have the same
+   * name, also not one after the other. Default: a random name.
+   */
+  readonly owner?: string
   /** Names this installation in audit logs and approvals. Default `skein`. */
   readonly id?: string
   /** Variables of this installation; a thread's variable of the same name overrides them. */
@@ -95,6 +102,7 @@ export const defaultLimits: RuntimeLimits = {
   modelAttempts: 4,
   modelBackoffMs: 1_000,
   drainAttempts: 5,
+  leaseMs: 30_000,
   depth: 8,
   sameErrors: 8,
   maxSteps: 250,
@@ -198,7 +206,9 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
     outage,
     audit: (tree) => exportAudit(store, tree, keys),
   })
-  return assemble({ environment, context, store, dispatcher, registry, sign: desk.signApproval })
+  const { owner = crypto.randomUUID() } = options
+  const sign = desk.signApproval
+  return assemble({ environment, context, store, dispatcher, registry, sign, timers, owner })
 }
 
 /**
@@ -227,6 +237,8 @@ interface Parts {
   readonly dispatcher: Dispatcher
   readonly registry: ReplaceableRegistry
   readonly sign: ReturnType<typeof createApprovalDesk>['signApproval']
+  readonly timers: Timers
+  readonly owner: string
 }
 
 function assemble({
@@ -236,8 +248,16 @@ function assemble({
   dispatcher,
   registry,
   sign,
+  timers,
+  owner,
 }: Parts): EmbeddedRuntime {
-  const drain = createDrain(environment, createFoldMemory())
+  const { leaseMs } = environment.limits
+  const drain = createDrain(environment, {
+    leases: createLeaseKeeper({ store, timers, owner, leaseMs }),
+    gate: createTrialGate(timers),
+    timers,
+    memory: createFoldMemory(),
+  })
   return {
     registry,
     store,
@@ -253,6 +273,9 @@ function assemble({
       const awake = setInterval(() => {}, 60_000)
       try {
         await dispatcher.stop(options)
+        // Also the leases of drains that did not end in time: a stop in good order is no death.
+        // If the store is closed or cannot be reached, they end by themselves.
+        await store.release(owner).catch(() => undefined)
         environment.watchdog?.stop()
         await store.close()
       } finally {
@@ -267,6 +290,30 @@ function assemble({
       for await (const head of context.live.changes(options))
         yield* await threadInfos(context, [head])
     },
-    replaceRegistry: (next) => registry.replace(next),
+    replaceRegistry(next) {
+      const known = new Set(registry.agents.keys())
+      registry.replace(next)
+      const back = [...next.agents.keys()].filter((name) => !known.has(name))
+      void wakeThreadsOf(back, context)
+    },
+  }
+}
+
+/** Wakes the threads that waited for these agents to be defined. */
+async function wakeThreadsOf(
+  agents: readonly string[],
+  { store, dispatcher, clock }: ApiContext,
+): Promise<void> {
+  try {
+    for (const agent of agents)
+      for (let offset = 0; ; offset += 1000) {
+        const query = { agent, lifecycle: 'waiting', sort: 'oldest', limit: 1000, offset } as const
+        const page = await store.list(query)
+        for (const { id, wakeAt } of page)
+          if (wakeAt !== null && wakeAt <= clock.now()) dispatcher.wake(id)
+        if (page.length < 1000) break
+      }
+  } catch {
+    // The store failed. The dispatcher tries these threads again by itself, a little later.
   }
 }

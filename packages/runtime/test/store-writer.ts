@@ -2,7 +2,7 @@
 import { writeSync } from 'node:fs'
 import { sha256Hex } from '@skein/base'
 import { sqliteStore } from '../src/store/sqlite-store.ts'
-import { newThread, valueSet } from '../src/testing/contract.ts'
+import { claimed, newThread, valueSet } from '../src/testing/contract.ts'
 
 const [path = '', first = '0'] = process.argv.slice(2)
 const store = sqliteStore({ path })
@@ -17,13 +17,13 @@ async function write(worker: number): Promise<void> {
     const bytes = Buffer.from(`blob ${number}`)
     const hash = sha256Hex(bytes)
     const text = 'x'.repeat((number * 131) % 3000)
-    const claim = await store.claim(id)
+    const claim = await claimed(store, id)
     await store.commit({
       point: 'row',
       threads: [
         {
           id,
-          fence: claim?.epoch ?? -1,
+          fence: claim.epoch,
           append: [valueSet({ number, text }), valueSet(hash)],
           head: { tokens: number },
         },

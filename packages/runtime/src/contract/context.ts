@@ -135,6 +135,8 @@ export interface Write {
    * attempts, because the thread is not stuck.
    */
   readonly isProgress?: boolean
+  /** Gives the lease of the thread back with this commit, because the drain ends. */
+  readonly releases?: boolean
 }
 
 /** The services that the kernel uses. None of them holds the state of a thread. */
@@ -175,8 +177,16 @@ export interface RuntimeLimits {
    * delay, that delay is used. Default 1 s.
    */
   readonly modelBackoffMs: number
-  /** How many claims of a thread may end without progress before it is parked as failed. Default 5. */
+  /**
+   * How often a thread may be charged without progress before it is parked as failed: with an error of its
+   * drain, or with the death of a process in which it worked alone. Default 5.
+   */
   readonly drainAttempts: number
+  /**
+   * How long a process may work on a thread without renewing its lease. It renews after a third, and gives up
+   * its calls after two thirds. Default 30 s.
+   */
+  readonly leaseMs: number
   /** How many levels deep children may be nested. Default 8. */
   readonly depth: number
   /** How many steps in a row may fail with the same tool error before the session ends. Default 8. */

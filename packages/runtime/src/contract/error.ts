@@ -32,6 +32,7 @@ export type RuntimeErrorCode =
   | 'SECRET_KEY_MISSING'
   | 'STATE_CONFLICT'
   | 'RUNTIME_STOPPED'
+  | 'LEASE_LOST'
   | 'AGENT_DIVERGED'
   | 'LOOP_BLOCKED'
   | 'TOOL_WORKER_FAILED'

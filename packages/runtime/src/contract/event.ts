@@ -130,6 +130,22 @@ export interface SessionEnd extends EventBase<'session_end'> {
   readonly data?: JsonValue
   /** True when the result was not delivered because the parent had ended. */
   readonly isUndelivered?: boolean
+  /** Why the runtime gave up the thread, if it did (reason `drain_failed`). */
+  readonly cause?: FailureCause
+}
+
+/** The last error of a thread that failed, or the death of the process that worked on it. */
+export interface FailureCause {
+  readonly code?: string
+  readonly message: string
+  readonly hint?: string
+  /** The first lines of the stack, with the names of files but not their folders. */
+  readonly stack?: string
+}
+
+/** Something went wrong. */
+export interface RuntimeErrorRaised extends Extract<ThreadEvent, { type: 'error_raised' }> {
+  readonly cause?: FailureCause
 }
 
 /** A turn began; `side` is the side whose turn it is. */
@@ -415,6 +431,7 @@ export type RuntimeOnlyEvent =
 
 type Widened =
   | RuntimeThreadCreated
+  | RuntimeErrorRaised
   | RuntimeMessageAdded
   | RuntimeTurnStart
   | RuntimeStepStart

@@ -1,7 +1,16 @@
 import { type Clock, systemClock } from '@skein/base'
 
 /** Runs one thread until it parks. Rejects when it cannot continue. */
-export type Drain = (threadId: string, signal: AbortSignal) => Promise<void>
+export type Drain = (threadId: string, signal: AbortSignal) => Promise<DrainEnd | void>
+
+/** Why a drain has left its thread due, or has ended it; undefined in most cases. */
+export type DrainEnd =
+  /** Another process works on the thread; its lease ends in `leftMs` unless it is renewed. */
+  | { readonly type: 'held'; readonly leftMs: number }
+  /** This process does not have the thread's agent, so the thread has to wait until a process has it. */
+  | { readonly type: 'agent_missing' }
+  /** The thread has failed because of this error and is parked: it is reported, and not tried again. */
+  | { readonly type: 'failed'; readonly error: unknown }
 
 /**
  * Wakes threads. It guarantees that a wake-up in the store is never forgotten, that at most one drain per

@@ -5,7 +5,8 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { manualClock } from '@skein/base'
 import { memoryStore } from '../store/memory-store.ts'
-import { addThreads } from '../testing/contract.ts'
+import type { Store } from '../store/store.ts'
+import { addThreads, newThread } from '../testing/contract.ts'
 import { describeDispatcher } from '../testing/dispatcher-contract.ts'
 import { manualTimers } from '../testing/simulation.ts'
 import { inProcessDispatcher } from './in-process-dispatcher.ts'
@@ -199,6 +200,142 @@ test('threads that wait do not hold the process', async () => {
     program,
   ])
   expect(run).toMatchObject({ stdout: 'started\n', stderr: '' })
+})
+
+/** Adds threads of a tenant that are due now, and tells the dispatcher. */
+async function addDue(
+  store: Store,
+  dispatcher: ReturnType<typeof inProcessDispatcher> | undefined,
+  tenant: string,
+  names: readonly string[],
+): Promise<void> {
+  const threads = names.map((id) => ({ id, create: newThread(id, { tenant }), wake: { by: 0 } }))
+  await store.commit({ point: 'test', threads })
+  for (const id of names) dispatcher?.wake(id)
+}
+
+const queued = (tenant: string, count: number): string[] =>
+  Array.from({ length: count }, (_, index) => `${tenant}${index}`)
+
+test.each(['woken', 'found in the store'])(
+  'a thousand queued threads of one tenant let a thread of another begin with the next free place, %s',
+  async (how) => {
+    const store = memoryStore()
+    const timers = manualTimers(manualClock(1000))
+    const dispatcher = inProcessDispatcher({ store, timers, maxConcurrent: 4 })
+    const started: string[] = []
+    if (how !== 'woken') {
+      await addDue(store, undefined, 'a', queued('a', 1000))
+      await addDue(store, undefined, 'b', ['b0'])
+    }
+    await dispatcher.start(async (id) => {
+      started.push(id)
+      await new Promise<void>((resolve) => timers.set(10, resolve))
+      await store.commit({ point: 'park', threads: [{ id, wake: { exactly: null } }] })
+    })
+    if (how === 'woken') {
+      await addDue(store, dispatcher, 'a', queued('a', 1000))
+      await timers.advance(0)
+      expect(started).toHaveLength(4)
+      await addDue(store, dispatcher, 'b', ['b0'])
+    }
+    await timers.advance(10)
+    // At most one round of the others: its answer takes at most twice as long as without them.
+    expect(started.indexOf('b0')).toBeGreaterThanOrEqual(0)
+    expect(started.indexOf('b0')).toBeLessThanOrEqual(4)
+    for (let i = 0; i < 1000 && started.length < 1001; i++) await timers.advance(10)
+    expect(new Set(started).size).toBe(1001)
+    await timers.advance(100)
+    await dispatcher.stop()
+  },
+)
+
+test('tenants with much work share the places equally, whatever the order of their arrival', async () => {
+  const store = memoryStore()
+  const timers = manualTimers(manualClock(1000))
+  const dispatcher = inProcessDispatcher({ store, timers, maxConcurrent: 6 })
+  const running = new Map<string, number>()
+  const seen: string[] = []
+  await dispatcher.start(async (id) => {
+    const tenant = id[0]!
+    running.set(tenant, (running.get(tenant) ?? 0) + 1)
+    await new Promise<void>((resolve) => timers.set(10, resolve))
+    running.set(tenant, running.get(tenant)! - 1)
+    await store.commit({ point: 'park', threads: [{ id, wake: { exactly: null } }] })
+  })
+  for (const [tenant, count] of [
+    ['a', 200],
+    ['b', 30],
+    ['c', 30],
+  ] as const)
+    await addDue(store, dispatcher, tenant, queued(tenant, count))
+  for (let round = 0; round < 5; round++) {
+    await timers.advance(10)
+    seen.push(['a', 'b', 'c'].map((tenant) => running.get(tenant)).join())
+  }
+  expect(seen.slice(1)).toEqual(Array.from({ length: 4 }, () => '2,2,2'))
+  await timers.advance(1_000)
+  await dispatcher.stop()
+})
+
+test('long runs of one tenant cannot occupy every place once there are several tenants', async () => {
+  const store = memoryStore()
+  const timers = manualTimers(manualClock(1000))
+  const dispatcher = inProcessDispatcher({ store, timers, maxConcurrent: 16 })
+  const started: string[] = []
+  await dispatcher.start(async (id) => {
+    started.push(id)
+    await new Promise<void>((resolve) => timers.set(id.startsWith('a') ? 1e9 : 10, resolve))
+    await store.commit({ point: 'park', threads: [{ id, wake: { exactly: null } }] })
+  })
+  await addDue(store, dispatcher, 'b', ['b0'])
+  await timers.advance(20)
+  await addDue(store, dispatcher, 'a', queued('a', 50))
+  await timers.advance(20)
+  expect(started.filter((id) => id.startsWith('a'))).toHaveLength(14)
+  await addDue(store, dispatcher, 'b', ['b1', 'b2'])
+  await timers.advance(0)
+  expect(started.at(-1)).toBe('b1')
+  await timers.advance(10)
+  expect(started.at(-1)).toBe('b2')
+  void dispatcher.stop({ graceMs: 0 })
+  await timers.advance(10_000)
+})
+
+test('one tenant alone may use every place', async () => {
+  const store = memoryStore()
+  const timers = manualTimers(manualClock(1000))
+  const dispatcher = inProcessDispatcher({ store, timers, maxConcurrent: 16 })
+  let started = 0
+  await dispatcher.start(async () => {
+    started++
+    await new Promise<void>((resolve) => timers.set(1e9, resolve))
+  })
+  await addDue(store, dispatcher, 'a', queued('a', 50))
+  await timers.advance(0)
+  expect(started).toBe(16)
+  void dispatcher.stop({ graceMs: 0 })
+  await timers.advance(10_000)
+})
+
+test('a thread that another process holds is tried again when its lease ends, not before', async () => {
+  const store = memoryStore()
+  await addThreads(store, 'a')
+  await store.commit({ point: 'test', threads: [{ id: 'a', wake: { by: 0 } }] })
+  const timers = manualTimers(manualClock(1000))
+  const dispatcher = inProcessDispatcher({ store, timers })
+  const times: number[] = []
+  await dispatcher.start(async () => {
+    times.push(timers.now())
+    return { type: 'held', leftMs: 7_000 }
+  })
+  let isIdle = false
+  await timers.advance(0)
+  void dispatcher.idle().then(() => (isIdle = true))
+  await timers.advance(20_000)
+  expect(times).toEqual([1000, 8000, 15_000])
+  expect(isIdle).toBe(false)
+  await dispatcher.stop()
 })
 
 const ids = ['a', 'b', 'c', 'd']

@@ -4,10 +4,12 @@ import type { Store } from '../store/store.ts'
 import {
   type Dispatcher,
   type Drain,
+  type DrainEnd,
   systemTimers,
   type TimerHandle,
   type Timers,
 } from './dispatcher.ts'
+import { FairQueue, type QueuedThread } from './fair-queue.ts'
 
 /** Options of `inProcessDispatcher`. */
 export interface InProcessDispatcherOptions {
@@ -33,6 +35,10 @@ export function inProcessDispatcher(options: InProcessDispatcherOptions): Dispat
 const BATCH = 100
 /** How long `stop` lets drains continue by default, and how long it then waits for aborted drains to end. */
 const GRACE_MS = 5000
+/** How long a thread whose agent is missing waits before it is tried again, unless it is woken. */
+const AGENT_MISSING_MS = 30_000
+/** The largest number of threads whose tenant is kept in memory. */
+const REMEMBERED = 10_000
 
 interface Running {
   readonly controller: AbortController
@@ -52,8 +58,10 @@ class InProcessDispatcher implements Dispatcher {
   readonly #onError: (error: unknown, threadId?: string) => void
   #drain: Drain | undefined
   #isStopped = false
-  /** Threads to be drained, in the order of their wake-ups. */
-  readonly #queue = new Set<string>()
+  /** Threads to be drained whose tenant is not known yet. */
+  readonly #arrived = new Set<string>()
+  readonly #tenants = new Map<string, string>()
+  readonly #queue = new FairQueue()
   readonly #running = new Map<string, Running>()
   /** Threads whose drain failed, or left the thread due. */
   readonly #retries = new RetryTable<string>()
@@ -82,8 +90,8 @@ class InProcessDispatcher implements Dispatcher {
         code: 'RUNTIME_STOPPED',
         hint: 'Make a new one; a dispatcher starts once.',
       })
-    const early = [...this.#queue]
-    this.#queue.clear()
+    const early = [...this.#arrived]
+    this.#arrived.clear()
     this.#drain = drain
     await this.#ask()
     for (const threadId of early) this.wake(threadId)
@@ -109,7 +117,7 @@ class InProcessDispatcher implements Dispatcher {
   settled(threadId: string): Promise<void> {
     // Before the start nothing can run, so queued threads are not waited for.
     return this.#wait(
-      () => !this.#running.has(threadId) && (!this.#drain || !this.#queue.has(threadId)),
+      () => !this.#running.has(threadId) && (!this.#drain || !this.#isQueued(threadId)),
     )
   }
 
@@ -122,6 +130,7 @@ class InProcessDispatcher implements Dispatcher {
   async stop({ graceMs = GRACE_MS }: { readonly graceMs?: number } = {}): Promise<void> {
     this.#isStopped = true
     this.#queue.clear()
+    this.#arrived.clear()
     this.#arm()
     this.#notify()
     await this.#ended(graceMs)
@@ -145,7 +154,7 @@ class InProcessDispatcher implements Dispatcher {
 
   async #takeDue(): Promise<void> {
     const now = this.#timers.now()
-    const limit = this.#running.size + this.#queue.size + this.#retries.size + BATCH
+    const limit = this.#running.size + this.#waiting + this.#retries.size + BATCH
     this.#isFresh = true
     this.#endedMeanwhile.clear()
     this.#wakeAt = Infinity
@@ -172,55 +181,90 @@ class InProcessDispatcher implements Dispatcher {
 
   #enqueue(threadId: string): void {
     this.#retries.take(threadId)
-    this.#queue.add(threadId)
+    if (this.#isQueued(threadId)) return
+    const tenant = this.#tenants.get(threadId)
+    if (tenant !== undefined) return this.#queue.add(threadId, tenant)
+    this.#arrived.add(threadId)
+    if (this.#drain) void this.#admit(threadId)
+  }
+
+  /** Moves a thread into the queue of its tenant. */
+  async #admit(threadId: string): Promise<void> {
+    let tenant = ''
+    try {
+      tenant = (await this.#store.head(threadId))?.tenant ?? ''
+      // The tenant of a thread never changes.
+      if (this.#tenants.size >= REMEMBERED) this.#tenants.clear()
+      if (tenant !== '') this.#tenants.set(threadId, tenant)
+    } catch (error) {
+      if (!this.#isStopped) this.#report(error, threadId)
+    }
+    if (!this.#arrived.delete(threadId)) return
+    this.#queue.add(threadId, tenant)
+    this.#pump()
+  }
+
+  #isQueued(threadId: string): boolean {
+    return this.#queue.has(threadId) || this.#arrived.has(threadId)
+  }
+
+  get #waiting(): number {
+    return this.#queue.size + this.#arrived.size
   }
 
   /** Starts queued drains, sets the timer, and resolves promises of `settled` and `idle`. */
   #pump(): void {
     const drain = this.#drain
     if (drain && !this.#isStopped)
-      for (const threadId of this.#queue) {
-        if (this.#running.size >= this.#maxConcurrent) break
-        this.#queue.delete(threadId)
-        void this.#run(threadId, drain)
+      for (;;) {
+        const next = this.#queue.take(this.#maxConcurrent - this.#running.size, this.#maxConcurrent)
+        if (!next) break
+        void this.#run(next, drain)
       }
     this.#arm()
     this.#notify()
   }
 
-  async #run(threadId: string, drain: Drain): Promise<void> {
+  async #run({ threadId, tenant }: QueuedThread, drain: Drain): Promise<void> {
     const running: Running = { controller: new AbortController(), again: false }
     const { signal } = running.controller
     this.#running.set(threadId, running)
     let isFailed = false
     let isDue = false
+    let end: DrainEnd | void = undefined
     try {
-      await this.#drainOnce(threadId, drain, signal)
+      end = await this.#drainOnce(threadId, drain, signal)
+      if (end?.type === 'failed') this.#report(end.error, threadId)
       isDue = await this.#isDue(threadId)
     } catch (error) {
       isFailed = true
       this.#report(error, threadId)
     }
     this.#running.delete(threadId)
+    this.#queue.done(tenant)
     this.#isFresh = false
     if (this.#isAsking) this.#endedMeanwhile.add(threadId)
     if (!this.#isStopped) {
-      if (isFailed) this.#retries.add(threadId, this.#timers.now())
+      const now = this.#timers.now()
+      if (isFailed) this.#retries.add(threadId, now)
+      else if (end?.type === 'held') this.#retries.delay(threadId, now + end.leftMs)
+      else if (end?.type === 'agent_missing')
+        this.#retries.delay(threadId, now + AGENT_MISSING_MS, { isQuiet: true })
       else if (running.again) this.#enqueue(threadId)
       else if (!isDue) this.#retries.forget(threadId)
       // A thread that is still due is drained again at once the first time, because a message may have
       // arrived. After that it has to wait, because a drain that keeps leaving its thread due would otherwise
       // loop.
-      else if (this.#retries.addOrRunNow(threadId, this.#timers.now())) this.#enqueue(threadId)
+      else if (this.#retries.addOrRunNow(threadId, now)) this.#enqueue(threadId)
     }
     this.#pump()
-    if (this.#queue.size === 0 && (this.#running.size === 0 || this.#hasBacklog)) void this.#ask()
+    if (this.#waiting === 0 && (this.#running.size === 0 || this.#hasBacklog)) void this.#ask()
   }
 
   /** Runs a drain. An error after an abort is not a failure. */
-  async #drainOnce(threadId: string, drain: Drain, signal: AbortSignal): Promise<void> {
+  async #drainOnce(threadId: string, drain: Drain, signal: AbortSignal): Promise<DrainEnd | void> {
     try {
-      await drain(threadId, signal)
+      return await drain(threadId, signal)
     } catch (error) {
       if (!signal.aborted) throw error
     }
@@ -248,7 +292,7 @@ class InProcessDispatcher implements Dispatcher {
 
   #ring(): void {
     this.#timer = undefined
-    for (const threadId of this.#retries.takeDue(this.#timers.now())) this.#queue.add(threadId)
+    for (const threadId of this.#retries.takeDue(this.#timers.now())) this.#enqueue(threadId)
     if (this.#wakeAt <= this.#timers.now()) void this.#ask()
     this.#pump()
   }
@@ -256,12 +300,7 @@ class InProcessDispatcher implements Dispatcher {
   #isIdle(): boolean {
     if (this.#running.size > 0) return false
     if (this.#isStopped || !this.#drain) return true
-    return (
-      this.#isFresh &&
-      !this.#isAsking &&
-      this.#queue.size === 0 &&
-      this.#retries.earliest() === Infinity
-    )
+    return this.#isFresh && !this.#isAsking && this.#waiting === 0 && !this.#retries.hasNext()
   }
 
   #wait(isDone: () => boolean): Promise<void> {
@@ -307,6 +346,8 @@ interface Retry {
   readonly count: number
   /** When to try again; Infinity while a try is running. */
   readonly at: number
+  /** Whether `idle` need not wait for the next try. */
+  readonly isQuiet?: boolean
 }
 
 /** The retry times of keys: after 100 ms, then twice as long each time, up to 30 s. */
@@ -329,6 +370,11 @@ class RetryTable<Key> {
     this.#retries.set(key, { count, at: now + wait })
   }
 
+  /** Tries the key again at this time; its number of failures is kept. */
+  delay(key: Key, at: number, { isQuiet = false }: { readonly isQuiet?: boolean } = {}): void {
+    this.#retries.set(key, { count: this.#retries.get(key)?.count ?? 0, at, isQuiet })
+  }
+
   /** Like `add`, but returns true the first time, when the key may be tried without waiting. */
   addOrRunNow(key: Key, now: number): boolean {
     const isFirst = !this.#retries.has(key)
@@ -345,6 +391,11 @@ class RetryTable<Key> {
 
   forget(key: Key): void {
     this.#retries.delete(key)
+  }
+
+  /** Whether a key waits that `idle` has to wait for. */
+  hasNext(): boolean {
+    return [...this.#retries.values()].some(({ at, isQuiet }) => at < Infinity && !isQuiet)
   }
 
   earliest(): number {

@@ -80,6 +80,7 @@ export const STATUS: Readonly<Record<ApiErrorCode, number>> = {
   LOOP_BLOCKED: 500,
   TOOL_WORKER_FAILED: 500,
   RUNTIME_STOPPED: 503,
+  LEASE_LOST: 503,
 
   THREAD_EXISTS: 409,
   CLIENT_ID_TAKEN: 409,

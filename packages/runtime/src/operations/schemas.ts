@@ -180,6 +180,15 @@ export const SCHEMAS: { readonly [Name in keyof NamedTypes]: Shape<NamedTypes[Na
     wakeAt: nullable(time),
     attempts: integer,
     tree,
+    lease: nullable(
+      answer({
+        owner: string,
+        until: number,
+        deaths: integer,
+        survived: integer,
+        isOnTrial: boolean,
+      }),
+    ),
   }),
   ThreadView: outline({
     threadId: string,

@@ -1,6 +1,11 @@
 import type { DrainContext, Write } from '../contract/context.ts'
 import type { ResolvedSide } from '../definitions/resolved.ts'
-import type { RuntimeEvent, RuntimeMessageAdded, SessionOutcome } from '../contract/event.ts'
+import type {
+  FailureCause,
+  RuntimeEvent,
+  RuntimeMessageAdded,
+  SessionOutcome,
+} from '../contract/event.ts'
 import { afterStored, beforeCreate } from '../hooks/hooks.ts'
 import {
   isAwaited,
@@ -11,7 +16,7 @@ import {
   type Step,
 } from '../contract/state.ts'
 import type { Side } from '../contract/thread-state.ts'
-import type { JsonValue } from '@skein/base'
+import { type JsonValue, messageOf, SkeinError } from '@skein/base'
 import { reportToParent } from '../children/report.ts'
 import type { KernelAction } from '../next.ts'
 import { isStoreError, type ThreadChange, type ThreadLifecycle } from '../store/store.ts'
@@ -138,6 +143,8 @@ export interface SessionEnding {
   readonly spoken?: readonly RuntimeEvent[]
   /** Whether the turn was completed, even if the session failed. */
   readonly isTurnOver?: boolean
+  /** Set when the runtime gives the thread up. */
+  readonly cause?: FailureCause
 }
 
 /** Ends the session and reports to the parent, in one commit. */
@@ -146,8 +153,7 @@ export async function endSession(context: DrainContext, ending: SessionEnding): 
   const { session } = state
   if (!session) return
   const { outcome, reason, message, hint, attachments = [], data, spoken = [] } = ending
-  if (outcome !== 'completed' && session.isGoverned)
-    await (await context.governor()).fail(reason, message)
+  if (outcome !== 'completed' && session.isGoverned) await failGoverned(context, ending)
   const isCut = outcome === 'stopped' || outcome === 'terminated'
   const reports = await reportToParent(context, { ...ending, attachments })
   const isUndelivered = state.parent !== undefined && reports.length === 0 && !isCut
@@ -185,6 +191,7 @@ export async function endSession(context: DrainContext, ending: SessionEnding): 
       attachments: attachments.length > 0 ? attachments : undefined,
       data,
       isUndelivered: isUndelivered || undefined,
+      cause: ending.cause,
     },
     ...(isOver ? [reportedEnd(context)] : []),
   ]
@@ -205,6 +212,24 @@ function isDisposable({ parent }: KernelState): boolean {
 /** Returns the event that ends a child after its report. */
 function reportedEnd(context: DrainContext): RuntimeEvent {
   return { type: 'thread_terminated', at: context.at(), hasReported: true }
+}
+
+/**
+ * Tells the governor that its session failed. A session that is given up has to end also when the governor
+ * cannot be opened, e.g. because the agent is no longer defined; its request then stays open in the audit log.
+ */
+async function failGoverned(
+  context: DrainContext,
+  { reason, message, cause }: SessionEnding,
+): Promise<void> {
+  const { state, environment } = context
+  try {
+    await (await context.governor()).fail(reason, message)
+  } catch (error) {
+    const mayFail = cause !== undefined || !environment.registry.agents.has(state.agent)
+    if (!mayFail || isStoreError(error)) throw error
+    context.dropGovernor()
+  }
 }
 
 /**
@@ -296,6 +321,7 @@ export async function park(
       wake: { exactly: wakeAt },
       expectsNoMail: true,
       isProgress: true,
+      releases: true,
     })
     return true
   } catch (error) {
@@ -327,7 +353,7 @@ export async function failWithoutProgress(context: DrainContext, action: string)
   const head = { lifecycle: 'failed' } as const
   const write: Write = { events: [error], head, wake: { exactly: null }, isProgress: true }
   try {
-    await context.commit('park', { ...write, expectsNoMail: true })
+    await context.commit('park', { ...write, expectsNoMail: true, releases: true })
     return true
   } catch (error) {
     if (!isStoreError(error, 'LOG_MOVED')) throw error
@@ -341,19 +367,77 @@ export function waitText({ at, reason }: NonNullable<Step['retry']>): string {
   return `Waits until ${at} to ask the model again: ${reason}`
 }
 
-/** Parks a thread whose last drains all ended without progress, and writes the reason to its log. */
-export async function failStuck(context: DrainContext): Promise<void> {
-  const { attempts } = context.head
-  const message = `The thread is parked: ${attempts} attempts to continue it ended without progress.`
-  const error = {
+/** Returns the status text of a thread whose agent is not defined. */
+export function missingText(agent: string): string {
+  return `Waits for the agent "${agent}", which is not defined here.`
+}
+
+/**
+ * Writes that the thread waits for its agent, once, and gives the thread back. It stays due, so that a process
+ * that has the agent continues it at once.
+ */
+export async function awaitAgent(context: DrainContext): Promise<void> {
+  const { state, environment } = context
+  const at = context.at()
+  const text = missingText(state.agent)
+  const agents = [...environment.registry.agents.keys()]
+  const events: RuntimeEvent[] = [
+    {
+      type: 'error_raised',
+      at,
+      code: 'AGENT_NOT_FOUND',
+      message: text,
+      hint: `The thread continues when a process has this agent. Agents here: ${agents.join(', ') || 'none'}.`,
+    },
+    { type: 'status_changed', at, status: 'waiting', text },
+  ]
+  await context.commit('await_agent', {
+    events: state.statusText === text ? [] : events,
+    head: { lifecycle: 'waiting' },
+    wake: { by: environment.clock.now() },
+    releases: true,
+  })
+}
+
+/** How many lines of a stack are kept. */
+const STACK_LINES = 5
+
+/** Describes an error for the log of the thread that fails because of it. */
+export function failureCause(error: unknown): FailureCause {
+  const { code, hint } = SkeinError.is(error) ? error : { code: undefined, hint: undefined }
+  const lines = (error instanceof Error ? (error.stack ?? '') : '').split('\n')
+  const stack = lines
+    .filter((line) => line.trimStart().startsWith('at '))
+    .slice(0, STACK_LINES)
+    // Folders say where the program is installed, which readers of the log need not know.
+    .map((line) => line.trim().replaceAll(/[^\s()]*[\\/]/g, ''))
+  return {
+    ...(code !== undefined && { code }),
+    message: messageOf(error),
+    ...(hint !== undefined && { hint }),
+    ...(stack.length > 0 && { stack: stack.join('\n') }),
+  }
+}
+
+/**
+ * Parks a thread that was charged too often without progress, and writes the cause to its log. Needs neither
+ * the agent nor the governor of the thread, because their absence may be the cause.
+ */
+export async function failStuck(context: DrainContext, cause: FailureCause): Promise<void> {
+  const { environment, state } = context
+  const { drainAttempts } = environment.limits
+  const name = cause.code === undefined ? '' : `${cause.code}: `
+  const message = `The thread is parked: ${drainAttempts} attempts to continue it failed. ${name}${cause.message}`
+  const error: RuntimeEvent = {
     type: 'error_raised',
     at: context.at(),
     code: 'DRAIN_FAILED',
     message,
-    hint: 'The errors of these attempts were given to onError. Fix their cause, then resume the thread.',
-  } as const
-  const ending = { outcome: 'failed', reason: 'drain_failed', message } as const
-  const hadSession = context.state.session !== undefined
+    hint: cause.hint ?? 'Fix the cause, then resume the thread.',
+    cause,
+  }
+  const ending = { outcome: 'failed', reason: 'drain_failed', message, cause } as const
+  const hadSession = state.session !== undefined
   if (hadSession) await endSession(context, ending)
   // If the thread had no session to end, or if a call of the parent waits for a queued message, the parent
   // needs an answer.
@@ -361,12 +445,13 @@ export async function failStuck(context: DrainContext): Promise<void> {
   const others = isHeard ? [] : await reportToParent(context, { ...ending, attachments: [] })
   const isOver = isDisposable(context.state)
   const events = isOver && !context.state.terminated ? [error, reportedEnd(context)] : [error]
-  const write: Write = { events, others, head: { lifecycle: isOver ? 'terminated' : 'failed' } }
+  const lifecycle = isOver ? 'terminated' : 'failed'
+  const write: Write = { events, others, head: { lifecycle }, releases: true }
   for (;;) {
     // A request to resume may arrive at this moment; parking must not overwrite its wake-up. A child that is
     // over has to terminate its own children.
     const mustGoOn = context.state.resume !== undefined || isOver
-    const wake = mustGoOn ? { by: context.environment.clock.now() } : { exactly: null }
+    const wake = mustGoOn ? { by: environment.clock.now() } : { exactly: null }
     try {
       await context.commit('fail_stuck', { ...write, wake, expectsNoMail: true, isProgress: true })
       return

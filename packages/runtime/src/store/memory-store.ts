@@ -1,4 +1,4 @@
-import { deepFreeze, type JsonObject } from '@skein/base'
+import { type Clock, deepFreeze, type JsonObject, systemClock } from '@skein/base'
 import type { RuntimeEvent, StoredEvent } from '../contract/event.ts'
 import {
   type BlobName,
@@ -13,8 +13,10 @@ import {
 import {
   type AuditLine,
   type Claim,
+  type ClaimOptions,
   type Commit,
   type CommitResult,
+  type HeldThread,
   type Store,
   StoreError,
   type StoreTotals,
@@ -23,14 +25,20 @@ import {
   type ThreadQuery,
   type TreeUsage,
 } from './store.ts'
-import { erasedHead, selectThreads } from './thread-head.ts'
+import { claimedHead, dueThreads, erasedHead, selectThreads } from './thread-head.ts'
 
 /**
  * Creates a store in memory, which is lost when the process ends: for tests, experiments and temporary
  * threads.
  */
-export function memoryStore(): Store {
-  return new MemoryStore()
+export function memoryStore({ clock = systemClock }: MemoryStoreOptions = {}): Store {
+  return new MemoryStore(clock)
+}
+
+/** Options of `memoryStore`. */
+export interface MemoryStoreOptions {
+  /** The clock that decides when leases end. */
+  readonly clock?: Clock
 }
 
 type NumberedLine = AuditLine & { readonly index: number }
@@ -52,7 +60,12 @@ class MemoryStore implements Store {
   #tokens = 0
   #costUsd = 0
   #lastLogId = 0
+  readonly #clock: Clock
   #isClosed = false
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
 
   async commit(commit: Commit): Promise<CommitResult> {
     this.#mustBeOpen()
@@ -68,13 +81,35 @@ class MemoryStore implements Store {
     return plan.result
   }
 
-  async claim(threadId: string): Promise<Claim | undefined> {
+  async claim(threadId: string, options: ClaimOptions): Promise<Claim | HeldThread | undefined> {
     this.#mustBeOpen()
     const before = this.#heads.get(threadId)
     if (!before) return undefined
-    const epoch = before.epoch + 1
-    const head = this.#setHead({ ...before, epoch, attempts: before.attempts + 1 })
-    return { head, epoch }
+    const claimed = claimedHead(before, options, this.#clock.now())
+    if ('heldBy' in claimed) return claimed
+    return { head: this.#setHead(claimed), epoch: claimed.epoch }
+  }
+
+  async renew(
+    threadIds: readonly string[],
+    { owner, leaseMs }: ClaimOptions,
+  ): Promise<readonly string[]> {
+    this.#mustBeOpen()
+    const until = this.#clock.now() + leaseMs
+    return threadIds.filter((id) => {
+      const head = this.#heads.get(id)
+      if (head?.lease?.owner !== owner) return false
+      this.#setHead({ ...head, lease: { ...head.lease, until } })
+      return true
+    })
+  }
+
+  async release(owner: string, threadIds: readonly string[] = [...this.#heads.keys()]) {
+    this.#mustBeOpen()
+    for (const id of threadIds) {
+      const head = this.#heads.get(id)
+      if (head?.lease?.owner === owner) this.#setHead({ ...head, lease: null })
+    }
   }
 
   async head(threadId: string): Promise<ThreadHead | undefined> {
@@ -112,11 +147,7 @@ class MemoryStore implements Store {
 
   async due(now: number, limit: number): Promise<readonly string[]> {
     this.#mustBeOpen()
-    return [...this.#heads.values()]
-      .flatMap(({ id, wakeAt }) => (wakeAt !== null && wakeAt <= now ? [{ id, wakeAt }] : []))
-      .toSorted((a, b) => a.wakeAt - b.wakeAt || (a.id < b.id ? -1 : 1))
-      .slice(0, limit)
-      .map(({ id }) => id)
+    return dueThreads(this.#heads.values(), now, limit)
   }
 
   async nextWake(after = -Infinity): Promise<number | undefined> {

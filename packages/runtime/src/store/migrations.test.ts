@@ -43,7 +43,8 @@ test('a store that version 1 wrote opens with all that is in it', async () => {
     logId: 1,
     epoch: 1,
     wakeAt: 1763000009000,
-    attempts: 1,
+    attempts: 0,
+    lease: null,
   })
   const [first, second] = await store.events('old')
   const hash = '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08'

@@ -112,9 +112,21 @@ INSERT INTO counters SELECT 'log_id', coalesce(max(log_id), 0) FROM threads;
 INSERT INTO counters SELECT 'tokens', total(tokens) FROM threads;
 INSERT INTO counters SELECT 'cost_usd', total(cost_usd) FROM threads;
 INSERT INTO counters SELECT 'threads ' || lifecycle, count(*) FROM threads GROUP BY lifecycle;
+
+-- The number of requests whose cost is unknown.
+ALTER TABLE threads ADD COLUMN unpriced INTEGER NOT NULL DEFAULT 0;
+
+-- Not called owner: the column of that name is the user who owns the thread.
+ALTER TABLE threads ADD COLUMN lease_owner TEXT;
+ALTER TABLE threads ADD COLUMN lease_until INTEGER;
+ALTER TABLE threads ADD COLUMN deaths INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE threads ADD COLUMN survived INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE threads ADD COLUMN on_trial INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX threads_by_lease ON threads (lease_owner) WHERE lease_owner IS NOT NULL;
+-- Until version 1 every claim counted as an attempt, so the numbers of that time say nothing about guilt.
+UPDATE threads SET attempts = 0;
 `,
   },
-  { version: 3, sql: 'ALTER TABLE threads ADD COLUMN unpriced INTEGER NOT NULL DEFAULT 0' },
 ]
 
 /**

@@ -1,7 +1,13 @@
 import type { SQLInputValue, SQLOutputValue } from 'node:sqlite'
 import type { RuntimeEvent, StoredEvent } from '../contract/event.ts'
 import { rowSum } from './migrations.ts'
-import { StoreError, type ThreadHead, type ThreadLifecycle, type ThreadQuery } from './store.ts'
+import {
+  type Lease,
+  StoreError,
+  type ThreadHead,
+  type ThreadLifecycle,
+  type ThreadQuery,
+} from './store.ts'
 import { pageOf, searchText } from './thread-head.ts'
 
 /** A row as SQLite returns it. */
@@ -31,6 +37,19 @@ export function headFrom(row: Row): ThreadHead {
     epoch: row['epoch'] as number,
     wakeAt: row['wake_at'] as number | null,
     attempts: row['attempts'] as number,
+    lease: leaseFrom(row),
+  }
+}
+
+function leaseFrom(row: Row): Lease | null {
+  const owner = row['lease_owner'] as string | null
+  if (owner === null) return null
+  return {
+    owner,
+    until: row['lease_until'] as number,
+    deaths: row['deaths'] as number,
+    survived: row['survived'] as number,
+    isOnTrial: row['on_trial'] === 1,
   }
 }
 
@@ -65,12 +84,14 @@ export function damaged(what: string): StoreError {
 export const insertHead = `INSERT INTO threads (
   id, tenant, parent_id, root_id, client_id, created_at,
   owner, agent, title, tags, search,
-  lifecycle, waiting, tokens, cost_usd, unpriced, updated_at, seq, log_id, epoch, wake_at, attempts
-) VALUES (?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+  lifecycle, waiting, tokens, cost_usd, unpriced, updated_at, seq, log_id, epoch, wake_at, attempts,
+  lease_owner, lease_until, deaths, survived, on_trial
+) VALUES (?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?)`
 
 /** Updates the columns that change with nearly every commit. */
 export const updateHead = `UPDATE threads SET lifecycle = ?, waiting = ?, tokens = ?, cost_usd = ?, unpriced = ?,
-  updated_at = ?, seq = ?, log_id = ?, epoch = ?, wake_at = ?, attempts = ? WHERE id = ?`
+  updated_at = ?, seq = ?, log_id = ?, epoch = ?, wake_at = ?, attempts = ?,
+  lease_owner = ?, lease_until = ?, deaths = ?, survived = ?, on_trial = ? WHERE id = ?`
 
 /**
  * Updates the columns that seldom change; separate, because updating their indexes and the search text is
@@ -89,9 +110,13 @@ export function newRow(head: ThreadHead): SQLInputValue[] {
 export function progress(head: ThreadHead): SQLInputValue[] {
   const { lifecycle, waiting, tokens, costUsd, unpriced } = head
   const { updatedAt, seq, logId, epoch, wakeAt, attempts } = head
+  const { owner, until, deaths, survived, isOnTrial } = head.lease ?? noLease
   const spent = [tokens, costUsd, unpriced]
-  return [lifecycle, waiting, ...spent, updatedAt, seq, logId, epoch, wakeAt, attempts]
+  const lease = [owner, until, deaths, survived, isOnTrial ? 1 : 0]
+  return [lifecycle, waiting, ...spent, updatedAt, seq, logId, epoch, wakeAt, attempts, ...lease]
 }
+
+const noLease = { owner: null, until: null, deaths: 0, survived: 0, isOnTrial: false }
 
 /** Returns the values for `updateLabels`. */
 export function labels(head: ThreadHead): SQLInputValue[] {

@@ -67,6 +67,25 @@ describe('one owner', () => {
   })
 })
 
+describe('leases', () => {
+  test('the owner of a file ends the leases of the one before it: its threads are free at once, and suspects', async () => {
+    const path = newPath()
+    const first = sqliteStore({ path })
+    await addThreads(first, 'a', 'b')
+    await first.claim('a', { owner: 'one', leaseMs: 3_600_000 })
+    await first.claim('b', { owner: 'one', leaseMs: 3_600_000 })
+    await first.release('one', ['b'])
+    await first.close()
+    const second = sqliteStore({ path })
+    const [a, b] = await Promise.all(
+      ['a', 'b'].map((id) => second.claim(id, { owner: 'two', leaseMs: 3_600_000 })),
+    )
+    expect(a).toMatchObject({ epoch: 2, head: { attempts: 0, lease: { owner: 'two', deaths: 1 } } })
+    expect(b).toMatchObject({ epoch: 2, head: { attempts: 0, lease: { owner: 'two', deaths: 0 } } })
+    await second.close()
+  })
+})
+
 describe('the file', () => {
   test('only its owner can read it and what is beside it', async () => {
     const path = newPath()

@@ -18,8 +18,10 @@ import { SqliteTables } from './sqlite-tables.ts'
 import { verifyDatabase } from './sqlite-verify.ts'
 import {
   type Claim,
+  type ClaimOptions,
   type Commit,
   type CommitResult,
+  type HeldThread,
   type Store,
   StoreError,
   type StoreTotals,
@@ -37,7 +39,7 @@ export interface SqliteStoreOptions {
   readonly maxBytes?: number
   /** How long to wait for another program that reads the file. Default 5 s. */
   readonly busyTimeoutMs?: number
-  /** The clock for the start time in the owner's record. */
+  /** The clock that decides when leases end, and for the start time in the owner's record. */
   readonly clock?: Clock
 }
 
@@ -53,20 +55,25 @@ export interface SqliteStore extends Store {
 /** Opens a store in a file. A commit that has resolved survives a crash of the process and of the machine. */
 export function sqliteStore(options: SqliteStoreOptions): SqliteStore {
   const { path, clock = systemClock } = options
-  if (path === ':memory:') return new FileStore(path, openDatabase(options))
+  if (path === ':memory:') return new FileStore(path, openDatabase(options), clock)
   const lock = lockOwner(path, clock.now())
   try {
     createPrivately(path)
-    return openFile(path, openDatabase(options), lock)
+    return openFile(path, openDatabase(options), clock, lock)
   } catch (error) {
     lock.release()
     throw sqliteFailure(error, path)
   }
 }
 
-function openFile(path: string, database: DatabaseSync, lock: OwnerLock): SqliteStore {
+function openFile(
+  path: string,
+  database: DatabaseSync,
+  clock: Clock,
+  lock: OwnerLock,
+): SqliteStore {
   try {
-    const store = new FileStore(path, database, lock)
+    const store = new FileStore(path, database, clock, lock)
     store.scrub()
     return store
   } catch (error) {
@@ -82,6 +89,7 @@ class FileStore implements SqliteStore {
   readonly path: string
   readonly isTemporary: boolean
   readonly #database: DatabaseSync
+  readonly #clock: Clock
   readonly #lock: OwnerLock | undefined
   readonly #tables: SqliteTables
   readonly #writes: GroupCommit
@@ -89,12 +97,15 @@ class FileStore implements SqliteStore {
   #nextScrub: Promise<void> | undefined
   #isClosed = false
 
-  constructor(path: string, database: DatabaseSync, lock?: OwnerLock) {
+  constructor(path: string, database: DatabaseSync, clock: Clock, lock?: OwnerLock) {
     this.path = path
     this.isTemporary = path === ':memory:'
     this.#database = database
+    this.#clock = clock
     this.#lock = lock
     this.#tables = new SqliteTables(database)
+    // One process owns the file, and it has just begun: whoever held leases in it is dead.
+    this.#tables.endLeases()
     this.#writes = new GroupCommit(database)
   }
 
@@ -106,16 +117,28 @@ class FileStore implements SqliteStore {
     })
   }
 
-  claim(threadId: string): Promise<Claim | undefined> {
+  claim(threadId: string, options: ClaimOptions): Promise<Claim | HeldThread | undefined> {
     // A claim need not be synced by itself: the first commit of the drain that relies on it also syncs the
     // claim.
     return this.#write(
       () => {
-        const head = this.#tables.claim(threadId)
-        return head && { head, epoch: head.epoch }
+        const head = this.#tables.claim(threadId, options, this.#clock.now())
+        return head && !('heldBy' in head) ? { head, epoch: head.epoch } : head
       },
       { isLazy: true },
     )
+  }
+
+  renew(
+    threadIds: readonly string[],
+    { owner, leaseMs }: ClaimOptions,
+  ): Promise<readonly string[]> {
+    const work = () => this.#tables.renew(threadIds, owner, this.#clock.now() + leaseMs)
+    return this.#write(work, { isLazy: true })
+  }
+
+  release(owner: string, threadIds?: readonly string[]): Promise<void> {
+    return this.#write(() => this.#tables.release(owner, threadIds), { isLazy: true })
   }
 
   head(threadId: string): Promise<ThreadHead | undefined> {

@@ -16,12 +16,15 @@ import {
   updateLabels,
 } from './sqlite-rows.ts'
 import type {
+  ClaimOptions,
+  HeldThread,
   StoreTotals,
   ThreadHead,
   ThreadLifecycle,
   ThreadQuery,
   TreeUsage,
 } from './store.ts'
+import { claimedHead } from './thread-head.ts'
 
 /** The beginning of the names of counters that count the threads of a lifecycle. */
 const THREADS = 'threads '
@@ -89,7 +92,10 @@ export class SqliteTables implements StoreView {
 
   due(now: number, limit: number): string[] {
     return this.#all(
-      'SELECT id FROM threads WHERE wake_at <= ? ORDER BY wake_at, id LIMIT ?',
+      `SELECT id FROM (
+        SELECT id, wake_at, row_number() OVER (PARTITION BY tenant ORDER BY wake_at, id) AS turn
+        FROM threads WHERE wake_at <= ?
+      ) ORDER BY turn, wake_at, id LIMIT ?`,
       now,
       rowCount(limit),
     ).map((row) => row['id'] as string)
@@ -191,9 +197,29 @@ export class SqliteTables implements StoreView {
       this.#run('INSERT INTO spent (jti, exp) VALUES (?, ?)', jti, exp)
   }
 
-  claim(id: string): ThreadHead | undefined {
-    this.#run('UPDATE threads SET epoch = epoch + 1, attempts = attempts + 1 WHERE id = ?', id)
-    return this.head(id)
+  claim(id: string, options: ClaimOptions, now: number): ThreadHead | HeldThread | undefined {
+    const before = this.head(id)
+    if (!before) return undefined
+    const claimed = claimedHead(before, options, now)
+    if (!('heldBy' in claimed)) this.#run(updateHead, ...progress(claimed), id)
+    return claimed
+  }
+
+  renew(ids: readonly string[], owner: string, until: number): string[] {
+    const sql = 'UPDATE threads SET lease_until = ? WHERE id = ? AND lease_owner = ? RETURNING id'
+    return ids.filter((id) => this.#has(sql, until, id, owner))
+  }
+
+  release(owner: string, ids?: readonly string[]): void {
+    const free = `UPDATE threads SET lease_owner = NULL, lease_until = NULL, deaths = 0, survived = 0,
+      on_trial = 0`
+    if (!ids) this.#run(`${free} WHERE lease_owner = ?`, owner)
+    for (const id of ids ?? []) this.#run(`${free} WHERE id = ? AND lease_owner = ?`, id, owner)
+  }
+
+  /** Ends all leases without releasing them, because the process that held them no longer runs. */
+  endLeases(): void {
+    this.#run('UPDATE threads SET lease_until = 0 WHERE lease_owner IS NOT NULL')
   }
 
   replaceLog(head: ThreadHead, events: readonly EventRow[], names: readonly BlobName[]): void {

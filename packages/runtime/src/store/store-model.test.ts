@@ -215,14 +215,14 @@ function creation(id: string): ThreadChange {
 function modelStep(model: Model, step: Step): string {
   if ('commit' in step) return modelCommit(model, step.commit)
   const thread = model.threads.get(step.claim)
-  if (thread) Object.assign(thread, { epoch: thread.epoch + 1, attempts: thread.attempts + 1 })
+  if (thread) thread.epoch++
   return 'ok'
 }
 
 async function storeStep(store: Store, step: Step): Promise<string> {
   try {
     if ('commit' in step) await store.commit(step.commit)
-    else await store.claim(step.claim)
+    else await store.claim(step.claim, { owner: 'one', leaseMs: 1_000 })
     return 'ok'
   } catch (error) {
     if (isStoreError(error)) return error.code

@@ -43,8 +43,30 @@ export interface ThreadHead {
   readonly epoch: number
   /** When the thread is to be drained, in ms; null while it waits for a message or an answer. */
   readonly wakeAt: number | null
-  /** The number of claims since the last progress. */
+  /**
+   * How often the thread was charged since its last progress: with a drain that rejected, or with a process
+   * that died while the thread was on trial. See `limits.drainAttempts`.
+   */
   readonly attempts: number
+  /** Who works on the thread; null if nobody does. A process that dies leaves its lease behind. */
+  readonly lease: Lease | null
+}
+
+/** The right of one process to work on a thread, until a time by the store's clock. */
+export interface Lease {
+  /** The name of the process. No two processes ever have the same name, also not one after the other. */
+  readonly owner: string
+  /** When the lease ends unless it is renewed, in ms, by the clock of the store. */
+  readonly until: number
+  /**
+   * How many owners in a row did not release the lease, because they died or lost it. Progress of the thread
+   * sets it back to 0; above 0 the thread is a suspect.
+   */
+  readonly deaths: number
+  /** How many trials the thread has survived since its last progress. */
+  readonly survived: number
+  /** Whether the death of this owner is charged to the thread, because no other thread worked beside it. */
+  readonly isOnTrial: boolean
 }
 
 /** The sums of a thread and all its descendants. */
@@ -93,6 +115,11 @@ export interface ThreadChange {
   readonly head?: HeadPatch
   /** Raises the epoch, so that the drain that has claimed the thread can no longer write. */
   readonly raisesEpoch?: boolean
+  /**
+   * Changes the lease of the thread, if it has one. `released`: the owner works no longer. `cleared`: the
+   * thread has made progress, so nothing is held against it. `on_trial` and `survived` begin and end a trial.
+   */
+  readonly lease?: 'released' | 'cleared' | 'on_trial' | 'survived'
   /**
    * The next drain of the thread. `by` requests a drain by this time and keeps an earlier time. `exactly`
    * replaces the time and is for a drain that parks. Use `exactly` with `expectSeq`: otherwise it would erase
@@ -144,10 +171,29 @@ export interface CommitResult {
   readonly auditFrom?: number
 }
 
-/** The right to write to a thread: writes with this epoch are accepted until the thread is claimed again. */
+/** Who claims a thread, and for how long. */
+export interface ClaimOptions {
+  /** The name of the process: see `Lease`. */
+  readonly owner: string
+  readonly leaseMs: number
+}
+
+/**
+ * The right to write to a thread: writes with this epoch are accepted until the thread is claimed again. The
+ * head contains the lease.
+ */
 export interface Claim {
   readonly head: ThreadHead
   readonly epoch: number
+}
+
+/** The answer to a claim of a thread that another process works on. */
+export interface HeldThread {
+  readonly heldBy: string
+  /** When the lease ends unless it is renewed, by the clock of the store. */
+  readonly until: number
+  /** The time until then. A process waits this long by its own clock, and compares no times of two clocks. */
+  readonly leftMs: number
 }
 
 /** Selects the threads that `list` returns. Absent conditions do not filter. */
@@ -186,8 +232,21 @@ export interface Store {
   readonly isTemporary?: boolean
   /** Resolves when all writes are durable. When it rejects with a `StoreError`, nothing was written. */
   commit(commit: Commit): Promise<CommitResult>
-  /** Raises the epoch and `attempts` of a thread, and returns the changed head. */
-  claim(threadId: string): Promise<Claim | undefined>
+  /**
+   * Takes the lease of a thread and raises its epoch; returns who holds the lease if another owner does, and
+   * undefined if there is no thread. Only a lease that was released or has ended can be taken, because the
+   * calls of the former owner count as dead from then on. The store's clock decides, so that the clocks of
+   * several processes need not agree. A lease that was not released counts as a death: see `claimedHead`,
+   * which every store uses.
+   */
+  claim(threadId: string, options: ClaimOptions): Promise<Claim | HeldThread | undefined>
+  /**
+   * Renews the leases of an owner, and returns the threads that it still holds. A lease that has ended is
+   * renewed too, unless another owner has taken it.
+   */
+  renew(threadIds: readonly string[], options: ClaimOptions): Promise<readonly string[]>
+  /** Releases leases of an owner: those of the given threads, or all. Leases of others are left alone. */
+  release(owner: string, threadIds?: readonly string[]): Promise<void>
   head(threadId: string): Promise<ThreadHead | undefined>
   /**
    * Returns the thread of this owner with this client id. Without `owner`, the oldest thread of the tenant
@@ -204,7 +263,11 @@ export interface Store {
     threadId: string,
     options?: { readonly after?: number; readonly limit?: number },
   ): Promise<readonly StoredEvent[]>
-  /** Returns the threads that are due at this time, the longest waiting first. */
+  /**
+   * Returns the threads that are due at this time. Tenants take turns: first the longest waiting thread of
+   * each tenant, then the second of each, so that a tenant with many threads does not fill the list. A store
+   * that several processes share may leave out threads that another process holds.
+   */
   due(now: number, limit: number): Promise<readonly string[]>
   /** Returns the earliest wake-up time of all threads; with `after`, the earliest one later than that. */
   nextWake(after?: number): Promise<number | undefined>

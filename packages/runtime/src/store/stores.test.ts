@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { manualClock } from '@skein/base'
 import { afterAll } from 'vitest'
 import { suiteFunctions } from '../../../../conformance/support/suite-functions.ts'
 import { describeStore } from '../testing/store-contract.ts'
@@ -12,14 +13,19 @@ let count = 0
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-describeStore(suiteFunctions(), { name: 'in memory', open: memoryStore })
+const clock = manualClock(5_000_000)
+const pass = (ms: number): void => clock.advance(ms)
+
+describeStore(suiteFunctions(), { name: 'in memory', open: () => memoryStore({ clock }), pass })
 describeStore(suiteFunctions(), {
   name: 'SQLite in memory',
-  open: () => sqliteStore({ path: ':memory:' }),
+  open: () => sqliteStore({ path: ':memory:', clock }),
+  pass,
 })
 describeStore(suiteFunctions(), {
   name: 'SQLite in a file',
-  open: () => sqliteStore({ path: join(folder, `${count++}.db`) }),
+  open: () => sqliteStore({ path: join(folder, `${count++}.db`), clock }),
+  pass,
   async reopen(store) {
     const { path } = store as SqliteStore
     await store.close()

@@ -1,5 +1,14 @@
 import type { RuntimeEvent } from '../contract/event.ts'
-import type { NewThread, Store, ThreadChange, ThreadHead, ThreadQuery } from './store.ts'
+import type {
+  ClaimOptions,
+  HeldThread,
+  Lease,
+  NewThread,
+  Store,
+  ThreadChange,
+  ThreadHead,
+  ThreadQuery,
+} from './store.ts'
 
 /** Creates the head of a thread that has no events yet. */
 export function newHead(id: string, thread: NewThread, logId: number): ThreadHead {
@@ -26,6 +35,49 @@ export function newHead(id: string, thread: NewThread, logId: number): ThreadHea
     epoch: 0,
     wakeAt: null,
     attempts: 0,
+    lease: null,
+  }
+}
+
+/**
+ * Returns the head after a claim at `now`, by the clock of the store, or who holds the thread. A lease that
+ * another owner did not release is a death: the thread becomes a suspect, and is charged if it was on trial.
+ */
+export function claimedHead(
+  head: ThreadHead,
+  { owner, leaseMs }: ClaimOptions,
+  now: number,
+): ThreadHead | HeldThread {
+  const { lease } = head
+  const isOther = lease !== null && lease.owner !== owner
+  if (isOther && lease.until > now)
+    return { heldBy: lease.owner, until: lease.until, leftMs: lease.until - now }
+  const deaths = (lease?.deaths ?? 0) + (isOther ? 1 : 0)
+  return {
+    ...head,
+    epoch: head.epoch + 1,
+    attempts: head.attempts + (isOther && lease.isOnTrial ? 1 : 0),
+    lease: {
+      owner,
+      until: now + leaseMs,
+      deaths,
+      survived: lease?.survived ?? 0,
+      isOnTrial: false,
+    },
+  }
+}
+
+function changeLease(lease: Lease | null, change: ThreadChange['lease']): Lease | null {
+  if (!lease || change === undefined) return lease
+  switch (change) {
+    case 'released':
+      return null
+    case 'cleared':
+      return { ...lease, deaths: 0, survived: 0, isOnTrial: false }
+    case 'on_trial':
+      return { ...lease, isOnTrial: true }
+    case 'survived':
+      return { ...lease, survived: lease.survived + 1, isOnTrial: false }
   }
 }
 
@@ -47,6 +99,7 @@ export function changeHead(head: ThreadHead, change: ThreadChange): ThreadHead {
     costUsd: costUsd ?? head.costUsd,
     unpriced: unpriced ?? head.unpriced,
     attempts: attempts ?? head.attempts,
+    lease: changeLease(head.lease, change.lease),
     updatedAt: latest(head.updatedAt, append),
     seq: head.seq + append.length,
     epoch: head.epoch + (raisesEpoch ? 1 : 0),
@@ -111,6 +164,7 @@ export function erasedHead(
     epoch: head.epoch + 1,
     wakeAt: null,
     attempts: 0,
+    lease: null,
   }
 }
 
@@ -135,6 +189,27 @@ export function isParked(
   const { lifecycle, wakeAt } = thread
   if (lifecycle === 'running' || lifecycle === 'queued') return false
   return wakeAt === null || new Date(wakeAt).getTime() > now
+}
+
+/**
+ * Returns the ids of due threads in fair order: the longest waiting thread of each tenant, then the second of
+ * each, and so on.
+ */
+export function dueThreads(heads: Iterable<ThreadHead>, now: number, limit: number): string[] {
+  const due: { readonly id: string; readonly tenant: string; readonly wakeAt: number }[] = []
+  for (const { id, tenant, wakeAt } of heads)
+    if (wakeAt !== null && wakeAt <= now) due.push({ id, tenant, wakeAt })
+  const ranks = new Map<string, number>()
+  return due
+    .toSorted((a, b) => a.wakeAt - b.wakeAt || byId(a, b))
+    .map((thread) => {
+      const rank = ranks.get(thread.tenant) ?? 0
+      ranks.set(thread.tenant, rank + 1)
+      return { ...thread, rank }
+    })
+    .toSorted((a, b) => a.rank - b.rank) // stable: threads of the same rank keep their order
+    .slice(0, limit)
+    .map(({ id }) => id)
 }
 
 /** Returns the text that searches match against, in lower case. */
@@ -189,7 +264,7 @@ const orders: Readonly<
   oldest: (a, b) => a.createdAt - b.createdAt || byId(a, b),
 }
 
-function byId(a: ThreadHead, b: ThreadHead): number {
+function byId(a: { readonly id: string }, b: { readonly id: string }): number {
   return a.id < b.id ? -1 : a.id > b.id ? 1 : 0
 }
 

@@ -1,6 +1,12 @@
 import { canonicalJson } from '@skein/base'
 import type { RuntimeEvent } from '../contract/event.ts'
-import { isStoreError, type NewThread, type Store, type StoreErrorCode } from '../store/store.ts'
+import {
+  type Claim,
+  isStoreError,
+  type NewThread,
+  type Store,
+  type StoreErrorCode,
+} from '../store/store.ts'
 
 /** Compares two values as JSON, so that the order of fields does not matter. */
 export function same(actual: unknown, expected: unknown, what: string): void {
@@ -40,6 +46,13 @@ export function newThread(rootId: string, rest: Partial<NewThread> = {}): NewThr
 export function valueSet(value: unknown, time = 2000): RuntimeEvent {
   // The value is not always JSON, because some tests expect it to be refused.
   return { type: 'value_set', at: new Date(time).toISOString(), key: 'k', value: value as string }
+}
+
+/** Claims a thread that nobody else holds, for an hour. */
+export async function claimed(store: Store, id: string, owner = 'one'): Promise<Claim> {
+  const claim = await store.claim(id, { owner, leaseMs: 3_600_000 })
+  if (!claim || 'heldBy' in claim) throw new Error(`Expected ${id} to be free.`)
+  return claim
 }
 
 /** Creates root threads with these ids. */

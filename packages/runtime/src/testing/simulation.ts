@@ -1,5 +1,12 @@
 import { manualClock, type ManualClock, type Random } from '@skein/base'
-import type { Claim, Commit, CommitResult, Store } from '../store/store.ts'
+import type {
+  Claim,
+  ClaimOptions,
+  Commit,
+  CommitResult,
+  HeldThread,
+  Store,
+} from '../store/store.ts'
 import type { Timers } from '../dispatch/dispatcher.ts'
 
 /**
@@ -165,7 +172,7 @@ export interface CrashStoreOptions {
   readonly onCrash?: (moment: CrashMoment, commit: Commit) => void
   /** Called with the result of each commit, or with the reason why it was refused. */
   readonly onCommit?: (commit: Commit, outcome: CommitOutcome) => void
-  readonly onClaim?: (threadId: string, claim: Claim | undefined) => void
+  readonly onClaim?: (threadId: string, claim: Claim | HeldThread | undefined) => void
 }
 
 /** The outcome of a commit. */
@@ -201,8 +208,11 @@ export function crashStore(store: Store, options: CrashStoreOptions): Store {
     }
   }
 
-  async function claim(threadId: string): Promise<Claim | undefined> {
-    const claimed = await store.claim(threadId)
+  async function claim(
+    threadId: string,
+    claimOptions: ClaimOptions,
+  ): Promise<Claim | HeldThread | undefined> {
+    const claimed = await store.claim(threadId, claimOptions)
     onClaim?.(threadId, claimed)
     return claimed
   }
@@ -212,7 +222,14 @@ export function crashStore(store: Store, options: CrashStoreOptions): Store {
       if (name === 'close') return async () => {}
       if (name === 'commit')
         return (it: Commit) => lane.perform(`commit ${it.point}`, () => commit(it))
-      if (name === 'claim') return (id: string) => lane.perform(`claim ${id}`, () => claim(id))
+      if (name === 'claim')
+        return (id: string, own: ClaimOptions) => lane.perform(`claim ${id}`, () => claim(id, own))
+      if (name === 'renew')
+        return (ids: readonly string[], own: ClaimOptions) =>
+          lane.perform('renew', () => store.renew(ids, own))
+      if (name === 'release')
+        return (owner: string, ids?: readonly string[]) =>
+          lane.perform('release', () => store.release(owner, ids))
       const member: unknown = Reflect.get(target, name)
       return typeof member === 'function' ? member.bind(target) : member
     },

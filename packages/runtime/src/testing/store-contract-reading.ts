@@ -1,5 +1,5 @@
 import type { NewThread, Store, ThreadHead, ThreadQuery } from '../store/store.ts'
-import { addThreads, newThread, refused, same, valueSet } from './contract.ts'
+import { claimed, addThreads, newThread, refused, same, valueSet } from './contract.ts'
 
 type Case = (store: Store) => Promise<void>
 
@@ -101,7 +101,7 @@ export const readingCases: Readonly<Record<string, Case>> = {
       point: 'test',
       threads: [{ id: 'a', append: [valueSet('private')], head: { tokens: 5 }, wake: { by: 1 } }],
     })
-    const before = await store.claim('a')
+    const before = await claimed(store, 'a')
     await store.erase('a', [valueSet('gone', 9_000_000)])
     same(await store.events('a'), [{ seq: 1, event: valueSet('gone', 9_000_000) }], 'the log')
     const head = await store.head('a')
@@ -110,7 +110,7 @@ export const readingCases: Readonly<Record<string, Case>> = {
     const gone = [head?.title, head?.tags, head?.lifecycle, head?.wakeAt, head?.waiting, head?.seq]
     same(gone, [null, [], 'erased', null, 0, 1], 'what is gone')
     same((await store.list({ search: 'ärger' })).length, 0, 'found by its old title')
-    const late = { id: 'a', fence: before?.epoch ?? 0, append: [valueSet('private')] }
+    const late = { id: 'a', fence: before.epoch ?? 0, append: [valueSet('private')] }
     await refused(store.commit({ point: 'test', threads: [late] }), 'FENCED')
     await refused(store.erase('nobody', []), 'THREAD_NOT_FOUND')
   },

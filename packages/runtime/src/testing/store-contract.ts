@@ -1,6 +1,7 @@
 import type { TestFunctions } from '@skein/base'
 import type { Commit, Store, ThreadChange } from '../store/store.ts'
-import { addThreads, newThread, refused, same, valueSet } from './contract.ts'
+import { addThreads, claimed, newThread, refused, same, valueSet } from './contract.ts'
+import { leaseCases } from './store-contract-leases.ts'
 import { readingCases } from './store-contract-reading.ts'
 
 /** The store that `describeStore` tests. */
@@ -10,6 +11,8 @@ export interface StoreContract {
   readonly open: () => Store | Promise<Store>
   /** Closes a store and opens it again, as a new process would; absent for stores that are not durable. */
   readonly reopen?: (store: Store) => Promise<Store>
+  /** Moves the clock of the store forward, by which leases end. Default: waits for that long. */
+  readonly pass?: (ms: number) => void | Promise<void>
 }
 
 /**
@@ -18,12 +21,18 @@ export interface StoreContract {
  *     describeStore({ describe, test }, { name: 'postgres', open: () => postgresStore(url) })
  */
 export function describeStore(functions: TestFunctions, contract: StoreContract): void {
-  const { name, open, reopen } = contract
+  const { name, open, reopen, pass = sleep } = contract
   functions.describe(`store ${name}`, () => {
     for (const [title, body] of Object.entries({ ...writingCases, ...readingCases }))
       functions.test(title, async () => {
         const store = await open()
         await body(store)
+        await store.close()
+      })
+    for (const [title, body] of Object.entries(leaseCases))
+      functions.test(title, async () => {
+        const store = await open()
+        await body(store, pass)
         await store.close()
       })
     if (reopen)
@@ -34,6 +43,10 @@ export function describeStore(functions: TestFunctions, contract: StoreContract)
 }
 
 type Case = (store: Store) => Promise<void>
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}
 
 const BLOB = { hash: 'a'.repeat(64), bytes: Uint8Array.of(0, 1, 255) }
 
@@ -51,7 +64,7 @@ const writingCases: Readonly<Record<string, Case>> = {
     same([...seqs], [['t', 0]], 'the numbers')
     const made = { lifecycle: 'idle', waiting: 0, tokens: 0, costUsd: 0, seq: 0, epoch: 0 }
     const { logId } = (await store.head('t'))! // a store may number its logs as it likes
-    const rest = { unpriced: 0, updatedAt: 1000, wakeAt: null, attempts: 0, logId }
+    const rest = { unpriced: 0, updatedAt: 1000, wakeAt: null, attempts: 0, lease: null, logId }
     same(await store.head('t'), { id: 't', ...thread, ...made, ...rest }, 'the head')
     same(await store.events('t'), [], 'the log')
   },
@@ -155,7 +168,7 @@ const writingCases: Readonly<Record<string, Case>> = {
     await look('t')
     await look('u')
     await store.commit(change({ append: [valueSet(1)], raisesEpoch: true }))
-    await store.claim('t')
+    await store.claim('t', { owner: 'one', leaseMs: 60_000 })
     await look('t')
     same(numbers.size, 2, 'the number of logs')
     await store.erase('t', [valueSet(1)])
@@ -192,7 +205,7 @@ const writingCases: Readonly<Record<string, Case>> = {
     await expectTotals()
     await refused(store.commit(change({ head: { lifecycle: 'failed' }, fence: 9 })), 'FENCED')
     await expectTotals()
-    await store.claim('t')
+    await store.claim('t', { owner: 'one', leaseMs: 60_000 })
     await store.commit(change({ head: { lifecycle: 'idle', tokens: 3 } }))
     await store.erase('u', [])
     await store.remove('v')
@@ -255,19 +268,19 @@ const writingCases: Readonly<Record<string, Case>> = {
     same((await store.head('t'))?.tags, ['a'], 'the tags')
     same([...((await store.blob(BLOB.hash)) ?? [])], [1, 2], 'the blob')
   },
-  'a claim raises epoch and attempts, and fences off whoever came before': async (store) => {
-    same(await store.claim('t'), undefined, 'the claim of no thread')
+  'a claim raises the epoch, charges nobody, and fences off whoever came before': async (store) => {
+    same(await store.claim('t', { owner: 'one', leaseMs: 9 }), undefined, 'the claim of no thread')
     await addThreads(store, 't')
-    await store.claim('t')
-    const claim = await store.claim('t')
-    same([claim?.epoch, claim?.head.epoch, claim?.head.attempts], [2, 2, 2], 'the claim')
+    await claimed(store, 't')
+    const claim = await claimed(store, 't')
+    same([claim.epoch, claim.head.epoch, claim.head.attempts], [2, 2, 0], 'the claim')
     const append = [valueSet(1)]
     await refused(store.commit(change({ fence: 1, append })), 'FENCED')
     await refused(store.commit(change({ fence: 3, append })), 'FENCED')
-    await store.commit(change({ fence: 2, append, raisesEpoch: true, head: { attempts: 0 } }))
+    await store.commit(change({ fence: 2, append, raisesEpoch: true, head: { attempts: 7 } }))
     await refused(store.commit(change({ fence: 2, append })), 'FENCED')
     const { epoch, attempts, seq } = (await store.head('t')) ?? {}
-    same([epoch, attempts, seq], [3, 0, 1], 'epoch, attempts and number')
+    same([epoch, attempts, seq], [3, 7, 1], 'epoch, attempts and number')
   },
   'a writer that has not seen the last event is refused': async (store) => {
     await addThreads(store, 't')
@@ -357,7 +370,7 @@ const writingCases: Readonly<Record<string, Case>> = {
       store.commit(change({ append: [valueSet(1)] })),
       store.commit(change({ fence: 9, append: [valueSet(2)] })),
       store.commit({ point: 'test', threads: [{ id: 'u', append: [valueSet(3)] }] }),
-      store.claim('t'),
+      claimed(store, 't'),
     ])
     same(
       outcomes.map(({ status }) => status),
@@ -416,7 +429,9 @@ const writingCases: Readonly<Record<string, Case>> = {
     await store.close()
     await store.close()
     await refused(store.commit(change({})), 'STORE_CLOSED')
-    await refused(store.claim('t'), 'STORE_CLOSED')
+    await refused(store.claim('t', { owner: 'one', leaseMs: 9 }), 'STORE_CLOSED')
+    await refused(store.renew(['t'], { owner: 'one', leaseMs: 9 }), 'STORE_CLOSED')
+    await refused(store.release('one'), 'STORE_CLOSED')
     await refused(store.head('t'), 'STORE_CLOSED')
     await refused(store.due(1, 1), 'STORE_CLOSED')
   },
@@ -434,7 +449,8 @@ async function survives(store: Store, reopen: (store: Store) => Promise<Store>):
       },
     ),
   )
-  await store.claim('t')
+  await claimed(store, 't')
+  await store.release('one')
   await store.setSetting('key', { a: 1 })
   const everything = async (from: Store) => [
     await from.head('t'),

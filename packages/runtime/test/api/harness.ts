@@ -118,6 +118,7 @@ export async function createHarness(options: HarnessOptions): Promise<Harness> {
 export const testLimits: ApiEnvironment['limits'] = {
   modelAttempts: 4,
   modelBackoffMs: 1000,
+  leaseMs: 30_000,
   drainAttempts: 5,
   depth: 8,
   sameErrors: 8,

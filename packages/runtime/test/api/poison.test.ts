@@ -1,58 +1,210 @@
-import { calls, scripted } from '@skein/ai/testing'
-import { createRuntime, defineAgent, definePrompt, defineTool, memoryStore } from '@skein/runtime'
-import type { Dispatcher, Drain } from '@skein/runtime'
+import { calls, says, scripted } from '@skein/ai/testing'
+import { defineEffect, defineTool, StoreError, type Store } from '@skein/runtime'
 import { expect, test } from 'vitest'
+import { agentOf, killer, logOf, Machine, slowly } from './machine.ts'
 
-/** Runs one drain when it is told to, and forgets it in the middle: the process died. */
-function mortal(): {
-  dispatcher: Dispatcher
-  live(threadId: string, diesAfter: Promise<void>): Promise<void>
-} {
-  let drain: Drain | undefined
-  const nothing = async (): Promise<void> => {}
-  const dispatcher = {
-    start: async (given: Drain) => void (drain = given),
-    wake: () => {},
-    interrupt: () => {},
-    settled: nothing,
-    idle: nothing,
-    stop: nothing,
-  }
-  const live = (threadId: string, diesAfter: Promise<void>): Promise<void> =>
-    Promise.race([drain!(threadId, new AbortController().signal), diesAfter])
-  return { dispatcher, live }
+function chargesOf(head: { attempts: number } | undefined): number {
+  return head?.attempts ?? -1
 }
 
-test('a call that ends every process it runs in is given up, with the reason in the log', async () => {
-  const store = memoryStore()
+test('a call that ends every process it runs in is given up, with the cause in the log', async () => {
+  const machine = new Machine()
   let runs = 0
-  let die: () => void = () => {}
-  const crash = defineTool({
-    name: 'crash',
-    description: 'Ends the process.',
+  const agents = [killer(machine.kill, () => void runs++)]
+  const first = await machine.boot({ agents })
+  const { id } = await first.threads.create({ agent: 'killer', message: 'go' })
+  let lives = 1
+  while ((await machine.run(120_000)) === 'died' && lives < 30) {
+    lives++
+    await machine.boot({ agents })
+  }
+  const head = await machine.store.head(id)
+  expect(head).toMatchObject({ lifecycle: 'failed', wakeAt: null, lease: null })
+  // Once beside others that may have done it, then as often as a thread may be charged.
+  expect(runs).toBe(6)
+  const log = await logOf(machine.store, id)
+  const cause = {
+    code: 'PROCESS_DIED',
+    message: expect.stringContaining('while the tool crash ran') as string,
+    hint: expect.any(String) as string,
+  }
+  expect(log.find(({ type }) => type === 'error_raised')).toMatchObject({
+    code: 'DRAIN_FAILED',
+    message: expect.stringContaining('while the tool crash ran') as string,
+    cause,
+  })
+  expect(log.find(({ type }) => type === 'session_end')).toMatchObject({
+    outcome: 'failed',
+    reason: 'drain_failed',
+    cause,
+  })
+})
+
+test('the killer waits longer before each of its trials', async () => {
+  const machine = new Machine()
+  const starts: number[] = []
+  let booted = 0
+  const agents = [killer(machine.kill, () => starts.push(machine.clock.now() - booted))]
+  const first = await machine.boot({ agents })
+  await first.threads.create({ agent: 'killer', message: 'go' })
+  while ((await machine.run(120_000)) === 'died') {
+    booted = machine.clock.now()
+    await machine.boot({ agents })
+  }
+  const waited = starts.slice(1).map((ms) => Math.floor(ms / 1000) * 1000)
+  expect(waited).toEqual([0, 1000, 2000, 4000, 8000])
+})
+
+test('nobody that works beside a killer is charged or fails, however often the process dies', async () => {
+  const machine = new Machine()
+  // Ten threads wait for a slow model, and two have a slow read open, in every life of the process.
+  const slow = agentOf('slow', slowly(machine, 40_000, 'Done.'))
+  const read = defineTool({
+    name: 'read',
+    description: 'Reads slowly.',
     risk: 'read_only',
-    execute: () => {
-      runs++
-      die()
-      return new Promise(() => {})
+    execute: () => machine.sleep(20_000),
+  })
+  const reader = agentOf(
+    'reader',
+    scripted(({ messages }) =>
+      messages.at(-1)?.type === 'tool_result' ? says('Read.') : calls('read', {}),
+    ),
+    [read],
+  )
+  const agents = [killer(machine.kill), slow, reader]
+  const runtime = await machine.boot({ agents })
+  const innocent: string[] = []
+  for (let i = 0; i < 10; i++)
+    innocent.push((await runtime.threads.create({ agent: 'slow', message: 'go' })).id)
+  for (let i = 0; i < 2; i++)
+    innocent.push((await runtime.threads.create({ agent: 'reader', message: 'go' })).id)
+  const { id } = await runtime.threads.create({ agent: 'killer', message: 'go' })
+  let deaths = 0
+  const charges = new Set<number>()
+  while ((await machine.run(300_000)) === 'died') {
+    expect(deaths++).toBeLessThan(40)
+    for (const other of innocent) charges.add(chargesOf(await machine.store.head(other)))
+    await machine.boot({ agents })
+  }
+  expect([...charges]).toEqual([0])
+  expect(deaths).toBeGreaterThanOrEqual(5)
+  expect(await machine.store.head(id)).toMatchObject({ lifecycle: 'failed' })
+  for (const other of innocent) {
+    expect(await machine.store.head(other)).toMatchObject({ lifecycle: 'idle', attempts: 0 })
+    expect(
+      (await logOf(machine.store, other)).filter(({ type }) => type === 'error_raised'),
+    ).toEqual([])
+  }
+})
+
+test('an effect that ends every process is found and its thread fails', async () => {
+  const machine = new Machine()
+  const boom = defineEffect({ name: 'boom', execute: () => machine.kill() })
+  const agents = [agentOf('quiet', scripted([says('Hello.')]))]
+  const runtime = await machine.boot({ agents, effects: [boom] })
+  const { id } = await runtime.threads.create({ agent: 'quiet' })
+  await runtime.threads.effects.schedule(id, 'boom', {}, { delayMs: 10 })
+  let deaths = 0
+  while ((await machine.run(120_000)) === 'died') {
+    expect(deaths++).toBeLessThan(20)
+    await machine.boot({ agents, effects: [boom] })
+  }
+  const log = await logOf(machine.store, id)
+  expect(log.find(({ type }) => type === 'error_raised')).toMatchObject({
+    code: 'DRAIN_FAILED',
+    cause: { code: 'PROCESS_DIED', message: expect.stringContaining('effect boom') as string },
+  })
+})
+
+test('any number of graceful stops during one model call charges nobody', async () => {
+  const machine = new Machine()
+  const agents = [agentOf('slow', slowly(machine, 60_000, 'At last.'))]
+  const first = await machine.boot({ agents })
+  const { id } = await first.threads.create({ agent: 'slow', message: 'go' })
+  let runtime = first
+  for (let stops = 0; stops < 8; stops++) {
+    await machine.timers.advance(100)
+    const stopped = runtime.stop({ graceMs: 0 })
+    await machine.timers.advance(10_000)
+    await stopped
+    expect(await machine.store.head(id)).toMatchObject({ attempts: 0, lease: null })
+    runtime = await machine.boot({ agents })
+  }
+  await machine.run(70_000)
+  expect(await machine.store.head(id)).toMatchObject({ lifecycle: 'idle', attempts: 0 })
+})
+
+test('a drain that rejects is charged with its own error, which the log shows without secrets', async () => {
+  const machine = new Machine()
+  const secret = 'sk-canary-1234567890'
+  const agents = [
+    agentOf(
+      'a',
+      scripted(() => says('Hi.')),
+    ),
+  ]
+  // Nothing of the runtime rejects by itself, so the store refuses one commit for a reason of the thread.
+  const store = new Proxy(machine.store, {
+    get(target, name) {
+      const member: unknown = Reflect.get(target, name)
+      if (name === 'commit')
+        return (commit: Parameters<Store['commit']>[0]) =>
+          commit.point === 'answer'
+            ? Promise.reject(new TypeError(`cannot store ${secret}`))
+            : target.commit(commit)
+      return typeof member === 'function' ? member.bind(target) : member
     },
   })
-  const model = scripted(() => calls('crash', {}))
-  const prompt = definePrompt({ name: 'p', prompt: 'Hi.', model, tools: [crash] })
-  const agents = [defineAgent({ name: 'a', sideA: { prompt } })]
-  const first = await createRuntime({ agents, store })
-  const { id } = await first.threads.create({ agent: 'a', message: 'go' })
-  for (let life = 0; life < 20; life++) {
-    const { dispatcher, live } = mortal()
-    const runtime = await createRuntime({ agents, store, dispatcher: () => dispatcher })
-    await runtime.start()
-    await live(id, new Promise((resolve) => (die = resolve)))
-  }
-  const { lifecycle, wakeAt } = await first.threads.get(id)
-  expect({ lifecycle, wakeAt }).toEqual({ lifecycle: 'failed', wakeAt: null })
-  expect(runs).toBeLessThan(8)
-  const events = await first.threads.events(id)
-  expect(
-    events.some(({ event }) => event.type === 'error_raised' && event.code === 'DRAIN_FAILED'),
-  ).toBe(true)
+  const runtime = await machine.boot({ agents, store })
+  const { id } = await runtime.threads.create({
+    agent: 'a',
+    message: 'go',
+    secrets: { KEY: secret },
+  })
+  await machine.run(60_000)
+  expect(await machine.store.head(id)).toMatchObject({ lifecycle: 'failed', wakeAt: null })
+  expect(machine.errors).toHaveLength(5)
+  const log = await logOf(machine.store, id)
+  const [raised] = log.filter(({ type }) => type === 'error_raised')
+  const stack = expect.stringMatching(/^at .*poison\.test\.ts:\d+/) as string
+  expect(raised).toMatchObject({ cause: { message: 'cannot store [redacted]', stack } })
+  expect(JSON.stringify(log)).not.toContain(secret)
+  expect(JSON.stringify(raised)).not.toContain('/packages/')
+  expect(log.find(({ type }) => type === 'session_end')).toMatchObject({
+    message: expect.stringContaining('cannot store [redacted]') as string,
+    cause: { message: 'cannot store [redacted]', stack },
+  })
+})
+
+test('a store that fails is not the fault of a thread', async () => {
+  const machine = new Machine()
+  let isBroken = true
+  const store = new Proxy(machine.store, {
+    get(target, name) {
+      const member: unknown = Reflect.get(target, name)
+      if (name === 'commit')
+        return (commit: Parameters<Store['commit']>[0]) =>
+          isBroken && commit.point === 'answer'
+            ? Promise.reject(new StoreError('The disk is full.', { code: 'STORE_CORRUPT' }))
+            : target.commit(commit)
+      return typeof member === 'function' ? member.bind(target) : member
+    },
+  })
+  const runtime = await machine.boot({
+    agents: [
+      agentOf(
+        'a',
+        scripted(() => says('Hi.')),
+      ),
+    ],
+    store,
+  })
+  const { id } = await runtime.threads.create({ agent: 'a', message: 'go' })
+  await machine.run(60_000)
+  expect(machine.errors.length).toBeGreaterThan(5)
+  expect(await machine.store.head(id)).toMatchObject({ attempts: 0, lifecycle: 'running' })
+  isBroken = false
+  await machine.run(60_000)
+  expect(await machine.store.head(id)).toMatchObject({ lifecycle: 'idle' })
 })

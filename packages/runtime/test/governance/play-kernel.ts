@@ -8,6 +8,7 @@ import type {
   SessionGovernor,
   SessionGovernorsOptions,
 } from '../../src/governance/session-governors.ts'
+import { claimed } from '../../src/testing/contract.ts'
 import type { Kit } from './governed-kit.ts'
 import type { Mortal } from './mortal.ts'
 
@@ -54,7 +55,7 @@ class PlayKernel {
   async open(): Promise<void> {
     const { made, undo, mortal } = this.#play
     await mortal.step('claim')
-    this.#epoch = (await made.store.claim('thread-1'))?.epoch ?? 0
+    this.#epoch = (await claimed(made.store, 'thread-1')).epoch
     for (const event of await made.events()) {
       if (event.type === 'value_set') this.#state.set(event.key, event.value)
     }

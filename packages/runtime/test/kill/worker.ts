@@ -10,8 +10,6 @@ const runtime = await createRuntime({
   agents: killAgents(effects, () => Math.random() * 2 * Number(thinkMs)),
   folder: join(folder, 'data'),
   keepsSecretKeyWithData: true,
-  // Kills without number are the point here; none of them is the fault of a thread.
-  limits: { drainAttempts: 10_000 },
   onError: (error) => writeSync(2, `${error instanceof Error ? error.stack : String(error)}\n`),
 })
 await runtime.start()

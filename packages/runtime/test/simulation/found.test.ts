@@ -34,7 +34,7 @@ interface Stage {
 function stage(agent: AgentDefinition): Stage {
   const clock = manualClock(Date.UTC(2026, 0, 1))
   const timers = manualTimers(clock)
-  const store = memoryStore()
+  const store = memoryStore({ clock })
   const scheduler = seededScheduler({ random: seededRandom(1) })
   const errors: unknown[] = []
   let lane: Lane | undefined
@@ -43,6 +43,7 @@ function stage(agent: AgentDefinition): Stage {
     store,
     errors,
     async open(dies) {
+      clock.advance(60_000) // the leases of whoever died before have ended
       const own = scheduler.lane('runtime')
       lane = own
       const crashAt = ({ point }: Commit) => (point === dies?.point ? dies.moment : undefined)
@@ -142,7 +143,7 @@ test('a drain that was fenced off within a tool ends quietly', async () => {
     description: '',
     risk: 'read_only',
     async execute(state) {
-      await store.claim(state.threadId) // somebody else takes the thread
+      await store.commit({ point: 'other', threads: [{ id: state.threadId, raisesEpoch: true }] }) // somebody else takes the thread
       await state.setStatus('looking')
     },
   })
@@ -160,10 +161,10 @@ test('a thread that is worked on without having been due is due, and taken up af
   let id = ''
   // As when a thread was given up in the same moment in which mail came for it.
   const claim = store.claim.bind(store)
-  store.claim = async (threadId) => {
+  store.claim = async (threadId, options) => {
     id = threadId
     await store.commit({ point: 'given up', threads: [{ id: threadId, wake: { exactly: null } }] })
-    return claim(threadId)
+    return claim(threadId, options)
   }
   await play()
   store.claim = claim

@@ -1,6 +1,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Clock } from '@skein/base'
 import { memoryStore, sqliteStore, type Store } from '@skein/runtime'
 
 export interface SimulatedStore {
@@ -10,13 +11,18 @@ export interface SimulatedStore {
   remove(): Promise<void>
 }
 
-export function openSimulatedStore(kind: 'memory' | 'sqlite' | 'file'): SimulatedStore {
+/** Opens a store whose clock is that of the world, so that leases end in virtual time. */
+export function openSimulatedStore(
+  kind: 'memory' | 'sqlite' | 'file',
+  clock: Clock,
+): SimulatedStore {
   if (kind !== 'file') {
-    const store = kind === 'memory' ? memoryStore() : sqliteStore({ path: ':memory:' })
+    const store =
+      kind === 'memory' ? memoryStore({ clock }) : sqliteStore({ path: ':memory:', clock })
     return { store, bytes: () => [], remove: () => store.close() }
   }
   const folder = mkdtempSync(join(tmpdir(), 'skein-simulation-'))
-  const store = sqliteStore({ path: join(folder, 'skein.db') })
+  const store = sqliteStore({ path: join(folder, 'skein.db'), clock })
   return {
     store,
     bytes: () => readdirSync(folder).map((name) => readFileSync(join(folder, name))),

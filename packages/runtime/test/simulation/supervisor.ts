@@ -1,4 +1,4 @@
-import { createRuntime, type Commit, type EmbeddedRuntime } from '@skein/runtime'
+import { createRegistry, createRuntime, type Commit, type EmbeddedRuntime } from '@skein/runtime'
 import {
   crashStore,
   NotNowError,
@@ -16,6 +16,7 @@ import type { World } from './world.ts'
 interface Incarnation {
   readonly lane: Lane
   readonly runtime: EmbeddedRuntime
+  readonly registry: EmbeddedRuntime['registry']
   readonly died: Promise<void>
   readonly die: () => void
 }
@@ -70,29 +71,29 @@ export class Supervisor {
   async boot(): Promise<void> {
     const world = this.#world
     const lane = world.scheduler.lane(`runtime ${++this.#generation}`)
-    const { agents, effects, tools } = simulatedAgents(world, lane)
+    const registry = createRegistry(simulatedAgents(world, lane))
     let die = (): void => {}
     const died = new Promise<void>((resolve) => (die = resolve))
     const runtime = await createRuntime({
-      agents,
-      effects,
-      tools,
+      registry,
       store: crashStore(world.store, {
         lane,
         crashAt: (commit) => this.#crashAt(lane, commit),
         onCrash: (moment, commit) => this.#crash(moment, commit),
-        onClaim: (threadId, claim) => this.#watch.claimed(threadId, claim?.epoch),
+        onClaim: (threadId, claim) =>
+          claim && 'epoch' in claim && this.#watch.claimed(threadId, claim.epoch),
         onCommit: (commit, outcome) => this.#committed(lane, commit, outcome),
       }),
       clock: world.clock,
       timers: timersOf(world, lane),
       ids: world.ids,
+      owner: lane.name,
       keys: world.keys,
       secretKey: world.secretKey,
       limits: { drainAttempts: 4, modelBackoffMs: 1_000, maxHandoffs: MAX_HANDOFFS },
       onError: (error) => this.#onError(error),
     })
-    this.#current = { lane, runtime, died, die }
+    this.#current = { lane, runtime, registry, died, die }
     await runtime.start()
     for (const wake of this.#waiters.splice(0)) wake()
   }
@@ -126,6 +127,17 @@ export class Supervisor {
       if (lane.state === 'frozen' && chance.happens(0.05)) lane.thaw()
       else if (lane.state === 'running' && chance.happens(0.05)) lane.kill()
     }
+    if (chance.happens(this.#world.plan.focus === 'await_agent' ? 0.03 : 0.0005)) this.#forget()
+  }
+
+  /** The definitions are reloaded without the agents, and a while later with them. */
+  #forget(): void {
+    const { chance, timers } = this.#world
+    const current = this.#current
+    if (!current || current.runtime.registry.agents.size === 0) return
+    current.runtime.replaceRegistry(createRegistry({ agents: [] }))
+    const back = (): void => current.runtime.replaceRegistry(current.registry)
+    timers.set(chance.pick([0, 10, 5_000, 100_000]), back)
   }
 
   /** Ends those that came back. True when there were any: then what they left is taken up by a last start. */
@@ -157,7 +169,8 @@ export class Supervisor {
   }
 
   #probability(point: string): number {
-    if (this.#world.plan.focus === 'fail_stuck') return point === 'create_thread' ? 0 : 0.7
+    if (this.#world.plan.focus === 'fail_stuck')
+      return point === 'create_thread' || point === 'on_trial' ? 0 : 0.9
     if (point === 'park') return 0.12
     return COMMON.has(point) ? 0.04 : 0.35
   }

@@ -93,7 +93,7 @@ export function createWorld({ seed, plant }: WorldOptions): World {
   const clock = manualClock(Date.UTC(2026, 0, 1))
   const trace: TraceLine[] = []
   const violations: string[] = []
-  const stored = openSimulatedStore(plan.store)
+  const stored = openSimulatedStore(plan.store, clock)
   const canary = canaryOf(chance)
   let count = 0
   const repeats = { writes: false, reads: false }
@@ -159,7 +159,7 @@ function planOf(chance: Chance): Plan {
     roots,
     focus,
     messages: chance.between(1, 4),
-    crashes: focus === 'fail_stuck' ? 9 : chance.pick([0, 1, 1, 2, 2, 3, 5, 8]),
+    crashes: focus === 'fail_stuck' ? 14 : chance.pick([0, 1, 1, 2, 2, 3, 5, 8]),
     hasZombies,
     hasSecrets: chance.happens(0.4),
     // A bus tells what its own process does; two processes on one store are not meant to be.

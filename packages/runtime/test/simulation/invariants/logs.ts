@@ -33,6 +33,7 @@ export function nothingIsLeft({ world, threads, registry }: Finished): void {
 const limits = {
   modelAttempts: 4,
   modelBackoffMs: 1_000,
+  leaseMs: 1,
   drainAttempts: 4,
   depth: 8,
   sameErrors: 8,
