@@ -18,7 +18,7 @@ import {
 } from './store/store.ts'
 import { activate, bootChild } from './children/activate.ts'
 import { runCalls } from './calls/run.ts'
-import { runEffect } from './calls/effects.ts'
+import { runEffect, settleEffect } from './calls/effects.ts'
 import { settleInDoubt } from './calls/in-doubt.ts'
 import { infer } from './model/infer.ts'
 import { beginSession, cascade, close, expire, failStuck, park } from './session/session.ts'
@@ -142,6 +142,8 @@ class ThreadDrain implements DrainContext {
         return bootChild(this, action.requestId)
       case 'run_effect':
         return runEffect(this, action.effectId)
+      case 'settle_effect':
+        return settleEffect(this, action.effectId)
       case 'activate':
         return activate(this)
       case 'begin_session':

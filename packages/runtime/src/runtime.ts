@@ -163,6 +163,13 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
     instanceEnv: options.env ?? {},
     commit: createCommit({ store, live, dispatcher }),
     show: (threadId, events) => live.show(threadId, events),
+    report(error, threadId) {
+      try {
+        onError?.(error, threadId)
+      } catch {
+        // The error handler itself failed, and there is nowhere else to report to.
+      }
+    },
   }
   const context = createApiContext({
     ...environment,

@@ -109,7 +109,7 @@ test('a child that waits twice reports every request and every rejection to its 
   const idsOf = (waiting: typeof late.waiting) => waiting.map(({ id }) => id).sort()
   expect(idsOf(late.waiting)).toEqual(idsOf(first.waiting))
   const codes = late.rejected?.map(({ code }) => code).sort()
-  expect(codes).toEqual(['APPROVAL_EXPIRED', 'APPROVAL_SCOPE'])
+  expect(codes).toEqual(['APPROVAL_EXPIRED', 'APPROVAL_EXPIRED'])
 })
 
 test('a person who denies is heard, and the run fails safe', async () => {

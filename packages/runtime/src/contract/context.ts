@@ -132,6 +132,8 @@ export interface KernelEnvironment {
   commit(commit: Commit): Promise<CommitResult>
   /** Sends events to subscribers without writing them to the log. */
   show(threadId: string, events: readonly (RuntimeEvent | ThreadEvent)[]): void
+  /** Reports an error of background work to the operator (`onError`). It never throws. */
+  report(error: unknown, threadId: string): void
 }
 
 /** Limits of a runtime; each has a default. */

@@ -2,7 +2,7 @@ import type { DrainContext, Write } from '../contract/context.ts'
 import type { ResolvedSide } from '../definitions/resolved.ts'
 import type { RuntimeEvent, RuntimeMessageAdded, SessionOutcome } from '../contract/event.ts'
 import { afterStored, beforeCreate } from '../hooks/hooks.ts'
-import { isWaiting, openCalls, sideOf, type Step } from '../contract/state.ts'
+import { isWaiting, openCalls, openForPeople, sideOf, type Step } from '../contract/state.ts'
 import type { Side } from '../contract/thread-state.ts'
 import type { JsonValue } from '@skein/base'
 import { reportToParent } from '../children/report.ts'
@@ -258,10 +258,7 @@ export async function park(
   if (state.terminated) lifecycle = 'terminated'
   const text = retry && waitText(retry)
   const isNew = lifecycle !== state.status || (retry && text !== state.statusText)
-  const waiting = [...state.interrupts.values()].filter(
-    ({ answer, interrupt }) =>
-      !answer && (interrupt.kind === 'approval' || interrupt.kind === 'input'),
-  ).length
+  const waiting = openForPeople(state).length
   const { tokens, costUsd } = state.usage
   try {
     await context.commit('park', {

@@ -66,12 +66,13 @@ test('a step that was released has not been changed since', () => {
   expect(schemaOf(now)).toEqual(schemaOf(then))
 })
 
+const newest = migrations.at(-1)!.version
 const two: StoreMigration = {
-  version: 2,
+  version: newest + 1,
   sql: `ALTER TABLE threads ADD COLUMN color TEXT NOT NULL DEFAULT 'grey';
         UPDATE threads SET color = 'red' WHERE owner = 'ada';`,
 }
-const three: StoreMigration = { version: 3, sql: 'CREATE TABLE extra (id TEXT)' }
+const three: StoreMigration = { version: newest + 2, sql: 'CREATE TABLE extra (id TEXT)' }
 
 test('an older database goes through every step it lacks, once, and keeps its rows', () => {
   const database = new DatabaseSync(':memory:')
@@ -79,23 +80,28 @@ test('an older database goes through every step it lacks, once, and keeps its ro
   const steps = [...migrations, two, three]
   migrate(database, 'db', steps)
   migrate(database, 'db', steps)
-  expect(database.prepare('PRAGMA user_version').get()).toEqual({ user_version: 3 })
+  expect(database.prepare('PRAGMA user_version').get()).toEqual({ user_version: newest + 2 })
   expect(database.prepare('SELECT id, title, color FROM threads').all()).toEqual([
     { id: 'old', title: 'From version 1', color: 'red' },
   ])
   const fresh = new DatabaseSync(':memory:')
   migrate(fresh, 'db', steps)
   expect(schemaOf(fresh)).toEqual(schemaOf(database))
-  expect(() => migrate(database, 'db', migrations)).toThrow(/has version 3; this program knows 1/)
+  expect(() => migrate(database, 'db', migrations)).toThrow(
+    `has version ${newest + 2}; this program knows ${newest}`,
+  )
 })
 
 test('a step that fails leaves the database as it was before that step', () => {
   const database = new DatabaseSync(':memory:')
   database.exec(version1)
-  const broken = { version: 3, sql: 'CREATE TABLE extra (id TEXT); INSERT INTO nowhere VALUES (1)' }
+  const broken = {
+    version: newest + 2,
+    sql: 'CREATE TABLE extra (id TEXT); INSERT INTO nowhere VALUES (1)',
+  }
   expect(() => migrate(database, 'db', [...migrations, two, broken])).toThrow(/nowhere/)
-  expect(database.prepare('PRAGMA user_version').get()).toEqual({ user_version: 2 })
+  expect(database.prepare('PRAGMA user_version').get()).toEqual({ user_version: newest + 1 })
   expect(JSON.stringify(schemaOf(database))).not.toContain('extra')
   migrate(database, 'db', [...migrations, two, three])
-  expect(database.prepare('PRAGMA user_version').get()).toEqual({ user_version: 3 })
+  expect(database.prepare('PRAGMA user_version').get()).toEqual({ user_version: newest + 2 })
 })

@@ -84,6 +84,8 @@ CREATE TABLE settings (
 ) WITHOUT ROWID;
 `,
   },
+  // Version 2 of the events: a program that knows version 1 only must not open the file.
+  { version: 2, sql: '' },
 ]
 
 /** The application id that identifies our database files ("skei"). */

@@ -75,6 +75,7 @@ export async function createHarness(options: HarnessOptions): Promise<Harness> {
       return result
     },
     show: (threadId, events) => live.show(threadId, events),
+    report: () => {},
     live,
     dispatcher,
     folds,
