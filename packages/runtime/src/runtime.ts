@@ -18,7 +18,7 @@ import {
   type ReplaceableRegistry,
 } from './definitions/load/registry.ts'
 import type { Registry } from './definitions/resolved.ts'
-import { type Dispatcher, systemTimers, type Timers } from './dispatch/dispatcher.ts'
+import { type Dispatcher, steadyClock, systemTimers, type Timers } from './dispatch/dispatcher.ts'
 import { inProcessDispatcher } from './dispatch/in-process-dispatcher.ts'
 import { createApprovalDesk } from './governance/approval-desk.ts'
 import { exportAudit } from './governance/audit-export.ts'
@@ -109,7 +109,10 @@ export interface EmbeddedRuntime extends Runtime {
  *     const { text } = await runtime.threads.run(thread.id, 'Where is my order?')
  */
 export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRuntime> {
-  const { folder, clock = systemClock, timers = systemTimers(clock), id = 'skein' } = options
+  const { folder, id = 'skein' } = options
+  // Who passes timers measures time as well, e.g. a simulation.
+  const clock = options.timers ? (options.clock ?? systemClock) : steadyClock(options.clock)
+  const timers = options.timers ?? systemTimers(clock)
   const { agents = [], tools, prompts, models, hooks, effects, endpoints, strict } = options
   const definitions = { agents, tools, prompts, models, hooks, effects, endpoints, strict }
   const registry = replaceableRegistry(options.registry ?? createRegistry(definitions))
