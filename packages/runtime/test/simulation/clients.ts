@@ -1,6 +1,7 @@
 import { SkeinError } from '@skein/base'
 import type { EmbeddedRuntime, WaitingItem } from '@skein/runtime'
 import type { Lane } from '../../src/testing/index.ts'
+import { EFFECTS } from './laws-effects.ts'
 import { Reader } from './reader.ts'
 import type { Supervisor } from './supervisor.ts'
 import type { RootAgent, World } from './world.ts'
@@ -102,6 +103,10 @@ export class Clients {
       ({ threads }) => threads.env.set(id, 'API_KEY', canary.secret, { type: 'secret' }),
       ({ threads }) => threads.files.write(id, `/note-${chance.below(3)}.txt`, bytes),
       ({ threads }) => threads.effects.schedule(id, 'tick', {}, { delayMs: 100 }),
+      ({ threads }) => {
+        const ref = `e${chance.below(1_000_000_000)}`
+        return threads.effects.schedule(id, chance.pick(EFFECTS), { ref }, { delayMs: 100 })
+      },
       (runtime) => this.#edit(runtime, id),
     ]
     const { focus } = this.#world.plan
@@ -194,12 +199,16 @@ export class Clients {
       if (chance.happens(0.2)) await this.#do('decide again', decide)
       return
     }
-    const question = item.question as { type?: string; arguments?: { ref?: string } } | undefined
+    const question = item.question as { arguments?: { ref?: string } } | undefined
     const ref = question?.arguments?.ref ?? ''
     const isThere = ledger.has(item.toolName, ref)
     // While a given-up runtime may still be at it, nobody can say that it did not happen.
     const known = isThere ? 'applied' : plan.hasZombies ? 'unknown' : 'absent'
-    const value = question?.type === 'in_doubt' ? known : `answer ${chance.below(100)}`
+    if (kind === 'in_doubt') {
+      await this.#do('settle', ({ inbox }) => inbox.settle({ threadId, interruptId, by }, known))
+      return
+    }
+    const value = `answer ${chance.below(100)}`
     await this.#do('answer', ({ inbox }) =>
       inbox.answer({ threadId, interruptId, by }, { type: 'result', value }),
     )

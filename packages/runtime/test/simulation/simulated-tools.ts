@@ -97,7 +97,7 @@ export function simulatedTools(world: World, lane: Lane): SimulatedTools {
       args,
       async execute(state, { ref = '' }) {
         await lane.turn('tool plan')
-        change(state, ref, chance.below(7))
+        change(state, ref, chance.below(9))
         return 'planned'
       },
     }),
@@ -164,6 +164,10 @@ function change(state: ThreadState, ref: string, what: number): void {
       return void state.setValue(`key/${ref}`, { ref })
     case 4:
       return state.notifyParent(`notice ${ref}`)
+    case 7:
+      return void state.scheduleEffect('charge', { ref }, 1_000)
+    case 8:
+      return void state.scheduleEffect('bill', { ref }, 1_000)
     case 5:
       return void state.injectMessage({ content: `aside ${ref}` })
     default:

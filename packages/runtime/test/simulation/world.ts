@@ -38,8 +38,8 @@ export interface World {
   /** Texts that left the runtime: errors, live events, exports. */
   readonly outputs: { readonly where: string; readonly text: string }[]
   readonly violations: string[]
-  /** A planted bug: every write is declared repeatable. */
-  readonly repeats: { readonly writes: boolean }
+  /** A planted bug: every write, or every effect, is declared repeatable. */
+  readonly repeats: { readonly writes: boolean; readonly effects: boolean }
   /** Of the supervisor, for planted bugs that have a commit point more. */
   mayCrash: (commit: Commit) => void
   violate(what: string): void
@@ -96,7 +96,7 @@ export function createWorld({ seed, plant }: WorldOptions): World {
   const stored = openSimulatedStore(plan.store)
   const canary = canaryOf(chance)
   let count = 0
-  const repeats = { writes: false }
+  const repeats = { writes: false, effects: false }
   const world: World = {
     seed,
     chance,
@@ -110,7 +110,7 @@ export function createWorld({ seed, plant }: WorldOptions): World {
           chance,
           canary,
           mayCrash: (commit) => world.mayCrash(commit),
-          bewitch: () => (repeats.writes = true),
+          bewitch: (what) => (repeats[what] = true),
         })
       : stored.store,
     mayCrash: () => {},
@@ -142,6 +142,7 @@ const ROOTS_OF: Readonly<Record<string, readonly RootAgent[]>> = {
   compaction_failed: ['talker'],
   effect_start: ['talker'],
   effect_end: ['talker'],
+  effect_waits: ['talker'],
   output_refused: ['former'],
   partial_answer: ['talker', 'desk'],
   hook_after_thread_created: ['desk'],

@@ -2,6 +2,7 @@ import type { Clients } from '../clients.ts'
 import type { World } from '../world.ts'
 import { callsHaveOneResult, effectsHappenOnce } from './calls.ts'
 import { childrenAreHeardOnce } from './children.ts'
+import { effectsKeepTheirWord } from '../laws-effects.ts'
 import { finish } from './finished.ts'
 import { foldsAreOfTheLog } from './folds.ts'
 import { nothingIsLeft, numbersAreWhole, terminationIsFinal } from './logs.ts'
@@ -19,6 +20,7 @@ export async function checkInvariants(world: World, clients: Clients): Promise<v
   messagesAreTakenOnce(finished)
   callsHaveOneResult(finished)
   effectsHappenOnce(finished)
+  effectsKeepTheirWord(finished)
   childrenAreHeardOnce(finished)
   requestsAreStrict(finished)
   await auditsVerify(finished)
