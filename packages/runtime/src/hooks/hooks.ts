@@ -1,7 +1,6 @@
 import type { HookName, HookSignatures } from '../definitions/hooks.ts'
 import type { ResolvedSide } from '../definitions/resolved.ts'
 import type { HookDefinition } from '../definitions/types.ts'
-import { kindOf } from '../definitions/load/readers.ts'
 import { RuntimeError } from '../contract/error.ts'
 import type { DrainContext } from '../contract/context.ts'
 import { type ChangesWrite, writeOf } from '../thread/changes.ts'
@@ -118,11 +117,12 @@ function readAnswer(
   const wrong = (problem: string): HookAnswerError => new HookAnswerError(id, problem)
   const object = (value: unknown): Readonly<Record<string, unknown>> => {
     if (typeof value !== 'object' || value === null)
-      throw wrong(`(${hook}) returned ${kindOf(value)} instead of an object`)
+      throw wrong(`(${hook}) returned ${typeName(value)} instead of an object`)
     return value as Readonly<Record<string, unknown>>
   }
   const list = (value: unknown): readonly unknown[] => {
-    if (!Array.isArray(value)) throw wrong(`(${hook}) returned ${kindOf(value)} instead of a list`)
+    if (!Array.isArray(value))
+      throw wrong(`(${hook}) returned ${typeName(value)} instead of a list`)
     return value
   }
   const message = (value: unknown): Message => {
@@ -139,7 +139,7 @@ function readAnswer(
   switch (hook) {
     case 'after_system_message':
       if (answer === null || typeof answer === 'string') return { answer }
-      throw wrong(`(${hook}) returned ${kindOf(answer)} instead of a text or null`)
+      throw wrong(`(${hook}) returned ${typeName(answer)} instead of a text or null`)
     case 'filter_messages': {
       const known = new Set(list(before))
       const read = list(answer).map((one) => {
@@ -192,7 +192,7 @@ function idsOfCalls(message: Message): readonly string[] {
 
 /** Checks a message and returns it; a message of another copy of the library is converted. */
 function readMessage(value: unknown): Message {
-  if (typeof value !== 'object' || value === null) throw new Error(`it is ${kindOf(value)}`)
+  if (typeof value !== 'object' || value === null) throw new Error(`it is ${typeName(value)}`)
   const json = messageToJSON(value as Message)
   JSON.stringify(json) // throws for what the log and the vendors cannot store
   const read = messageFromJSON(json)
@@ -331,4 +331,13 @@ function toStored(added: RuntimeMessageAdded): StoredMessage {
   const message = messageFromJSON(added.message)
   const { id } = message
   return { id, message, side, isSilent, at, turnId, attachments, subagentId, metadata }
+}
+
+/** Names the type of a value for messages; its content may be secret. */
+function typeName(value: unknown): string {
+  return value === null
+    ? 'null'
+    : Array.isArray(value)
+      ? 'a list'
+      : `a value of type ${typeof value}`
 }
