@@ -293,6 +293,16 @@ describe('a high-risk effect', () => {
     for (const type of ['call_started', 'call_settled', 'delivered']) expect(types).toContain(type)
   })
 
+  test('that waits does not hold up what the thread is asked', async () => {
+    const { it, runtime, id, seen } = await begun(0)
+    const running = runtime.threads.run(id, 'hello')
+    await it.advance(0)
+    expect(await running).toMatchObject({ outcome: 'completed', waiting: [] })
+    expect(seen).toEqual([])
+    expect(await it.store.head(id)).toMatchObject({ waiting: 1 })
+    await waiting(runtime)
+  })
+
   test('that is denied does not run', async () => {
     const { it, runtime, seen } = await begun(0)
     await runtime.inbox.deny({ ...(await waiting(runtime)), by: 'pat', reason: 'no' })
