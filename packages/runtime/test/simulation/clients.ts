@@ -1,7 +1,7 @@
 import { SkeinError } from '@skein/base'
 import type { EmbeddedRuntime, WaitingItem } from '@skein/runtime'
 import type { Lane } from '../../src/testing/index.ts'
-import { EFFECTS } from './laws-effects.ts'
+import { effectFor } from './laws-effects.ts'
 import { Reader } from './reader.ts'
 import type { Supervisor } from './supervisor.ts'
 import type { RootAgent, World } from './world.ts'
@@ -20,6 +20,8 @@ export class Clients {
   readonly #world: World
   readonly #supervisor: Supervisor
   readonly #lane: Lane
+  /** The number of effects that were scheduled from outside. */
+  #effects = 0
 
   constructor(world: World, supervisor: Supervisor) {
     this.#world = world
@@ -102,10 +104,9 @@ export class Clients {
       ({ threads }) => threads.env.set(id, 'MOOD', `mood ${chance.below(10)}`),
       ({ threads }) => threads.env.set(id, 'API_KEY', canary.secret, { type: 'secret' }),
       ({ threads }) => threads.files.write(id, `/note-${chance.below(3)}.txt`, bytes),
-      ({ threads }) => threads.effects.schedule(id, 'tick', {}, { delayMs: 100 }),
       ({ threads }) => {
-        const ref = `e${chance.below(1_000_000_000)}`
-        return threads.effects.schedule(id, chance.pick(EFFECTS), { ref }, { delayMs: 100 })
+        const ref = `e${++this.#effects}`
+        return threads.effects.schedule(id, effectFor(this.#effects), { ref }, { delayMs: 100 })
       },
       (runtime) => this.#edit(runtime, id),
     ]

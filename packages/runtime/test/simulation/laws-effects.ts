@@ -14,6 +14,11 @@ import type { World } from './world.ts'
 /** The effects below: one that must not run twice, one that may, one that a person has to approve. */
 export const EFFECTS = ['bill', 'sync', 'charge'] as const
 
+/** Chooses an effect by a number, so that no chance is used up: the seeds stay the runs that they were. */
+export function effectFor(number: number): string {
+  return ['tick', ...EFFECTS][number % (EFFECTS.length + 1)] ?? 'tick'
+}
+
 /** The high-risk tools and effects of a run. */
 const RISKY: ReadonlySet<string> = new Set(['pay', 'charge'])
 

@@ -1,6 +1,7 @@
 import { defineTool, type ThreadState, type ToolDefinition } from '@skein/runtime'
 import { z } from 'zod'
 import type { Lane } from '../../src/testing/index.ts'
+import { effectFor } from './laws-effects.ts'
 import type { World } from './world.ts'
 
 export interface SimulatedTools {
@@ -97,7 +98,7 @@ export function simulatedTools(world: World, lane: Lane): SimulatedTools {
       args,
       async execute(state, { ref = '' }) {
         await lane.turn('tool plan')
-        change(state, ref, chance.below(9))
+        change(state, ref, chance.below(7))
         return 'planned'
       },
     }),
@@ -155,7 +156,7 @@ async function spill(state: ThreadState, secret: string, way: number): Promise<u
 function change(state: ThreadState, ref: string, what: number): void {
   switch (what) {
     case 0:
-      return void state.scheduleEffect('tick', { ref }, 30_000)
+      return void state.scheduleEffect(effectFor(Number(ref.slice(1))), { ref }, 30_000)
     case 1:
       return void state.scheduleEffect('tick', { ref }, { cron: '*/5 * * * *', key: 'often' })
     case 2:
@@ -164,10 +165,6 @@ function change(state: ThreadState, ref: string, what: number): void {
       return void state.setValue(`key/${ref}`, { ref })
     case 4:
       return state.notifyParent(`notice ${ref}`)
-    case 7:
-      return void state.scheduleEffect('charge', { ref }, 1_000)
-    case 8:
-      return void state.scheduleEffect('bill', { ref }, 1_000)
     case 5:
       return void state.injectMessage({ content: `aside ${ref}` })
     default:
