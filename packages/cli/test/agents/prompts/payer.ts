@@ -6,9 +6,7 @@ const payer: PromptDefinition = definePrompt({
   prompt: 'You pay.',
   model: scripted(({ messages }) => {
     const last = messages.at(-1)
-    return last?.type === 'user' && last.text === 'Pay.'
-      ? calls('pay', { to: 'bob' })
-      : says('Done.')
+    return last?.type === 'user' && last.text === 'Pay.' ? calls('pay') : says('Done.')
   }),
   tools: ['pay', 'look'],
 })
