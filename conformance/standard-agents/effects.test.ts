@@ -151,8 +151,8 @@ test('one that takes too long has failed, and its signal says so', async () => {
   const hang = defineEffect({
     name: 'hang',
     timeoutMs: 5,
-    execute: (_, __, given) => {
-      signal = given
+    execute: (_, __, context) => {
+      signal = context.signal
       return new Promise(() => {})
     },
   })

@@ -85,6 +85,10 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
     summary: 'Refuses a tool call that waits for approval, with a reason.',
     load: async () => (await inbox()).denyCommand,
   },
+  settle: {
+    summary: 'Records whether a call that a crash cut off had its effect.',
+    load: async () => (await inbox()).settleCommand,
+  },
   check: {
     summary: 'Lists every problem with the definitions of a folder.',
     load: async () => (await check()).check,

@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { badAgents, Running, skein, tempFolder } from './kit.ts'
@@ -107,6 +107,35 @@ export default defineAgent({ name: 'keyless', sideA: { prompt } })
       code: 0,
       stdout: 'Done: 25 euros for order O-7 are on their way back.\n',
     })
+  })
+
+  test('a call in doubt is settled; what a person found absent needs a new approval', async () => {
+    const cwd = tempFolder()
+    const args = ['--folder', badAgents]
+    const thread = threadIn((await skein(['run', 'payer', 'Pay.', ...args], { cwd })).stderr)
+    const env = { SKEIN_TEST_DIES: '1' }
+    expect((await skein(['approve', thread, ...args], { cwd, env })).code).toBe(null)
+    // The next process that works on the store finds the call, and asks.
+    await skein(['run', 'payer', 'Hello.', ...args], { cwd })
+    const shown = await skein(['thread', 'show', thread, ...args], { cwd })
+    expect(shown.stderr).toContain('in doubt')
+    expect(shown.stderr).toContain(`skein settle ${thread} `)
+    const listed = await skein(['inbox', ...args], { cwd })
+    expect(listed.stdout).toContain('(in_doubt, write_high_risk')
+    const denied = await skein(['deny', thread, '--reason', 'No', ...args], { cwd })
+    expect(denied.stderr).toContain('No call that waits for approval matches')
+    const unsaid = await skein(['settle', thread, '--found', 'perhaps', ...args], { cwd })
+    expect(unsaid).toMatchObject({ code: 2 })
+    expect(unsaid.stderr).toContain('applied, absent, unknown')
+
+    const settled = await skein(['settle', thread, '--found', 'absent', ...args], { cwd })
+    expect(settled.stderr).toContain('settled: pay {}')
+    expect(settled.stderr).toContain(`skein approve ${thread} `)
+    expect(settled.code).toBe(3)
+    expect(existsSync(join(cwd, 'paid.txt'))).toBe(false)
+    const approved = await skein(['approve', thread, ...args], { cwd })
+    expect(approved).toMatchObject({ code: 0, stdout: 'Done.\n' })
+    expect(readFileSync(join(cwd, 'paid.txt'), 'utf8')).toBe('bob\n')
   })
 
   test('--timeout parks the run and ends with 124; resume goes on', async () => {

@@ -19,7 +19,7 @@ import {
 } from './store/store.ts'
 import { activate, bootChild } from './children/activate.ts'
 import { runCalls } from './calls/run.ts'
-import { runEffect } from './calls/effects.ts'
+import { runEffect, settleEffect } from './calls/effects.ts'
 import { settleInDoubt } from './calls/in-doubt.ts'
 import { infer } from './model/infer.ts'
 import {
@@ -312,6 +312,8 @@ class ThreadDrain implements DrainContext {
         return bootChild(this, action.requestId)
       case 'run_effect':
         return runEffect(this, action.effectId)
+      case 'settle_effect':
+        return settleEffect(this, action.effectId)
       case 'activate':
         return activate(this)
       case 'begin_session':
@@ -599,6 +601,7 @@ function nameOf(action: Exclude<KernelAction, { type: 'park' | 'await_agent' }>)
     case 'boot_child':
       return `${action.type} ${action.requestId}`
     case 'run_effect':
+    case 'settle_effect':
       return `${action.type} ${action.effectId}`
     case 'activate':
       return action.type

@@ -9,6 +9,7 @@ export type {
   SessionResult,
   WaitingItem,
   Inbox,
+  FoundEffect,
   ModelLog,
   CostReport,
   Threads,
@@ -25,6 +26,7 @@ export type {
 export type * from './contract/thread-state.ts'
 export type { ModelRequested, RuntimeEvent, StoredEvent } from './contract/event.ts'
 export { EVENT_VERSION } from './contract/event.ts'
+export { FOUND_EFFECTS } from './contract/runtime-api.ts'
 export { RuntimeError, type RuntimeErrorCode } from './contract/error.ts'
 export {
   defineAgent,
@@ -66,6 +68,7 @@ export type {
   ToolDefinition,
   RuntimeToolContext,
   HookDefinition,
+  EffectContext,
   EffectDefinition,
   EndpointDefinition,
 } from './definitions/types.ts'

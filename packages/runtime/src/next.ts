@@ -38,6 +38,8 @@ export type KernelAction =
   /** Creates a child that was waiting for variables, which a person has now provided. */
   | { readonly type: 'boot_child'; readonly requestId: string }
   | { readonly type: 'run_effect'; readonly effectId: string }
+  /** Decides about an effect that was running when a process died, or uses a person's answer about it. */
+  | { readonly type: 'settle_effect'; readonly effectId: string }
   /**
    * The thread was created or handed to another agent: runs the hooks of a new thread and creates the
    * children that start by themselves.
@@ -99,14 +101,38 @@ export function next(state: KernelState, options: NextOptions): KernelAction {
   const requestId = providedRequest(state)
   if (requestId !== undefined) return { type: 'boot_child', requestId }
 
-  const [first] = [...state.effects]
-    .filter(([, { runAt }]) => Date.parse(runAt) <= now)
-    .sort(([, a], [, b]) => Date.parse(a.runAt) - Date.parse(b.runAt))
-  if (first) return { type: 'run_effect', effectId: first[0] }
-
+  const effect = nextEffect(state, options)
+  if (effect && !effect.mustYield) return effect.action
   if (state.immediateFor !== agent.name && startsSomething(agent)) return { type: 'activate' }
   const known = { ...options, agent }
-  return session ? inSession(state, session, known) : outOfSession(state, known)
+  const action = session ? inSession(state, session, known) : outOfSession(state, known)
+  return action.type === 'park' && effect ? effect.action : action
+}
+
+/**
+ * Returns the action for the first effect that is due, or that a crash or an answer has left to be settled.
+ * `mustYield`: the effect, or another one since the last session, failed or crashed, so messages go first.
+ * Otherwise an effect that fails or kills the process again and again would keep them waiting for ever.
+ */
+function nextEffect(
+  { effects, interrupts, effectsYield }: KernelState,
+  { epoch, now }: Pick<NextOptions, 'epoch' | 'now'>,
+): { readonly action: KernelAction; readonly mustYield: boolean } | undefined {
+  const byTime = [...effects.entries()].sort(
+    ([, a], [, b]) => Date.parse(a.runAt) - Date.parse(b.runAt),
+  )
+  for (const [effectId, { runAt, runningEpoch, interruptId, attempts }] of byTime) {
+    const isCutOff = runningEpoch !== undefined
+    // The drain that was interrupted while it ran the effect leaves the decision to the next one.
+    if (runningEpoch === epoch) continue
+    const open = interruptId === undefined ? undefined : interrupts.get(interruptId)
+    if (open && !open.answer) continue
+    if (!isCutOff && Date.parse(runAt) > now) continue
+    const type = isCutOff || open?.interrupt.kind === 'in_doubt' ? 'settle_effect' : 'run_effect'
+    const mustYield = effectsYield || type === 'settle_effect' || attempts > 0
+    return { action: { type, effectId }, mustYield }
+  }
+  return undefined
 }
 
 /** Returns the id of a request for variables that were provided and whose child was not created yet. */
@@ -227,7 +253,8 @@ function waitsForImmediate({ children }: KernelState): boolean {
 /** Returns the time when the next effect is due or the next interrupt expires; null when there is neither. */
 function nextTime({ effects, interrupts }: KernelState): number | null {
   let first = Infinity
-  for (const { runAt } of effects.values()) first = Math.min(first, Date.parse(runAt))
+  for (const { runAt, interruptId } of effects.values())
+    if (interruptId === undefined) first = Math.min(first, Date.parse(runAt))
   for (const { answer, expiresAt } of interrupts.values())
     if (!answer && expiresAt !== undefined) first = Math.min(first, Date.parse(expiresAt))
   return first === Infinity ? null : first

@@ -21,7 +21,7 @@ import {
   type ReplaceableRegistry,
 } from './definitions/load/registry.ts'
 import type { Registry } from './definitions/resolved.ts'
-import { type Dispatcher, systemTimers, type Timers } from './dispatch/dispatcher.ts'
+import { type Dispatcher, steadyClock, systemTimers, type Timers } from './dispatch/dispatcher.ts'
 import { inProcessDispatcher } from './dispatch/in-process-dispatcher.ts'
 import { createLeaseKeeper } from './dispatch/lease-keeper.ts'
 import { createTrialGate } from './dispatch/trial-gate.ts'
@@ -132,7 +132,10 @@ export interface EmbeddedRuntime extends Runtime {
  *     const { text } = await runtime.threads.run(thread.id, 'Where is my order?')
  */
 export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRuntime> {
-  const { folder, clock = systemClock, timers = systemTimers(clock), id = 'skein' } = options
+  const { folder, id = 'skein' } = options
+  // Who passes timers measures time as well, e.g. a simulation.
+  const clock = options.timers ? (options.clock ?? systemClock) : steadyClock(options.clock)
+  const timers = options.timers ?? systemTimers(clock)
   const { agents = [], tools, prompts, models, hooks, effects, endpoints, prices, strict } = options
   const definitions = { agents, tools, prompts, models, hooks, effects, endpoints, prices, strict }
   const registry = replaceableRegistry(options.registry ?? createRegistry(definitions))
@@ -198,6 +201,13 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
     logger,
     watchdog,
     telemetry: options.telemetry && new Telemetry(options.telemetry, clock),
+    report(error, threadId) {
+      try {
+        onError?.(error, threadId)
+      } catch {
+        // The error handler itself failed, and there is nowhere else to report to.
+      }
+    },
   }
   const context = createApiContext({
     ...environment,

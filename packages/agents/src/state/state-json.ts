@@ -211,7 +211,7 @@ function isDeferredCall(value: unknown): value is DeferredCall {
   return isPlainObject(request) && kinds.has(request['kind']) && 'request' in request
 }
 
-const kinds = new Set<unknown>(['approval', 'input', 'child', 'timer'])
+const kinds = new Set<unknown>(['approval', 'input', 'in_doubt', 'child', 'timer'])
 
 function isString(value: unknown): value is string {
   return typeof value === 'string'

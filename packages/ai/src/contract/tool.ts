@@ -81,7 +81,8 @@ export type ToolRisk = (typeof TOOL_RISKS)[number]
  * A description of what a call waits for, as plain data: it can be stored and answered in another process.
  */
 export interface DeferRequest {
-  readonly kind: 'approval' | 'input' | 'child' | 'timer'
+  /** `in_doubt`: a crash cut the call off, and a person has to find out whether it had its effect. */
+  readonly kind: 'approval' | 'input' | 'in_doubt' | 'child' | 'timer'
   readonly request: JsonValue
 }
 

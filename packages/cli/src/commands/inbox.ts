@@ -1,5 +1,5 @@
 import { callText } from '@skein/base/safe-text'
-import type { WaitingItem } from '@skein/runtime'
+import { FOUND_EFFECTS, type WaitingItem } from '@skein/runtime'
 import type { Client } from '@skein/runtime/client'
 import { withConnection, type ConnectTarget } from '../connect/connect.ts'
 import { findWaiting } from '../connect/find.ts'
@@ -93,6 +93,31 @@ export const denyCommand: Command = defineCommand({
   },
 })
 
+/** `skein settle` */
+export const settleCommand: Command = defineCommand({
+  operands: DECISION_OPERANDS,
+  options: {
+    found: {
+      type: 'string',
+      value: 'applied|absent|unknown',
+      description: 'Whether the call had its effect before the process died. Required.',
+    },
+    ...FOLLOW_OPTION,
+    ...JSON_OPTION,
+    ...SERVER_OPTIONS,
+  },
+  examples: ['skein settle 7f3a --found applied', 'skein settle 7f3a call_2 --found absent'],
+  async run(input) {
+    const found = FOUND_EFFECTS.find((known) => known === input.values.found)
+    if (found === undefined)
+      throw usageError(
+        'Say whether the call had its effect.',
+        `Give --found with one of ${FOUND_EFFECTS.join(', ')}.`,
+      )
+    return decideOne(input, 'settle', (client, item) => client.inbox.settle(item, found))
+  },
+})
+
 interface DecisionInput {
   readonly values: ConnectTarget & { readonly json?: boolean; readonly follow?: boolean }
   readonly operands: readonly string[]
@@ -105,18 +130,19 @@ interface DecisionInput {
  */
 function decideOne(
   { values, operands, output }: DecisionInput,
-  verb: 'approve' | 'deny',
+  verb: keyof typeof DECIDED,
   decide: (client: Client, item: WaitingItem) => Promise<void>,
 ): Promise<ExitCode> {
   return withConnection(
     values,
     output,
     async ({ client, url }) => {
-      const item = await findWaiting(client, operands[0] ?? '', operands[1])
+      const kind = verb === 'settle' ? 'in_doubt' : 'approval'
+      const item = await findWaiting(client, kind, operands)
       const { threadId, interruptId, rootId } = item
       const before = await client.threads.get(rootId)
       await decide(client, item)
-      output.say(`${verb === 'approve' ? 'approved' : 'denied'}: ${callOf(item)}`)
+      output.say(`${DECIDED[verb]}: ${callOf(item)}`)
       if (values.follow || url === undefined)
         return (await showRun(client, before, output, { ...values, before })).code
       if (values.json) output.json({ threadId, interruptId, type: verb })
@@ -125,6 +151,8 @@ function decideOne(
     { works: true },
   )
 }
+
+const DECIDED = { approve: 'approved', deny: 'denied', settle: 'settled' } as const
 
 function callOf({ toolName, arguments: args }: WaitingItem): string {
   return callText(toolName, args)

@@ -31,14 +31,14 @@ function isShortFor(text: string, id: string): boolean {
   return text.length >= 2 && (id.startsWith(text) || id.endsWith(text))
 }
 
-/** Finds the only call that waits for approval and matches the ids, which may be abbreviated. */
+/** Finds the only waiting call of a kind that matches the ids, which may be abbreviated. */
 export async function findWaiting(
   { inbox }: Client,
-  thread: string,
-  interrupt: string | undefined,
+  wanted: Exclude<WaitingItem['kind'], 'input'>,
+  [thread = '', interrupt]: readonly string[],
 ): Promise<WaitingItem> {
   const matches = (text: string, id: string): boolean => id === text || isShortFor(text, id)
-  const waiting = (await inbox.list({ limit: 1000 })).filter(({ kind }) => kind === 'approval')
+  const waiting = (await inbox.list({ limit: 1000 })).filter(({ kind }) => kind === wanted)
   const found = waiting.filter(
     ({ threadId, interruptId }) =>
       matches(thread, threadId) && (interrupt === undefined || matches(interrupt, interruptId)),
@@ -47,11 +47,11 @@ export async function findWaiting(
   if (only && !another) return only
   const meant = [thread, interrupt].filter(Boolean).join(' ')
   if (!only)
-    throw new CommandError(`No call that waits for approval matches ${meant}.`, {
+    throw new CommandError(`No call that ${ABOUT[wanted]} matches ${meant}.`, {
       code: 'INTERRUPT_NOT_FOUND',
       hint:
         waiting.length === 0
-          ? 'The inbox is empty; somebody may have decided already.'
+          ? 'The inbox has none of them; somebody may have decided already.'
           : '`skein inbox` lists the calls that wait.',
     })
   const ids = found.map(({ threadId, interruptId }) => `${threadId} ${interruptId}`)
@@ -60,3 +60,5 @@ export async function findWaiting(
     hint: `Name one of them: ${ids.join(', ')}.`,
   })
 }
+
+const ABOUT = { approval: 'waits for approval', in_doubt: 'is in doubt' } as const

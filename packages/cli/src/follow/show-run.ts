@@ -100,6 +100,12 @@ export function waitingLines(item: WaitingItem): string[] {
   const call = callText(toolName, item.arguments)
   const from = path.length > 1 ? `${lineText(path.join(' › '))}: ` : ''
   if (kind === 'input') return [`waiting for an answer: ${from}${call}`]
+  if (kind === 'in_doubt')
+    return [
+      `in doubt, because the process died during the call: ${from}${call}${risk === undefined ? '' : ` (${risk})`}`,
+      `  skein settle ${threadId} ${interruptId} --found applied`,
+      `  skein settle ${threadId} ${interruptId} --found absent`,
+    ]
   return [
     `waiting for approval: ${from}${call}${risk === undefined ? '' : ` (${risk})`}`,
     `  skein approve ${threadId} ${interruptId}`,

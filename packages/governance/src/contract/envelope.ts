@@ -143,8 +143,10 @@ export function hashText(canonical: string): Hash {
  * identity, rollback action and policies; if any of them changes, a new approval is needed.
  */
 export function actionDigest(action: Action): Hash {
-  const { request_id, call_id, tool, risk, args_hash, identity, rollback, policy_hash } = action
-  return hashJson({ request_id, call_id, tool, risk, args_hash, identity, rollback, policy_hash })
+  const { request_id, call_id, tool, risk, args_hash, identity, rollback, policy_hash, round } =
+    action
+  const act = { request_id, call_id, tool, risk, args_hash, identity, rollback, policy_hash }
+  return hashJson(round === undefined ? act : { ...act, round })
 }
 
 /**

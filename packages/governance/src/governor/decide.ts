@@ -18,6 +18,7 @@ type Act = Pick<Action, 'tool' | 'risk' | 'args' | 'args_hash' | 'native' | 'rol
 /** Builds the description of a call that policies and people are shown. */
 export function toAction({ state, task, policyHash }: GovernedRequest, act: Act): Action {
   const { call, tool, risk, args, args_hash, rollback, native } = act
+  const round = state.calls.get(call)?.round ?? 1
   return Object.freeze({
     request_id: state.request_id,
     trace_id: state.trace_id,
@@ -33,6 +34,7 @@ export function toAction({ state, task, policyHash }: GovernedRequest, act: Act)
     // receivers may compare.
     ...(rollback && { rollback }),
     policy_hash: policyHash,
+    ...(round > 1 && { round }),
     ...(native && { native }),
   })
 }
@@ -119,8 +121,9 @@ export async function review(request: GovernedRequest, question: Question): Prom
   const digest = actionDigest(action)
   const asked = await ask(request, question, digest)
   const approval = { review: asked.review, digest }
-  // An earlier process recorded the approval and then died before the call had any effect. That approval
-  // is still valid, because its tokens are spent and could not be used again.
+  // An earlier process recorded the approval and then died before the call had any effect, as its intent or
+  // its probe shows. That approval is still valid, because its tokens are spent and could not be used again.
+  // If only a person found that there was no effect, `round` makes this another action with another review.
   if (asked.answer?.answer === 'approved') return { type: 'approved', approval }
   const { review: id, call, expires_at, quorum, excluded } = asked
   const approvalRequest = { id, digest: asked.digest, action, expires_at, quorum, excluded }
@@ -139,10 +142,12 @@ export async function review(request: GovernedRequest, question: Question): Prom
     return { type: 'denied', reason: denied }
   }
   const tokens = answer?.type === 'approve' ? answer.tokens : []
-  if (tokens.length === 0 && decision.grant === undefined) {
+  // A grant is a consent in advance. It does not cover repeating a call that was in doubt.
+  const grant = action.round === undefined ? decision.grant : undefined
+  if (tokens.length === 0 && grant === undefined) {
     return { type: 'waiting', request: approvalRequest }
   }
-  const redeemed = await redeem(request, approvalRequest, tokens, decision.grant)
+  const redeemed = await redeem(request, approvalRequest, tokens, grant)
   if (!redeemed.ok) {
     const rejected = redeemed.reason
     await record({ answer: 'rejected', reasons: [rejected] }, request.system)

@@ -3,7 +3,7 @@ import type { ApprovalAnswer, ApprovalRequest } from '../contract/approval.ts'
 import type { GovernedTool, TaskClass } from '../contract/governed.ts'
 import type { Evidence } from '../contract/evidence.ts'
 import { GovernanceError, thrownText, reason, type Reason, refusal } from '../contract/reason.ts'
-import type { CallOptions, CallResult, Init, Run } from '../contract/run.ts'
+import type { CallOptions, CallResult, Init, Pending, Run } from '../contract/run.ts'
 import { isNamedCall } from '../journal/reduce.ts'
 import { type Admission, admit, admitNative, type CallRequest } from './admit.ts'
 import { emitChunk, execute, settle } from './execute.ts'
@@ -25,13 +25,7 @@ export type RunChild = (
   parent: GovernedRequest,
   child: Child,
   answers: ApprovalAnswers,
-) => Promise<{ readonly value: JsonValue } | { readonly waiting: readonly Waiting[] }>
-
-/** An open approval request and, if tokens were given, why they were not accepted. */
-export interface Waiting {
-  readonly request: ApprovalRequest
-  readonly rejected?: Reason
-}
+) => Promise<{ readonly value: JsonValue } | Pick<Pending, 'waiting' | 'rejected'>>
 
 /** The answers of people: tokens, and denials by the id of the approval request. */
 export interface ApprovalAnswers {
@@ -51,8 +45,10 @@ export class GovernedRun implements Run {
   readonly signal: AbortSignal
   readonly attempt: number
   readonly why: readonly Reason[]
-  /** The approval requests that this pass waits for. */
-  readonly waiting: Waiting[] = []
+  /** The approval requests that this pass waits for, of its own calls and of its children. */
+  readonly waiting: ApprovalRequest[] = []
+  /** Why tokens were not accepted. Not every request in `waiting` has a rejection. */
+  readonly rejected: Reason[] = []
   readonly #request: GovernedRequest
   readonly #answers: ApprovalAnswers
   readonly #runChild: RunChild
@@ -131,7 +127,8 @@ export class GovernedRun implements Run {
       // The cast is safe: the value is what the child's body, which returns `T`, delivered.
       if ('value' in ended) return ended.value as T
       this.waiting.push(...ended.waiting)
-      throw parked(task.name, ended.waiting[0] as Waiting)
+      this.rejected.push(...(ended.rejected ?? []))
+      throw parked(task.name, ended.waiting[0] as ApprovalRequest)
     })
   }
 
@@ -170,9 +167,9 @@ export class GovernedRun implements Run {
     if (admission.type === 'replay') return this.#keep(admission)
     if (admission.type === 'deny') throw refusal(call.tool, admission.reasons)
     if (admission.type === 'review') {
-      const waiting = { request: admission.request, rejected: admission.rejected }
-      this.waiting.push(waiting)
-      throw parked(call.tool, waiting)
+      this.waiting.push(admission.request)
+      if (admission.rejected) this.rejected.push(admission.rejected)
+      throw parked(call.tool, admission.request)
     }
     const settled = await settle(request, admission.call, await execute(request, admission.call))
     if (settled.type === 'done') return this.#keep(settled)
@@ -278,10 +275,10 @@ function untilStopped<T>({ controller }: GovernedRequest, work: Promise<T>): Pro
  * Creates the error of a call that waits for approval. The reason's `detail` is the id of the approval
  * request.
  */
-function parked(name: string, { request }: Waiting): GovernanceError {
+function parked(name: string, { id }: ApprovalRequest): GovernanceError {
   return new GovernanceError(
     `"${name}" waits for approval.`,
-    [reason('APPROVAL_REQUIRED', name, request.id)],
+    [reason('APPROVAL_REQUIRED', name, id)],
     { hint: 'Let this error pass: the run ends pending, and resume() goes on from here.' },
   )
 }

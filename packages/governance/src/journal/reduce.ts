@@ -194,6 +194,7 @@ function reduceCall(
     attempt: item.attempt,
     status: 'started',
     effect: 'none',
+    round: before?.round ?? 1,
     policy_hash: isOpen ? before.policy_hash : undefined,
     rollback: isOpen ? before.rollback : undefined,
     evidence: undefined,
@@ -212,12 +213,14 @@ function reduceCall(
     case 'call_settled': {
       const { effect, evidence, reasons = [], settled_by } = item.data
       const isDone = item.outcome === 'success' && evidence
-      // A call whose effect was found to be absent may be made again, with the approval that it already
-      // has.
+      // A call whose effect was found to be absent may be made again. If a probe found that, or the tool is
+      // idempotent, the call keeps its approval; a person can be wrong, so after a person's finding it needs
+      // another one.
       const mayRepeat = settled_by && effect === 'absent'
+      const round = base.round + (mayRepeat && settled_by === 'person' ? 1 : 0)
       const status = isDone ? 'done' : mayRepeat ? 'retry' : 'failed'
       const minted = evidence && { ...evidence, at: item.at }
-      draft.calls.set(call, { ...base, status, effect, evidence: minted, reasons })
+      draft.calls.set(call, { ...base, round, status, effect, evidence: minted, reasons })
       if (effect === 'applied' || effect === 'in_doubt') draft.effects.push(reference)
       break
     }
@@ -275,6 +278,8 @@ export interface GovernedCallState {
   /** A call that is still `started` after its process has died is in doubt. */
   readonly status: 'started' | 'done' | 'failed' | 'refused' | 'retry' | 'undone'
   readonly effect: RecordedEffect
+  /** 1, and one more each time that a person found no effect of the call: see `Action.round`. */
+  readonly round: number
   readonly policy_hash: Hash | undefined
   readonly rollback: RollbackAction | undefined
   readonly evidence: (EvidenceData & { readonly at: number }) | undefined

@@ -109,6 +109,27 @@ test('a token that is of no use leaves the run waiting, with the reason', async 
   })
 })
 
+test('a child that waits twice reports every request and every rejection to its parent', async () => {
+  const made = await kit()
+  const { high, task } = bank(made)
+  const body: Body = (run) =>
+    run.child(task, {}, async (child) => {
+      const calls = [{ n: 1 }, { n: 2 }].map((args) => child.call(high, args))
+      await Promise.allSettled(calls)
+      return 1
+    })
+  const first = await park(made.governor, task, body)
+  expect(first).toMatchObject({ waiting: [{}, {}], rejected: undefined })
+  const token = await made.sign(first.waiting[1]!)
+  await made.time.advance(120_000)
+  const late = await made.restart().resume(first.request_id, task, body, { tokens: [token] })
+  if (late.outcome !== 'pending') throw new Error(late.outcome)
+  const idsOf = (waiting: typeof late.waiting) => waiting.map(({ id }) => id).sort()
+  expect(idsOf(late.waiting)).toEqual(idsOf(first.waiting))
+  const codes = late.rejected?.map(({ code }) => code).sort()
+  expect(codes).toEqual(['APPROVAL_EXPIRED', 'APPROVAL_EXPIRED'])
+})
+
 test('a person who denies is heard, and the run fails safe', async () => {
   const made = await kit()
   const { high, low, task } = bank(made)

@@ -82,9 +82,18 @@ test('a call that was running when its process died is settled before it can go 
   expect(await third.recover()).toMatchObject([{ request_id: id, inDoubt: ['pay'] }])
   const left = (await made.entries(id)).filter(({ type }) => type === 'call_settled')
   expect(left).toMatchObject([{ data: { effect: 'in_doubt' }, envelope: { outcome: 'uncertain' } }])
-  // A person looked: it did not happen. So it may run now, under the approval it has.
+  // A person looked: it did not happen. So it may run now, if a person approves it again.
   await third.settleInDoubt(id, 'pay', 'absent')
-  expect(await third.admit(id, call)).toMatchObject({ type: 'allow' })
+  const again = await third.admit(id, call)
+  if (again.type !== 'review') throw new Error(again.type)
+  expect(again.request.id).not.toBe(asked.request.id)
+  expect(again.request.action.round).toBe(2)
+  // An approval of the first round, also one that was never used, is not an approval of the second.
+  const old = await made.yes(asked.request)
+  expect(await third.admit(id, call, old)).toMatchObject({ type: 'review' })
+  expect(await third.admit(id, call, await made.yes(again.request))).toMatchObject({
+    type: 'allow',
+  })
   await third.settle(id, 'pay', { type: 'result', value: 1 })
   await third.admit(id, { id: 'look', tool: 'read', args: {} })
   await third.settle(id, 'look', { type: 'result', value: 1 })

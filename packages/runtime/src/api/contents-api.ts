@@ -10,6 +10,7 @@ import { envSet, inheritedEnv, isSecret } from '../thread/env.ts'
 import { RuntimeError } from '../contract/error.ts'
 import type { EffectScheduled } from '../contract/event.ts'
 import { facadeEffects, scheduledEffects } from '../thread/effects.ts'
+import { openForPeople } from '../contract/state.ts'
 
 /** Creates the file functions of the API; they follow the same rules as for tools. */
 export function filesApi(context: ApiContext): ThreadFiles {
@@ -114,6 +115,14 @@ export function effectsApi(context: ApiContext): ThreadEffects {
             hint: 'The effect may have run already, or was removed.',
           })
         if (effect.runningEpoch !== undefined) return { result: undefined }
+        if (effect.interruptId !== undefined)
+          throw new RuntimeError(
+            `The effect ${effectId} of thread ${threadId} waits for a person.`,
+            {
+              code: 'EFFECT_INVALID',
+              hint: 'Answer its question first; `inbox.list` shows it.',
+            },
+          )
         const at = context.at()
         const append = [{ ...effect.scheduled, at, runAt: at }]
         return { result: undefined, change: { append, wake: { by: context.clock.now() } } }
@@ -124,7 +133,9 @@ export function effectsApi(context: ApiContext): ThreadEffects {
       const { result } = await editThread(context, target, ({ state }) => {
         const buffer = bufferOf(context, state)
         const isThere = facadeEffects(buffer).removeScheduledEffect(effectId)
-        return { result: isThere, change: isThere ? { append: buffer.events } : undefined }
+        const waiting = openForPeople(state).filter((open) => open.effectId !== effectId).length
+        const change = isThere ? { append: buffer.events, head: { waiting } } : undefined
+        return { result: isThere, change }
       })
       return result
     },

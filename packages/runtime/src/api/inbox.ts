@@ -2,8 +2,13 @@ import type { ApprovalRequest } from '@skein/governance'
 import type { CustomEvent, InterruptAnswer } from '@skein/threads'
 import { RuntimeError } from '../contract/error.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
-import type { KernelState, OpenInterrupt } from '../contract/state.ts'
-import type { ApprovalDecision, Inbox, WaitingItem } from '../contract/runtime-api.ts'
+import { type KernelState, openForPeople, type OpenInterrupt } from '../contract/state.ts'
+import {
+  type ApprovalDecision,
+  FOUND_EFFECTS,
+  type Inbox,
+  type WaitingItem,
+} from '../contract/runtime-api.ts'
 import { jsonCopy } from '../thread/values.ts'
 import {
   type ApiContext,
@@ -30,8 +35,23 @@ export function createInbox(environment: ApiEnvironment, sign: SignApproval): In
     approve: (decision) => approve(context, decision, sign),
     deny: (decision) =>
       answer(context, decision, 'approval', { type: 'deny', reason: decision.reason }),
+    settle: (item, found) => {
+      if (!FOUND_EFFECTS.includes(found)) return Promise.reject(notFound(item.interruptId, found))
+      return answer(context, item, 'in_doubt', { type: 'result', value: found })
+    },
     answer: (item, given) => answer(context, item, 'input', given),
   }
+}
+
+function notFound(interruptId: string, found: unknown): RuntimeError {
+  const text = JSON.stringify(found)?.slice(0, 100)
+  return new RuntimeError(
+    `${text} does not say whether the call of ${interruptId} had its effect.`,
+    {
+      code: 'ANSWER_INVALID',
+      hint: `Answer ${FOUND_EFFECTS.join(', ')}.`,
+    },
+  )
 }
 
 /**
@@ -106,7 +126,7 @@ interface Item {
 async function answer(
   context: ApiContext,
   { threadId, interruptId, by }: Item,
-  kind: 'approval' | 'input',
+  kind: WaitingItem['kind'],
   given: InterruptAnswer,
 ): Promise<void> {
   const kept = jsonCopy(given, {
@@ -136,7 +156,7 @@ function findOpen(
   { clock }: ApiContext,
   state: KernelState,
   interruptId: string,
-  kind: 'approval' | 'input',
+  kind: WaitingItem['kind'],
 ): OpenInterrupt {
   const open = state.interrupts.get(interruptId)
   if (!open)
@@ -150,7 +170,7 @@ function findOpen(
       `The request ${interruptId} is of kind "${open.interrupt.kind}" and cannot be answered as "${kind}".`,
       {
         code: 'ANSWER_INVALID',
-        hint: 'Approve or deny approvals; answer questions and tools that run at the client with a result or an error.',
+        hint: 'Approve or deny approvals; settle calls in doubt; answer questions and tools that run at the client with a result or an error.',
       },
     )
   if (open.expiresAt !== undefined && Date.parse(open.expiresAt) <= clock.now())
@@ -238,13 +258,6 @@ export async function waitingItems(
     .slice(0, limit)
 }
 
-/** Returns the unanswered interrupts that a person or a client has to answer. */
-function openForPeople({ interrupts }: KernelState): readonly OpenInterrupt[] {
-  return [...interrupts.values()].filter(
-    ({ answer, interrupt: { kind } }) => !answer && (kind === 'approval' || kind === 'input'),
-  )
-}
-
 interface Found {
   readonly head: ThreadHead
   readonly state: KernelState
@@ -253,10 +266,13 @@ interface Found {
 }
 
 function toItem({ registry }: ApiContext, { head, state, open, path }: Found): WaitingItem {
-  const { interrupt, openedAt, expiresAt } = open
-  const call = findCall(state, interrupt.toolCallId)?.call.call
-  const toolName = call?.toolName ?? ''
-  const risk = registry.tools.get(toolName)?.governance.risk
+  const { interrupt, openedAt, expiresAt, effectId } = open
+  const effect = effectId === undefined ? undefined : state.effects.get(effectId)?.scheduled
+  const call = effect ? undefined : findCall(state, interrupt.toolCallId)?.call.call
+  const toolName = effect?.name ?? call?.toolName ?? ''
+  const risk = effect
+    ? registry.effects.get(toolName)?.risk
+    : registry.tools.get(toolName)?.governance.risk
   const approval = interrupt.kind === 'approval' ? approvalOf(interrupt.request) : undefined
   return {
     threadId: head.id,
@@ -264,8 +280,9 @@ function toItem({ registry }: ApiContext, { head, state, open, path }: Found): W
     interruptId: interrupt.id,
     toolCallId: interrupt.toolCallId,
     toolName,
-    arguments: (call?.arguments ?? null) as JsonValue, // arguments of a call are JSON
-    kind: interrupt.kind === 'approval' ? 'approval' : 'input',
+    arguments: (effect?.args ?? call?.arguments ?? null) as JsonValue, // arguments of a call are JSON
+    kind: interrupt.kind as WaitingItem['kind'], // `openForPeople` returns no others
+    ...(effectId !== undefined && { effectId }),
     path,
     openedAt,
     expiresAt,

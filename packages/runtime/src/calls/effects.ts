@@ -1,73 +1,374 @@
-import { messageOf } from '@skein/base'
+import { messageOf, type JsonValue } from '@skein/base'
+import { type AdmittedCall, GovernanceError, type GovernedOutcome } from '@skein/governance'
 import type { DrainContext, Write } from '../contract/context.ts'
-import type { RuntimeEvent } from '../contract/event.ts'
-import { afterStored, hookedWriteOf, within } from '../hooks/hooks.ts'
+import { RuntimeError } from '../contract/error.ts'
+import type { EffectEnded, RuntimeEvent } from '../contract/event.ts'
 import type { EffectState } from '../contract/state.ts'
+import type { AgentTaskClass, EffectContext, EffectDefinition } from '../definitions/types.ts'
+import type { ToolDefinition } from '../definitions/types.ts'
+import {
+  answerInDoubt,
+  failedCall,
+  type InDoubt,
+  settleUnknownEffect,
+} from '../governance/in-doubt.ts'
+import type { SessionGovernor } from '../governance/session-governors.ts'
+import { afterStored, hookedWriteOf, within } from '../hooks/hooks.ts'
+import { isStoreError } from '../store/store.ts'
 import { nextCronTime } from '../thread/effects.ts'
+import { answerToApproval } from './gate.ts'
 
-/**
- * Runs a scheduled effect that is due. Its changes to the thread are committed together with its end. An
- * effect that fails is retried as its definition says; an effect with a cron expression then continues at its
- * next time.
- */
-export async function runEffect(context: DrainContext, effectId: string): Promise<void> {
-  const { environment, epoch, state, agent } = context
-  const effect = state.effects.get(effectId)
-  if (!effect) return
-  const { name, args } = effect.scheduled
-  const definition = environment.registry.effects.get(name)
-  const retry = definition?.retry
-  // If all attempts are used up, this run is the next scheduled run of a cron expression, so its attempts are
-  // counted from 1 again.
-  const attempt = effect.attempts < (retry?.attempts ?? 1) ? effect.attempts + 1 : 1
-  const started = { type: 'effect_started', at: context.at(), effectId, attempt, epoch } as const
-  await context.commit('effect_start', { events: [started] })
-  const facade = context.facade(agent.a)
-  try {
-    if (!definition) throw new Error(`There is no effect "${name}" any more.`)
-    const run = (signal: AbortSignal) =>
-      context.runUserCode({ kind: 'effect', name, id: effectId }, () =>
-        definition.run(facade.state, args, signal),
-      )
-    await within(definition.timeoutMs ?? 60_000, run, context.signal)
-  } catch (error) {
-    if (context.signal.aborted) return
-    return context.commit('effect_end', failed(error))
-  }
-  const write = await hookedWriteOf(context, facade.takeChanges(), agent.a)
-  const events = [...write.events, ended(context, effect, {})]
-  let isStored = true
-  const onConflict = (error: unknown): Write => {
-    isStored = false
-    return failed(error)
-  }
-  await context.commit('effect_end', { ...write, events, onConflict, isProgress: true })
-  if (isStored) await afterStored(context, agent.a, write.events)
+/** The attempts of an effect without `retry` that may run again after a crash. */
+const CRASH_ATTEMPTS = 5
+const CRASH_BACKOFF_MS = 1_000
 
-  function failed(error: unknown): Write {
-    const again =
-      retry && attempt < retry.attempts
-        ? environment.clock.now() + retry.backoffMs * 2 ** (attempt - 1)
-        : undefined
-    const end = ended(context, effect!, { error: messageOf(error), runAt: again })
-    return { events: [end], isProgress: true }
-  }
+/** One run of an effect. All its attempts have the same idempotency key. */
+interface EffectRun {
+  readonly effect: EffectState
+  /** Undefined when the effect is no longer defined. */
+  readonly definition: EffectDefinition | undefined
+  /** The effect in the form in which the governor and the in-doubt protocol know tools. */
+  readonly tool: ToolDefinition
+  /** The governor of this run; undefined when the effect is not governed. */
+  readonly governor: SessionGovernor | undefined
+  /** Why the governor refused to open the run. */
+  readonly refusal?: string
 }
 
-function ended(
+/**
+ * Runs a scheduled effect that is due. Its start is committed before it runs, and its changes to the thread
+ * are committed together with its end. A governed effect passes the same gate as a tool call; if a person has
+ * to approve it, it waits.
+ */
+export async function runEffect(context: DrainContext, effectId: string): Promise<void> {
+  const effect = context.state.effects.get(effectId)
+  if (!effect) return
+  const { agent, epoch, signal } = context
+  const attempt = effect.attempts + 1
+  const run = await openRun(context, effect)
+  const gate = await admit(context, run, attempt)
+  if (gate.type === 'ask')
+    return ask(context, run, { kind: 'approval', request: gate.request as unknown as JsonValue })
+  if (gate.type === 'deny') return endRun(context, run, { outcome: 'failed', error: gate.reason })
+  const started = { type: 'effect_started', at: context.at(), effectId, attempt, epoch } as const
+  try {
+    await context.commit('effect_start', { events: [started], ...writesOf(run) })
+  } catch (error) {
+    if (!isStoreError(error, 'TOKEN_SPENT')) throw error
+    const used = 'The effect was refused: APPROVAL_REPLAYED (the approval was used before).'
+    const reopened = await openRun(context, effect) // its records of the approval were not committed
+    return endRun(context, reopened, { outcome: 'failed', error: used })
+  }
+  const facade = context.facade(agent.a)
+  const { definition } = run
+  const timeoutMs = definition?.timeoutMs ?? 60_000
+  try {
+    if (!definition) throw new Error(`There is no effect "${effect.scheduled.name}" any more.`)
+    const { name, args } = effect.scheduled
+    const work = (limited: AbortSignal): Promise<unknown> =>
+      context.runUserCode({ kind: 'effect', name, id: effectId }, () =>
+        definition.run(facade.state, args, contextOf(context, run, attempt, limited)),
+      )
+    await within(timeoutMs, work, signal)
+  } catch (error) {
+    // The process stops or the thread was stopped: what the effect has done is settled like after a crash.
+    if (signal.aborted) return
+    return failRun(context, run, { attempt, error, admitted: gate.call })
+  } finally {
+    context.hide(facade.secrets())
+  }
+  const write = await hookedWriteOf(context, facade.takeChanges(), agent.a)
+  await settle(run, gate.call, { type: 'result', value: null })
+  await endRun(context, run, { outcome: 'done', write })
+}
+
+/**
+ * Settles an effect that was running when a process died, or uses a person's answer about it. The rules are
+ * those of tool calls: ask its probe; run it again if it only reads or is idempotent; ask a person if its risk
+ * is high; otherwise record that the outcome is unknown. A crash counts as an attempt.
+ */
+export async function settleEffect(context: DrainContext, effectId: string): Promise<void> {
+  const effect = context.state.effects.get(effectId)
+  if (!effect) return
+  const { interruptId, scheduled, attempts } = effect
+  const run = await openRun(context, effect)
+  const { tool, governor, definition } = run
+  const callId = callIdOf(run, attempts)
+  const open = interruptId === undefined ? undefined : context.state.interrupts.get(interruptId)
+  if (open) {
+    const answer = (open.answer as { readonly value?: unknown } | undefined)?.value
+    const found = await answerInDoubt({ tool, callId, governor, answer })
+    if (found.type !== 'rerun') return endFound(context, run, found, 'person')
+    // The next attempt is another call for the governor, so a person has to approve it again.
+    const error = 'The process died while it ran. A person found that it had no effect.'
+    return endRun(context, run, { outcome: 'failed', error, retryAfterMs: 0 })
+  }
+  const { signal } = context
+  const { idempotencyKey } = contextOf(context, run, attempts, signal)
+  const probing = { signal, idempotencyKey }
+  const args = scheduled.args
+  const found: InDoubt = definition
+    ? await settleUnknownEffect({ tool, callId, args, governor, context: probing })
+    : { type: 'unknown', message: `"${scheduled.name}" was cut off by a crash and is not defined.` }
+  if (found.type === 'ask') return ask(context, run, { kind: 'in_doubt', request: found.request })
+  if (found.type !== 'rerun') return endFound(context, run, found, 'probe')
+  const { attempts: most = CRASH_ATTEMPTS, backoffMs = CRASH_BACKOFF_MS } = definition?.retry ?? {}
+  const error = `The process died while it ran (attempt ${attempts} of ${most}).`
+  if (attempts >= most) return endRun(context, run, { outcome: 'unknown', error })
+  const retryAfterMs = backoffMs * 2 ** (attempts - 1)
+  return endRun(context, run, { outcome: 'failed', error, retryAfterMs })
+}
+
+/** Ends a run whose outcome was found out, or could not be found out. */
+function endFound(
   context: DrainContext,
-  { scheduled: { effectId, cron } }: EffectState,
-  { error, runAt }: { readonly error?: string; readonly runAt?: number | undefined },
-): RuntimeEvent {
+  run: EffectRun,
+  found: Extract<InDoubt, { type: 'done' | 'unknown' }>,
+  settledBy: 'probe' | 'person',
+): Promise<void> {
+  if (found.type === 'done') return endRun(context, run, { outcome: 'done', settledBy })
+  const { name } = run.effect.scheduled
+  const error = `The process died while the effect "${name}" ran. Whether it took effect is unknown, and it is not run again.`
+  return endRun(context, run, { outcome: 'unknown', error })
+}
+
+/** Handles an effect that threw or took too long. It is tried again as its definition says. */
+async function failRun(
+  context: DrainContext,
+  run: EffectRun,
+  failure: {
+    readonly attempt: number
+    readonly error: unknown
+    readonly admitted: AdmittedCall | undefined
+  },
+): Promise<void> {
+  const { attempt, error: cause, admitted } = failure
+  const text = messageOf(cause)
+  const error = context.redactor()?.text(text) ?? text
+  if (admitted) {
+    const { signal } = context
+    const failed = await failedCall(run.tool, admitted, { error: cause, message: error, signal })
+    await settle(run, admitted, failed)
+  }
+  const { retry } = run.definition ?? {}
+  const again = retry && attempt < retry.attempts
+  const retryAfterMs = again ? retry.backoffMs * 2 ** (attempt - 1) : undefined
+  await endRun(context, run, { outcome: 'failed', error, retryAfterMs })
+}
+
+interface Ending extends Pick<EffectEnded, 'error' | 'settledBy'> {
+  readonly outcome: Exclude<EffectEnded['outcome'], 'removed'>
+  /** Set when the same run is tried again. */
+  readonly retryAfterMs?: number | undefined
+  /** The changes that the effect made in the thread. */
+  readonly write?: Write
+}
+
+/**
+ * Commits the end of a run or of one attempt. After the last attempt, an effect with a cron expression
+ * continues at its next time. If another writer has set a value that the effect read, its changes are not
+ * stored: it has then failed, and is not run again because of that.
+ */
+async function endRun(context: DrainContext, run: EffectRun, ending: Ending): Promise<void> {
+  const { outcome, error, settledBy, retryAfterMs, write = {} } = ending
+  const { effectId, cron, name } = run.effect.scheduled
   const now = context.environment.clock.now()
+  const isRetry = retryAfterMs !== undefined
   // The next cron time is computed from now: after a pause the effect runs once, not once per missed time.
-  const next = runAt ?? (cron === undefined ? undefined : nextCronTime(cron, now))
-  return {
+  const cronAt = cron === undefined ? undefined : nextCronTime(cron, now)
+  const next = isRetry ? now + retryAfterMs : cronAt
+  const ended: RuntimeEvent = {
     type: 'effect_ended',
     at: context.at(),
     effectId,
-    outcome: error === undefined ? 'done' : 'failed',
+    outcome,
     error,
     runAt: next === undefined ? undefined : new Date(next).toISOString(),
+    isRetry: isRetry || undefined,
+    settledBy,
   }
+  const events = [...(write.events ?? []), ended]
+  if (!isRetry) {
+    if (outcome === 'done') await run.governor?.deliver(null)
+    else
+      await run.governor?.fail(
+        outcome === 'unknown' ? 'EFFECT_UNKNOWN' : 'EFFECT_FAILED',
+        error ?? '',
+      )
+  }
+  const code = 'EFFECT_UNKNOWN'
+  const message = error ?? ''
+  const hint = `Check what "${name}" did. Give it a \`probe\`, or declare it \`idempotent\`, and it is settled without a person.`
+  if (outcome === 'unknown')
+    events.push({ type: 'error_raised', at: context.at(), code, message, hint })
+  let isStored = true
+  await context.commit('effect_end', {
+    ...write,
+    events,
+    ...writesOf(run),
+    // An effect that kills every process that runs it makes no progress.
+    isProgress: !(isRetry && run.effect.runningEpoch !== context.epoch),
+    onConflict: (conflict) => {
+      isStored = false
+      const failed = { ...ended, outcome: 'failed', error: messageOf(conflict) } as const
+      return { events: [failed], isProgress: true }
+    },
+  })
+  if (outcome === 'unknown')
+    context.environment.report(new RuntimeError(message, { code, hint }), context.head.id)
+  if (isStored && write.events) await afterStored(context, context.agent.a, write.events)
+}
+
+/** Commits the question to a person; the effect waits for the answer. */
+async function ask(
+  context: DrainContext,
+  run: EffectRun,
+  { kind, request }: { readonly kind: 'approval' | 'in_doubt'; readonly request: JsonValue },
+): Promise<void> {
+  const { clock, ids, limits } = context.environment
+  const { effectId } = run.effect.scheduled
+  // The question whether a call had its effect stays open until somebody answers it.
+  const expires = kind === 'approval' ? clock.now() + limits.interruptTtlMs : undefined
+  const opened: RuntimeEvent = {
+    type: 'interrupt_opened',
+    at: context.at(),
+    turnId: '',
+    effectId,
+    interrupt: { id: ids(), toolCallId: effectId, kind, request },
+    expiresAt: expires === undefined ? undefined : new Date(expires).toISOString(),
+  }
+  await context.commit('effect_waits', { events: [opened], ...writesOf(run), isProgress: true })
+}
+
+type Gate =
+  | { readonly type: 'allow'; readonly call: AdmittedCall | undefined }
+  | { readonly type: 'deny'; readonly reason: string }
+  | { readonly type: 'ask'; readonly request: object }
+
+/** Asks the governor whether the effect may run. Effects that are not governed always may. */
+async function admit(context: DrainContext, run: EffectRun, attempt: number): Promise<Gate> {
+  const { governor, effect, refusal } = run
+  if (refusal !== undefined) return { type: 'deny', reason: refusal }
+  if (!governor) return { type: 'allow', call: undefined }
+  const { effectId, name, args } = effect.scheduled
+  const { interruptId } = effect
+  const open = interruptId === undefined ? undefined : context.state.interrupts.get(interruptId)
+  const call = { id: callIdOf(run, attempt), toolCallId: effectId, tool: name, args, turnId: '' }
+  const admission = await governor.admit(call, open && answerToApproval(open))
+  switch (admission.type) {
+    case 'allow':
+      return { type: 'allow', call: admission.call }
+    case 'review':
+      return { type: 'ask', request: admission.request }
+    case 'replay':
+      return { type: 'deny', reason: 'The effect ran before.' }
+    case 'deny': {
+      const reasons = admission.reasons.map(({ code, detail }) =>
+        detail === undefined ? code : `${code} (${detail})`,
+      )
+      return { type: 'deny', reason: `The effect was refused: ${reasons.join(', ')}.` }
+    }
+  }
+}
+
+async function settle(
+  { governor }: EffectRun,
+  admitted: AdmittedCall | undefined,
+  outcome: GovernedOutcome,
+): Promise<void> {
+  if (governor && admitted) await governor.settle(admitted.call, outcome, '')
+}
+
+/** The audit lines of the run. Events of the gate are about calls of a session, and an effect is none. */
+function writesOf({ governor }: EffectRun): Pick<Write, 'governance'> {
+  return governor ? { governance: { ...governor.takeWrites(), events: [] } } : {}
+}
+
+/** The task class of effects: nothing has to be proved, and undoing one is left to a person. */
+const EFFECT_TASK: AgentTaskClass = {
+  name: 'effect',
+  needs: [],
+  verifiers: [],
+  acceptInDoubt: true,
+  allowManualRollback: true,
+}
+
+/**
+ * Collects what a run of an effect needs. An effect is governed if it declares a risk or its agent has a task
+ * class: each run is then a request of its own in the audit log.
+ */
+async function openRun(context: DrainContext, effect: EffectState): Promise<EffectRun> {
+  const { environment, head, agent } = context
+  const { name, args } = effect.scheduled
+  const definition = environment.registry.effects.get(name)
+  const tool = asTool(context, effect, definition)
+  const run = { effect, definition, tool, governor: undefined }
+  const isGoverned = definition?.risk !== undefined || agent.definition.taskClass !== undefined
+  if (!definition || !isGoverned) return run
+  try {
+    const governor = await environment.governors.open({
+      threadId: head.id,
+      rootId: head.rootId,
+      tenant: head.tenant,
+      owner: head.owner,
+      agent: { ...agent, definition: { ...agent.definition, taskClass: EFFECT_TASK } },
+      sessionId: callIdOf(run, 0),
+      input: args,
+      tools: [tool],
+      commit: (writes) => context.commit('undo', { governance: { ...writes, events: [] } }),
+    })
+    return { ...run, governor }
+  } catch (error) {
+    if (!(error instanceof GovernanceError)) throw error
+    return { ...run, refusal: error.message }
+  }
+}
+
+function asTool(
+  context: DrainContext,
+  effect: EffectState,
+  definition: EffectDefinition | undefined,
+): ToolDefinition {
+  const { name } = effect.scheduled
+  const { description = name, risk = 'write_low_risk', retry, probe, timeoutMs } = definition ?? {}
+  // Who declares retries accepts that an attempt that failed halfway is repeated.
+  const idempotent = definition?.idempotent ?? retry !== undefined
+  const look =
+    probe &&
+    ((args: JsonValue, { signal }: { readonly signal: AbortSignal }) =>
+      probe(args, contextOf(context, { effect }, effect.attempts, signal)))
+  const payload = 'Undo by hand what the effect did.'
+  const rollback = () => ({ type: 'manual', target: name, payload })
+  return {
+    kind: 'tool',
+    name,
+    description,
+    parameters: {},
+    // The casts are safe: the governor passes the arguments of the effect, which are any JSON.
+    governance: {
+      risk,
+      idempotent,
+      timeoutMs,
+      probe: look,
+      rollback,
+    } as ToolDefinition['governance'],
+  }
+}
+
+function contextOf(
+  { head }: DrainContext,
+  { effect: { scheduled, run } }: Pick<EffectRun, 'effect'>,
+  attempt: number,
+  signal: AbortSignal,
+): EffectContext {
+  const { effectId } = scheduled
+  return { signal, effectId, attempt, idempotencyKey: `${head.id}/${effectId}/${run}` }
+}
+
+/** The id of an attempt for the governor. Each attempt is a call of its own, so each needs its own approval. */
+function callIdOf(
+  { effect: { scheduled, run } }: Pick<EffectRun, 'effect'>,
+  attempt: number,
+): string {
+  return `${scheduled.effectId}:${run}.${attempt}`
 }

@@ -10,6 +10,7 @@ import {
 import { isPlainObject, type JsonObject, type JsonValue } from '@skein/base'
 import type { AdmittedCall, ApprovalAnswer } from '@skein/governance'
 import type { DrainContext } from '../contract/context.ts'
+import type { OpenInterrupt } from '../contract/state.ts'
 import type { ToolDefinition } from '../definitions/types.ts'
 import { callIdOf, findCall, wordsOf } from '../fold/calls.ts'
 import { effectiveRisk, failedCall } from '../governance/in-doubt.ts'
@@ -96,8 +97,17 @@ function governedCall({ state }: DrainContext, call: ToolCall, tool: string) {
 function approvalAnswer({ state }: DrainContext, toolCallId: string): ApprovalAnswer | undefined {
   const interruptId = findCall(state, toolCallId)?.call.interruptId
   const open = interruptId === undefined ? undefined : state.interrupts.get(interruptId)
-  const answer = open?.answer
-  const id = open?.answeredBy
+  return open && answerToApproval(open)
+}
+
+/** Converts the answer to an approval for the governor; undefined when there is none. */
+export function answerToApproval({
+  interrupt,
+  answer,
+  answeredBy: id,
+}: OpenInterrupt): ApprovalAnswer | undefined {
+  // The answer to another question, e.g. whether a call in doubt had its effect, approves and denies nothing.
+  if (interrupt.kind !== 'approval') return undefined
   const by = id === undefined ? undefined : { type: 'human' as const, id }
   if (answer?.type === 'deny') return { type: 'deny', reason: answer.reason ?? 'denied', by }
   if (answer?.type === 'error') return { type: 'deny', reason: answer.message }

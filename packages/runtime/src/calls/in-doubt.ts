@@ -42,7 +42,7 @@ async function settled(context: DrainContext, { call }: CallState): Promise<Runt
   if (result.type === 'ask') {
     const { at, turnId } = base
     const { request } = result
-    const interrupt = { id: environment.ids(), toolCallId, kind: 'input', request } as const
+    const interrupt = { id: environment.ids(), toolCallId, kind: 'in_doubt', request } as const
     return { type: 'interrupt_opened', at, turnId, interrupt }
   }
   const outcome = result.type === 'done' ? 'success' : 'unknown'

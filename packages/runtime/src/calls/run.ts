@@ -113,7 +113,7 @@ export async function settledCalls(
       const waiting = { kind, request: request as never } // the request was JSON when the call was deferred
       settled.set(call.toolCallId, { type: 'deferred', request: waiting })
     } else if (kind !== 'approval' && open.answer) {
-      const isInDoubt = (request as { readonly type?: unknown } | null)?.type === 'in_doubt'
+      const isInDoubt = kind === 'in_doubt'
       const outcome = await answeredOutcome(context, { call, answer: open.answer, isInDoubt })
       if (!outcome) continue
       await context.commit('call_end', {
@@ -388,7 +388,9 @@ export class RunningCall implements CallPorts {
     const { drain, side, plan } = this
     const { environment, state } = drain
     const { toolCallId } = call
-    const { kind } = request
+    // Only the runtime itself asks whether a call in doubt had its effect. A tool that defers with that kind
+    // asks a question of its own.
+    const kind = request.kind === 'in_doubt' ? 'input' : request.kind
     const isOpen = findCall(state, toolCallId)?.call.interruptId !== undefined
     if (isOpen && kind !== 'approval') return
     const ttl = kind === 'child' ? undefined : environment.limits.interruptTtlMs

@@ -1,7 +1,7 @@
 import type { Answer } from '@skein/agents'
 import type { TreeEvent } from '../http/stream/tree-stream.ts'
 import type { AgentSummary } from '../operations/agents.ts'
-import type { Inbox, NumberedEvent, WaitingItem } from '../contract/runtime-api.ts'
+import type { FoundEffect, Inbox, NumberedEvent, WaitingItem } from '../contract/runtime-api.ts'
 import { threadsOf, type ClientThreads } from './client-threads.ts'
 import { readEvents, type EventSourceOptions, type StreamOptions } from './event-source.ts'
 import { createRequester, type RequesterOptions } from './requester.ts'
@@ -21,6 +21,8 @@ export interface ClientInbox {
     item: Item & { readonly reason?: string; readonly tokens?: readonly string[] },
   ): Promise<void>
   deny(item: Item & { readonly reason: string }): Promise<void>
+  /** Records what a person found out about a call in doubt; see `Inbox.settle`. */
+  settle(item: Item, found: FoundEffect): Promise<void>
   answer(item: Item, answer: Extract<Answer, { type: 'result' | 'error' }>): Promise<void>
 }
 
@@ -58,6 +60,7 @@ export function createClient(options: ClientOptions): Client {
       list: (query) => pick('listApprovals', {}, 'waiting', { query }),
       approve: ({ reason, tokens, ...item }) => decide(item, { type: 'approve', reason, tokens }),
       deny: ({ reason, ...item }) => decide(item, { type: 'deny', reason }),
+      settle: (item, found) => decide(item, { type: 'settle', found }),
       answer: (item, answer) => decide(item, answer),
     },
     agents: {

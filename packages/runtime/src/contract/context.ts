@@ -166,6 +166,8 @@ export interface KernelEnvironment {
   readonly telemetry?: Telemetry | undefined
   readonly watchdog?: LoopWatch | undefined
   readonly logger?: RuntimeLogger | undefined
+  /** Reports an error of background work to the operator (`onError`). It never throws. */
+  report(error: unknown, threadId: string): void
 }
 
 /** Limits of a runtime; each has a default. */

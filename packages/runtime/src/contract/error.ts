@@ -16,6 +16,8 @@ export type RuntimeErrorCode =
   | 'ENV_INVALID'
   | 'EFFECT_NOT_FOUND'
   | 'EFFECT_INVALID'
+  | 'EFFECT_UNKNOWN'
+  | 'HOOK_ANSWER'
   | 'INTERRUPT_NOT_FOUND'
   | 'ALREADY_ANSWERED'
   | 'ANSWER_INVALID'

@@ -18,7 +18,7 @@ import type { FileStat, Side } from './thread-state.ts'
 import type { ResolvedAgent } from '../definitions/resolved.ts'
 
 /** The version of the events below. A fold reads this version and all earlier versions; see `upcast.ts`. */
-export const EVENT_VERSION = 1
+export const EVENT_VERSION = 2
 
 interface EventBase<Type extends string> {
   readonly type: Type
@@ -177,8 +177,10 @@ export interface RuntimeToolExecutionStart extends ToolExecutionStart {
   readonly epoch: number
 }
 
-/** A call waits for a person, a client or a child. */
+/** A call waits for a person, a client or a child; or a scheduled effect waits for a person. */
 export interface RuntimeInterruptOpened extends InterruptOpened {
+  /** The effect that waits. It has no call: `turnId` is empty, and `toolCallId` is the id of the effect. */
+  readonly effectId?: string
   /** When the interrupt expires (ISO 8601); it is then answered with an error. */
   readonly expiresAt?: string
 }
@@ -272,20 +274,28 @@ export interface EffectScheduled extends EventBase<'effect_scheduled'> {
   readonly key?: string
 }
 
-/** A scheduled effect is about to run. */
+/** A scheduled effect is about to run. This is the intent, which is committed before the effect runs. */
 export interface EffectStarted extends EventBase<'effect_started'> {
   readonly effectId: string
+  /** From 1, within one run; a crash counts as an attempt. */
   readonly attempt: number
   readonly epoch: number
 }
 
-/** A scheduled effect ran, failed or was removed; with `runAt` it runs again. */
+/**
+ * A scheduled effect ran, failed or was removed; with `runAt` it runs again. `unknown`: the process died while
+ * the effect ran, and nobody knows whether it had its effect.
+ */
 export interface EffectEnded extends EventBase<'effect_ended'> {
   readonly effectId: string
-  readonly outcome: 'done' | 'failed' | 'removed'
+  readonly outcome: 'done' | 'failed' | 'removed' | 'unknown'
   readonly error?: string
   /** When the effect runs again: the next time of its cron expression, or the retry. */
   readonly runAt?: string
+  /** Whether `runAt` is another attempt of the same run. */
+  readonly isRetry?: boolean
+  /** Who found out, after a crash, that the effect had happened. */
+  readonly settledBy?: 'probe' | 'person'
 }
 
 /** A child could not be created: variables are missing (Standard Agents §7.8). */

@@ -160,15 +160,19 @@ export interface SessionResult {
   readonly thread: ThreadInfo
 }
 
-/** A call that waits for a person or a client. */
+/** A call or a scheduled effect that waits for a person, or a call that waits for a client. */
 export interface WaitingItem {
   readonly threadId: string
   readonly rootId: string
   readonly interruptId: string
   readonly toolCallId: string
+  /** The name of the tool, or of the effect. */
   readonly toolName: string
   readonly arguments: JsonValue
-  readonly kind: 'approval' | 'input'
+  /** `in_doubt`: a process died during the call, and a person has to find out whether it had its effect. */
+  readonly kind: 'approval' | 'input' | 'in_doubt'
+  /** Set when a scheduled effect waits instead of a call. */
+  readonly effectId?: string
   /** Names of the agents from the root thread down to this thread. */
   readonly path: readonly string[]
   readonly openedAt: string
@@ -190,6 +194,11 @@ export interface ApprovalDecision {
   readonly tokens?: readonly string[]
 }
 
+/** The answers to the question whether a call in doubt had its effect. */
+export const FOUND_EFFECTS = ['applied', 'absent', 'unknown'] as const
+/** What a person found out about a call in doubt. */
+export type FoundEffect = (typeof FOUND_EFFECTS)[number]
+
 /** The calls that wait for a person or a client, over all threads. */
 export interface Inbox {
   list(
@@ -198,7 +207,16 @@ export interface Inbox {
   /** Approves a call. Only the first decision is used; later ones are refused with `ALREADY_ANSWERED`. */
   approve(decision: ApprovalDecision): Promise<void>
   deny(decision: ApprovalDecision & { readonly reason: string }): Promise<void>
-  /** Answers a call of a tool that runs at the client, or any other question. */
+  /**
+   * Records what a person found out about a call in doubt: it had its effect, it had none, or nobody knows.
+   * After `absent` a high-risk call waits for a new approval before it runs again. Give this right only to
+   * those who may approve.
+   */
+  settle(
+    item: { readonly threadId: string; readonly interruptId: string; readonly by: string },
+    found: FoundEffect,
+  ): Promise<void>
+  /** Answers a call of a tool that runs at the client, or any other question of a tool. */
   answer(
     item: { readonly threadId: string; readonly interruptId: string; readonly by?: string },
     answer: Extract<Answer, { type: 'result' | 'error' }>,

@@ -74,6 +74,11 @@ export interface KernelState {
   readonly env: Map<string, EnvEntry>
   readonly files: Map<string, FileStat>
   readonly effects: Map<string, EffectState>
+  /**
+   * Whether an effect failed or crashed since the last session ended. Effects then run only when the thread has
+   * nothing else to do, so that they cannot keep messages waiting.
+   */
+  effectsYield: boolean
   readonly variables: Map<string, PendingVariables>
   readonly compacted: { a: Compaction | undefined; b: Compaction | undefined }
   /** `costUsd` is the known cost; `unpriced` counts the answers whose cost is not known. */
@@ -221,6 +226,8 @@ export interface OpenInterrupt {
   readonly turnId: string
   readonly openedAt: string
   readonly expiresAt: string | undefined
+  /** The effect that waits, if it is not a call. */
+  readonly effectId: string | undefined
   answer: InterruptAnswer | undefined
   answeredAt: string | undefined
   answeredBy: string | undefined
@@ -245,9 +252,14 @@ export interface EnvEntry {
 export interface EffectState {
   readonly scheduled: EffectScheduled
   runAt: string
+  /** The number of this run, from 1; it increases with every time of a cron expression. */
+  run: number
+  /** The attempts of this run that were started, including those that a crash cut off. */
   attempts: number
   /** Epoch of the drain that runs the effect; undefined while the effect is not running. */
   runningEpoch: number | undefined
+  /** The question to a person that the effect waits for, or whose answer was not used yet. */
+  interruptId: string | undefined
 }
 
 /** A child that cannot be created until a person has provided its variables. */
@@ -306,6 +318,7 @@ export function emptyKernelState(): KernelState {
     env: new Map(),
     files: new Map(),
     effects: new Map(),
+    effectsYield: false,
     variables: new Map(),
     compacted: { a: undefined, b: undefined },
     usage: { tokens: 0, costUsd: 0, unpriced: 0, startedAt: 0 },
@@ -352,4 +365,12 @@ export function isWaiting({ interrupts }: KernelState, { interruptId }: CallStat
 export function isAwaited({ queue, parent, lastSession }: KernelState): boolean {
   if (queue.some(({ parentInterruptId }) => parentInterruptId !== undefined)) return true
   return parent?.isBlocking === true && !lastSession && queue.length > 0
+}
+
+/** Returns the unanswered interrupts that a person or a client has to answer. */
+export function openForPeople({ interrupts }: KernelState): readonly OpenInterrupt[] {
+  return [...interrupts.values()].filter(
+    ({ answer, interrupt: { kind } }) =>
+      !answer && (kind === 'approval' || kind === 'input' || kind === 'in_doubt'),
+  )
 }

@@ -1,3 +1,4 @@
+import { isPlainObject } from '@skein/base'
 import { RuntimeError } from './error.ts'
 import { EVENT_VERSION, type RuntimeEvent, type StoredEvent } from './event.ts'
 import type { Store } from '../store/store.ts'
@@ -26,7 +27,18 @@ export interface EventVersions {
  * adds a step to the store's migrations, so that an older program refuses the whole file at once and not one
  * thread after the other.
  */
-export const eventVersions: EventVersions = { current: EVENT_VERSION, upcasters: [] }
+export const eventVersions: EventVersions = {
+  current: EVENT_VERSION,
+  upcasters: [{ from: 1, upcast: inDoubtAsKind }],
+}
+
+/** In version 1, the question about a call in doubt had the kind `input` of tools that run at the client. */
+function inDoubtAsKind(event: RuntimeEvent): RuntimeEvent {
+  if (event.type !== 'interrupt_opened' || event.interrupt.kind !== 'input') return event
+  const { request } = event.interrupt
+  if (!isPlainObject(request) || request['type'] !== 'in_doubt') return event
+  return { ...event, interrupt: { ...event.interrupt, kind: 'in_doubt' } }
+}
 
 /** Throws `LOG_VERSION` for a log that was written in a later version than this program can read. */
 export function checkVersion(

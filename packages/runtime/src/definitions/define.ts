@@ -1,5 +1,6 @@
 import type {
   AgentDefinition,
+  EffectContext,
   EffectDefinition,
   EndpointDefinition,
   HookDefinition,
@@ -89,10 +90,15 @@ export function defineHook<Name extends HookName>(
 }
 
 /** Options of `defineEffect`. */
-export interface EffectOptions<Args> extends Omit<EffectDefinition, 'kind' | 'run'> {
+export interface EffectOptions<Args> extends Omit<EffectDefinition, 'kind' | 'run' | 'probe'> {
   /** Any Standard Schema, checked before every run. Without it, arguments are any JSON. */
   readonly args?: ToolSchema<Args>
-  readonly execute: (state: ThreadState, args: NoInfer<Args>, signal: AbortSignal) => unknown
+  readonly execute: (state: ThreadState, args: NoInfer<Args>, context: EffectContext) => unknown
+  /** Finds out whether the effect happened, after a process died in it. It must not change anything. */
+  readonly probe?: (
+    args: NoInfer<Args>,
+    context: EffectContext,
+  ) => ReturnType<NonNullable<EffectDefinition['probe']>>
 }
 
 /**
@@ -105,17 +111,22 @@ export interface EffectOptions<Args> extends Omit<EffectDefinition, 'kind' | 'ru
  *     })
  */
 export function defineEffect<Args = JsonValue>(options: EffectOptions<Args>): EffectDefinition {
-  const { args, execute, ...rest } = options
-  if (typeof execute !== 'function') {
-    return Object.freeze({ ...rest, kind: 'effect' as const, run: execute }) // loading rejects `execute`
-  }
-  const check = args && checkedArguments({ kind: 'effect', name: options.name }, args).check
-  return Object.freeze({
-    ...rest,
-    kind: 'effect' as const,
-    run: async (state: ThreadState, given: JsonValue, signal: AbortSignal) =>
-      execute(state, check ? await check(given) : (given as Args), signal), // without a schema Args is JSON
-  })
+  const { args, execute, probe, ...rest } = options
+  const schema = args && checkedArguments({ kind: 'effect', name: options.name }, args).check
+  const check = async (given: JsonValue): Promise<Args> =>
+    schema ? schema(given) : (given as Args) // without a schema Args is JSON
+  // Values that are not functions are kept, so that loading reports them together with all other problems.
+  const run =
+    typeof execute === 'function'
+      ? async (state: ThreadState, given: JsonValue, context: EffectContext) =>
+          execute(state, await check(given), context)
+      : (execute as never)
+  const look =
+    typeof probe === 'function'
+      ? async (given: JsonValue, context: EffectContext) => probe(await check(given), context)
+      : (probe as never)
+  const definition = { ...rest, kind: 'effect' as const, run }
+  return Object.freeze(probe === undefined ? definition : { ...definition, probe: look })
 }
 
 /** The function that handles requests to a route. */

@@ -8,7 +8,7 @@ import type {
   ToolSchema,
 } from '@skein/ai'
 import type { Agent } from '@skein/agents'
-import type { Governance, Risk, TaskClass } from '@skein/governance'
+import type { Governance, Probed, Risk, TaskClass } from '@skein/governance'
 import type { ThreadState } from '../contract/thread-state.ts'
 import type { HookName, HookSignatures } from './hooks.ts'
 
@@ -270,15 +270,47 @@ export interface HookDefinition<Name extends HookName = HookName> {
   readonly timeoutMs?: number
 }
 
-/** Scheduled work that runs once after a delay, or repeatedly by a calendar. */
+/**
+ * Scheduled work that runs once after a delay, or repeatedly by a calendar. It runs at most once for each
+ * time, also when a process dies, unless it declares that it may run again: see `idempotent` and `retry`.
+ */
 export interface EffectDefinition {
   readonly kind: 'effect'
   readonly name: string
   readonly description?: string
-  readonly run: (state: ThreadState, args: JsonValue, signal: AbortSignal) => Promise<unknown>
+  readonly run: (state: ThreadState, args: JsonValue, context: EffectContext) => Promise<unknown>
+  /**
+   * The risk of the effect. With it, every run is judged by the policy and recorded in the audit log, and a
+   * person has to approve `write_high_risk`. Without it, the effect counts as `write_low_risk` and is judged
+   * only in threads of an agent with a task class.
+   */
+  readonly risk?: Risk
+  /**
+   * Whether running the effect twice with one idempotency key has only one effect. It then runs again when a
+   * process died in it. Default: true if there is a `retry`, else false.
+   */
+  readonly idempotent?: boolean
+  /**
+   * Finds out whether the effect happened, after a process died in it. It must not change anything.
+   */
+  readonly probe?: (
+    args: JsonValue,
+    context: EffectContext,
+  ) => Probed | boolean | Promise<Probed | boolean>
+  /** How often a failed effect is tried, and the delay, which doubles. A crash counts as an attempt. */
   readonly retry?: { readonly attempts: number; readonly backoffMs: number }
   /** Default 60 s. */
   readonly timeoutMs?: number
+}
+
+/** The context of one attempt of an effect. */
+export interface EffectContext {
+  readonly signal: AbortSignal
+  readonly effectId: string
+  /** From 1; attempts that a crash cut off are counted. */
+  readonly attempt: number
+  /** A key that is the same for every attempt of one run, and different for each time of a calendar. */
+  readonly idempotencyKey: string
 }
 
 /** A route of a thread: `{prefix}/threads/{threadId}/x/{path}`. */

@@ -45,10 +45,63 @@ export interface Timers extends Clock {
 const LONGEST_MS = 2 ** 31 - 1
 
 /** Creates timers that do not keep the process alive. A timer for more than 24 days fires early. */
-export function systemTimers(clock: Clock = systemClock): Timers {
+export function systemTimers(clock: Clock & Partial<SteadyClock> = systemClock): Timers {
   return {
     now: () => clock.now(),
-    set: (ms, callback) => setTimeout(callback, Math.min(ms, LONGEST_MS)).unref(),
+    set(ms, callback) {
+      const at = ms <= LONGEST_MS ? clock.now() + ms : 0
+      const ring = (): void => {
+        clock.reach?.(at)
+        callback()
+      }
+      return setTimeout(ring, Math.min(ms, LONGEST_MS)).unref()
+    },
     clear: (handle) => clearTimeout(handle as NodeJS.Timeout),
+  }
+}
+
+/** A clock that never goes back while the process lives. */
+export interface SteadyClock extends Clock {
+  /** Records that a timer for this time has fired, so that it is at least this time now. */
+  reach(at: number): void
+}
+
+/**
+ * Creates a clock that shows the time of `wall`, except after `wall` was set back: then it goes on from the
+ * time that it has shown, as fast as `monotonic`, until `wall` has caught up. The wake-up times of threads are
+ * times of day, so a clock that is set back by an hour would otherwise keep a timer of a second waiting for an
+ * hour. Events also keep their order in time. After a restart the process has only the time of day, and
+ * wake-ups wait for it. A wall clock that merely is slow is believed, because time servers correct clocks
+ * that way.
+ */
+export function steadyClock(
+  wall: Clock = systemClock,
+  monotonic: () => number = () => performance.now(),
+): SteadyClock {
+  let last = { wall: wall.now(), time: wall.now(), monotonic: monotonic() }
+  let isAhead = false
+  const now = (): number => {
+    const read = { wall: wall.now(), monotonic: monotonic() }
+    isAhead ||= read.wall < last.wall
+    const kept = last.time + Math.floor(read.monotonic - last.monotonic)
+    if (isAhead && read.wall < kept) {
+      // The fraction of a millisecond stays in `last`, so that frequent readings do not lose time.
+      if (kept > last.time)
+        last = { wall: read.wall, time: kept, monotonic: last.monotonic + kept - last.time }
+      else last = { ...last, wall: read.wall }
+      return last.time
+    }
+    isAhead = false
+    last = { ...read, time: read.wall }
+    return read.wall
+  }
+  return {
+    now,
+    reach(at) {
+      // Timers of the process measure the system's time. A clock that a test sets by hand may stand still.
+      if (wall !== systemClock || now() >= at) return
+      isAhead = true
+      last = { wall: wall.now(), time: at, monotonic: monotonic() }
+    },
   }
 }

@@ -37,18 +37,23 @@ export function foldCall(state: KernelState, event: CallEvent): void {
       return
     }
     case 'interrupt_opened': {
-      const { interrupt, turnId, at, expiresAt } = event
-      const { call } = findCall(state, interrupt.toolCallId) ?? {}
-      if (call) {
-        if (call.interruptId !== undefined) state.interrupts.delete(call.interruptId)
-        call.interruptId = interrupt.id
-        call.startedEpoch = undefined
+      const { interrupt, turnId, at, expiresAt, effectId } = event
+      const effect = effectId === undefined ? undefined : state.effects.get(effectId)
+      if (effectId !== undefined && !effect) return // it was removed meanwhile
+      const { call } = effect ? {} : (findCall(state, interrupt.toolCallId) ?? {})
+      const waiting = effect ?? call
+      if (waiting) {
+        if (waiting.interruptId !== undefined) state.interrupts.delete(waiting.interruptId)
+        waiting.interruptId = interrupt.id
       }
+      if (call) call.startedEpoch = undefined
+      if (effect) effect.runningEpoch = undefined
       state.interrupts.set(interrupt.id, {
         interrupt,
         turnId,
         openedAt: at,
         expiresAt,
+        effectId,
         answer: undefined,
         answeredAt: undefined,
         answeredBy: undefined,

@@ -1,6 +1,7 @@
 import type { TokenUsage } from '@skein/ai'
 import type { RuntimeEvent } from '../contract/event.ts'
 import {
+  type EffectState,
   isAwaited,
   type KernelState,
   NOTHING_SPENT,
@@ -43,6 +44,7 @@ export function foldSession(state: KernelState, event: SessionEvent): void {
       const ended = { id, outcome, reason, message, hint, attachments, data, firstEntry, seq }
       state.lastSession = { ...ended, handedOn, trace: state.session?.trace }
       state.session = undefined
+      state.effectsYield = false
       state.stop = outcome === 'stopped' ? 'stopped' : 'none'
       return
     }
@@ -250,28 +252,39 @@ export function foldService(state: KernelState, event: RuntimeEvent): void {
 /** Folds scheduled effects, variables that children wait for, logged model requests, and token usage. */
 function foldWork(state: KernelState, event: RuntimeEvent): void {
   switch (event.type) {
-    case 'effect_scheduled':
+    case 'effect_scheduled': {
+      // An effect that is known gets another time (`effects.runNow`). It stays in the same run, so that its
+      // idempotency key is the one of the attempts that were made.
+      const before = state.effects.get(event.effectId)
       state.effects.set(event.effectId, {
         scheduled: event,
         runAt: event.runAt,
-        attempts: 0,
-        runningEpoch: undefined,
+        run: before?.run ?? 1,
+        attempts: before?.attempts ?? 0,
+        runningEpoch: before?.runningEpoch,
+        interruptId: before?.interruptId,
       })
       return
+    }
     case 'effect_started': {
       const effect = state.effects.get(event.effectId)
       if (!effect) return
       effect.attempts = event.attempt
       effect.runningEpoch = event.epoch
+      dropQuestion(state, effect)
       return
     }
     case 'effect_ended': {
+      if (event.outcome === 'failed' || event.outcome === 'unknown') state.effectsYield = true
       const effect = state.effects.get(event.effectId)
       if (!effect) return
       effect.runningEpoch = undefined
+      dropQuestion(state, effect)
       if (event.runAt === undefined) state.effects.delete(event.effectId)
       else effect.runAt = event.runAt
-      if (event.outcome === 'done') effect.attempts = 0
+      if (event.isRetry) return
+      effect.attempts = 0
+      effect.run++
       return
     }
     case 'variables_requested':
@@ -318,4 +331,10 @@ function foldWork(state: KernelState, event: RuntimeEvent): void {
 export function addCost(usage: KernelState['usage'], costUsd: number | undefined): void {
   if (costUsd === undefined) usage.unpriced++
   else usage.costUsd += costUsd
+}
+
+/** Removes the question of an effect that does not wait any more. */
+function dropQuestion({ interrupts }: KernelState, effect: EffectState): void {
+  if (effect.interruptId !== undefined) interrupts.delete(effect.interruptId)
+  effect.interruptId = undefined
 }

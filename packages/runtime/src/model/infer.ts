@@ -11,7 +11,13 @@ import { toJsonSchema } from '@skein/base'
 import type { DrainContext } from '../contract/context.ts'
 import type { ResolvedModel, ResolvedPrompt, ResolvedSide } from '../definitions/resolved.ts'
 import type { InferenceRecorded, RuntimeEvent } from '../contract/event.ts'
-import { afterStored, HookBlockedError, runHooks } from '../hooks/hooks.ts'
+import {
+  afterStored,
+  HookAnswerError,
+  HookBlockedError,
+  reportAnswer,
+  runHooks,
+} from '../hooks/hooks.ts'
 import {
   endSession,
   noteMessage,
@@ -27,7 +33,7 @@ import { askModel, type Prepared } from './ask.ts'
 import { compactIfLong } from './compact.ts'
 import { logRequest } from './log.ts'
 import type { Redactor } from '../secrets/vault.ts'
-import { viewOf } from './view.ts'
+import { repairedMessages, viewOf } from './view.ts'
 import { translateParams } from '@skein/ai/gateway'
 
 /** A request of the strategy of an `agent()`, and the data that is recorded with its answer. */
@@ -59,8 +65,13 @@ export async function infer(
     const request = await prepare(context, { side, model, asked })
     await askModel(context, { side, turn, step, model, asked, ...request })
   } catch (error) {
+    const { message } = error as Error // both errors that are handled here are errors
+    if (error instanceof HookAnswerError) {
+      await reportAnswer(context, error)
+      return endSession(context, { outcome: 'failed', reason: 'hook_answer', message })
+    }
     if (!(error instanceof HookBlockedError)) throw error
-    await endSession(context, { outcome: 'failed', reason: 'blocked', message: error.message })
+    await endSession(context, { outcome: 'failed', reason: 'blocked', message })
   }
 }
 
@@ -217,25 +228,48 @@ export async function answerableView(
   return viewOf(context.state, side.side, side.prompt)
 }
 
-/** Passes the messages of a request through the hooks and removes secrets. */
+/**
+ * Passes the messages of a request through the hooks and removes secrets. What the hooks leave is repaired, so
+ * that a vendor accepts it; if nothing is left, the request is refused before it costs anything.
+ */
 async function hookedMessages(
   context: DrainContext,
   side: ResolvedSide,
   view: readonly Message[],
 ): Promise<readonly Message[]> {
-  const filtered = await filterStored(context, side, view)
+  const hooked = await prefiltered(context, side, await filterStored(context, side, view))
+  // The hooks may also have changed messages when these were stored.
+  const messages = side.hooks.length === 0 ? view : repairedMessages(hooked.messages)
+  if (messages.length === 0 && side.hooks.length > 0) {
+    const hookId = hooked.hookId ?? side.hooks.map(({ id }) => id).join('", "')
+    throw new HookAnswerError(hookId, 'left no message to send to the model')
+  }
   const redactor = context.redactor()
-  const last = await runHooks(
+  return redactor ? messages.map((message) => redacted(message, redactor)) : messages
+}
+
+/** Messages of a request, and the last hook that changed them. */
+interface HookedMessages {
+  readonly messages: readonly Message[]
+  readonly hookId?: string
+}
+
+function prefiltered(
+  context: DrainContext,
+  side: ResolvedSide,
+  filtered: HookedMessages,
+): Promise<HookedMessages> {
+  return runHooks(
     context,
     {
       side,
       name: 'prefilter_llm_history',
-      args: (messages: readonly Message[]) => [messages],
-      fold: (_, answer) => answer,
+      // Each hook gets a list of its own, because only what it returns is checked.
+      args: ({ messages }: HookedMessages) => [[...messages]],
+      fold: (_, messages, hookId) => ({ messages, hookId }),
     },
     filtered,
   )
-  return redactor ? last.map((message) => redacted(message, redactor)) : last
 }
 
 const clean = new WeakMap<Redactor, WeakMap<Message, Message>>()
@@ -260,29 +294,33 @@ async function filterStored(
   context: DrainContext,
   side: ResolvedSide,
   view: readonly Message[],
-): Promise<readonly Message[]> {
-  if (!side.hooks.some(({ hook }) => hook === 'filter_messages')) return view
+): Promise<HookedMessages> {
+  if (!side.hooks.some(({ hook }) => hook === 'filter_messages')) return { messages: view }
   const stored = context.facade(side).state.getMessages({ includeSilent: true })
-  const kept = await runHooks(
+  const known = new Map(stored.map((one) => [one.id, one.message]))
+  const { kept, hookId } = await runHooks<
+    'filter_messages',
+    { readonly kept: typeof stored; readonly hookId?: string }
+  >(
     context,
     {
       side,
       name: 'filter_messages',
-      args: (messages: typeof stored) => [messages],
-      fold: (_, answer) => answer,
+      args: (all) => [[...all.kept]],
+      fold: (_, answer, id) => ({ kept: answer, hookId: id }),
     },
-    stored,
+    { kept: stored },
   )
-  if (kept === stored) return view
-  const known = new Map(stored.map((one) => [one.id, one.message]))
+  if (hookId === undefined) return { messages: view }
   const chosen = new Map(kept.map((one) => [one.id, one.message]))
-  return view.flatMap((message) => {
+  const messages = view.flatMap((message) => {
     const id = message.id.replace(/\.results$/, '')
     if (!known.has(id)) return [message]
     const now = chosen.get(id)
     if (!now) return []
     return now === known.get(id) || message.id !== id ? [message] : [now]
   })
+  return { messages, hookId }
 }
 
 /**

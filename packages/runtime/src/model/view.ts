@@ -4,6 +4,7 @@ import {
   UserMessage,
   type Message,
   type MessageOptions,
+  type ToolResult,
 } from '@skein/ai'
 import { sha256Hex } from '@skein/base'
 import type { ResolvedPrompt } from '../definitions/resolved.ts'
@@ -47,12 +48,15 @@ export function viewOf(
   const first = messages[0]
   // The first message may be this side's own, because it spoke first or because the message before was
   // removed. Vendors require a user's message first.
-  if (first?.type === 'assistant') {
-    const { id, timestamp } = first
-    const make = () => new UserMessage('Begin.', { id: `${id}.opening`, timestamp })
-    messages.unshift(remembered(openings, first, make))
-  }
+  if (first?.type === 'assistant') messages.unshift(openingOf(first))
   return withOldImagesAsText(messages, recentImageThreshold ?? 10)
+}
+
+/** Returns the message that precedes a message of the model that would be the first one. */
+function openingOf(first: AssistantMessage): Message {
+  const { id, timestamp } = first
+  const make = () => new UserMessage('Begin.', { id: `${id}.opening`, timestamp })
+  return remembered(openings, first, make)
 }
 
 /** Returns the message that replaces the summarised messages. The same summary gives the same id. */
@@ -67,6 +71,7 @@ export function summaryMessage(summary: string, options: MessageOptions = {}): U
 // One cache for each way in which a message is changed for a view.
 const summaries = new WeakMap<object, Message>()
 const openings = new WeakMap<Message, Message>()
+const nudges = new WeakMap<Message, Message>()
 const withoutCalls = new WeakMap<Message, Message>()
 const asAssistant = new WeakMap<Message, Message>()
 const asUser = new WeakMap<Message, Message>()
@@ -128,6 +133,122 @@ function visiblePart(entry: Entry, message: AssistantMessage, showsTools: boolea
   if (entry.results?.type !== 'tool_result') return [shown]
   const results = entry.results.results.filter(({ toolCallId }) => ids.has(toolCallId))
   return [shown, new ToolResultMessage(results, sameAs(entry.results))]
+}
+
+/**
+ * Repairs the messages of a request that hooks have changed, so that vendors accept them: each result follows
+ * the message with its call; results without a call, calls without a result, messages without content and
+ * repeated messages are left out; a call id that is used again is changed; the first message and the last one
+ * are not the model's. Returns the list itself when nothing is wrong, and an empty list when no message is
+ * left.
+ */
+export function repairedMessages(messages: readonly Message[]): readonly Message[] {
+  const repaired: Message[] = []
+  const ids = new Set<string>()
+  const callIds = new Set<string>()
+  for (const [place, message] of messages.entries()) {
+    if (ids.has(message.id) || message.type === 'tool_result') continue
+    ids.add(message.id)
+    if (message.type === 'user' && hasContent(message)) repaired.push(message)
+    if (message.type !== 'assistant') continue
+    const shown = withItsResults(messages, place, message)
+    repaired.push(...withNewIds(shown, callIds))
+  }
+  const first = repaired[0]
+  if (first?.type === 'assistant') repaired.unshift(openingOf(first))
+  const last = repaired.at(-1)
+  if (last?.type === 'assistant') {
+    const { id, timestamp } = last
+    const make = () => new UserMessage('Go on.', { id: `${id}.nudge`, timestamp })
+    repaired.push(remembered(nudges, last, make))
+  }
+  const isSame =
+    repaired.length === messages.length && repaired.every((one, at) => one === messages[at])
+  return isSame ? messages : repaired
+}
+
+/** Whether a vendor accepts the message without calls: it has a text that is not empty, or media. */
+function hasContent({ content }: UserMessage | AssistantMessage): boolean {
+  return content.some((block) =>
+    block.type === 'text' ? block.text.trim() !== '' : block.type !== 'reasoning',
+  )
+}
+
+/** Returns a message of the model with the calls that have a result, and one message with these results. */
+function withItsResults(
+  messages: readonly Message[],
+  place: number,
+  message: AssistantMessage,
+): readonly Message[] {
+  const { toolCalls = [] } = message
+  const answered = toolCalls.flatMap((call) => {
+    const found = resultOf(messages, place, call.toolCallId)
+    return found ? [{ call, ...found }] : []
+  })
+  if (answered.length === 0) {
+    if (!hasContent(message)) return []
+    if (toolCalls.length === 0) return [message]
+    return [new AssistantMessage(message.content, undefined, sameAs(message))]
+  }
+  const calls = answered.map(({ call }) => call)
+  const isWhole = calls.length === toolCalls.length
+  const said = isWhole ? message : new AssistantMessage(message.content, calls, sameAs(message))
+  const next = messages[place + 1]
+  const isInPlace =
+    next?.type === 'tool_result' &&
+    next.results.length === answered.length &&
+    answered.every(({ from }) => from === next)
+  if (isInPlace) return [said, next]
+  const { id, timestamp } = message
+  const results = answered.map(({ call: { toolName }, result }) => ({ ...result, toolName }))
+  return [said, new ToolResultMessage(results, { id: `${id}.results`, timestamp })]
+}
+
+/** Changes the ids of calls that an earlier message has used, and those of their results. */
+function withNewIds(shown: readonly Message[], used: Set<string>): readonly Message[] {
+  const [said, answered] = shown
+  if (said?.type !== 'assistant' || answered?.type !== 'tool_result') return shown
+  const changed = new Map<string, string>()
+  for (const { toolCallId } of said.toolCalls ?? []) {
+    let id = toolCallId
+    for (let n = 2; used.has(id); n++) id = `${toolCallId.slice(0, 30)}-${n}`
+    used.add(id)
+    if (id !== toolCallId) changed.set(toolCallId, id)
+  }
+  if (changed.size === 0) return shown
+  const renamed = <T extends { readonly toolCallId: string }>(one: T): T => ({
+    ...one,
+    toolCallId: changed.get(one.toolCallId) ?? one.toolCallId,
+  })
+  const calls = said.toolCalls?.map(renamed)
+  return [
+    new AssistantMessage(said.content, calls, sameAs(said)),
+    new ToolResultMessage(answered.results.map(renamed), sameAs(answered)),
+  ]
+}
+
+/**
+ * Finds the result of a call: the first one after the call or, if there is none, the last one before it.
+ * Vendors may use a call id again, so the search ends at another message with a call of the same id.
+ */
+function resultOf(
+  messages: readonly Message[],
+  place: number,
+  toolCallId: string,
+): { readonly result: ToolResult; readonly from: ToolResultMessage } | undefined {
+  for (const step of [1, -1])
+    for (let at = place + step; at >= 0 && at < messages.length; at += step) {
+      const from = messages[at]!
+      if (
+        from.type === 'assistant' &&
+        from.toolCalls?.some((call) => call.toolCallId === toolCallId)
+      )
+        break
+      const results = from.type === 'tool_result' ? from.results : []
+      const result = results.find((one) => one.toolCallId === toolCallId)
+      if (result) return { result, from: from as ToolResultMessage } // only such messages have results
+    }
+  return undefined
 }
 
 /** Replaces the images of all but the last `threshold` messages by a line of text. */

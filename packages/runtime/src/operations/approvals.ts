@@ -1,7 +1,18 @@
 import { done, json, operation, type OperationRoute } from './operation.ts'
 import { actorOf, seesAllOwners } from './principal.ts'
 import { ref } from './schemas.ts'
-import { answer, eitherOf, anything, between, exactly, arrayOf, shape, maxText } from './shape.ts'
+import {
+  answer,
+  anything,
+  arrayOf,
+  between,
+  choice,
+  eitherOf,
+  exactly,
+  maxText,
+  shape,
+} from './shape.ts'
+import { FOUND_EFFECTS } from '../contract/runtime-api.ts'
 
 const reason = maxText(10_000)
 
@@ -23,7 +34,7 @@ export const approvalOperations: readonly OperationRoute[] = [
   }),
   operation('decide', {
     tag: 'approvals',
-    summary: 'Approves, denies or answers. The first decision counts.',
+    summary: 'Approves, denies, settles what is in doubt, or answers. The first decision counts.',
     scope: 'approvals:write',
     probe: { body: { type: 'deny', reason: 'Not today.' } },
     body: {
@@ -34,6 +45,7 @@ export const approvalOperations: readonly OperationRoute[] = [
           'tokens?': arrayOf(maxText(20_000), 10),
         }),
         shape({ type: exactly('deny'), reason }),
+        shape({ type: exactly('settle'), found: choice(...FOUND_EFFECTS) }),
         shape({ type: exactly('result'), value: anything }),
         shape({ type: exactly('error'), message: reason }),
       ),
@@ -48,6 +60,8 @@ export const approvalOperations: readonly OperationRoute[] = [
           return inbox.approve({ ...item, reason: body.reason, tokens: body.tokens })
         case 'deny':
           return inbox.deny({ ...item, reason: body.reason })
+        case 'settle':
+          return inbox.settle(item, body.found)
         default:
           return inbox.answer(item, body)
       }

@@ -1,6 +1,12 @@
 import { SkeinError } from '@skein/base'
-import type { Runtime, ThreadInfo } from '../contract/runtime-api.ts'
-import { threadNotFound } from './http-error.ts'
+import {
+  FOUND_EFFECTS,
+  type FoundEffect,
+  type Runtime,
+  type ThreadInfo,
+  type WaitingItem,
+} from '../contract/runtime-api.ts'
+import { HttpError, threadNotFound } from './http-error.ts'
 
 /**
  * Every scope. `threads:all` gives access to the threads of all owners of the tenant; `admin` includes all
@@ -35,6 +41,27 @@ export interface Principal {
 /** Whether a client has a scope. */
 export function hasScope({ scopes }: Principal, scope: Scope): boolean {
   return scopes.includes(scope) || (scope !== 'metrics:read' && scopes.includes('admin'))
+}
+
+/** Throws unless the client may decide about approvals and about calls in doubt. */
+export function checkMayApprove(principal: Principal): void {
+  if (hasScope(principal, 'approvals:write')) return
+  throw new HttpError('Deciding about a call needs the scope approvals:write.', {
+    code: 'SCOPE_MISSING',
+    hint: 'Use a key that has this scope, or let somebody decide who may: the inbox lists the call.',
+  })
+}
+
+/** Throws unless a text says whether a call in doubt had its effect. */
+export function checkFound(
+  { interruptId, toolName }: WaitingItem,
+  found: unknown,
+): asserts found is FoundEffect {
+  if (FOUND_EFFECTS.some((known) => known === found)) return
+  throw new HttpError(`The answer to ${interruptId} does not say whether "${toolName}" ran.`, {
+    code: 'ANSWER_INVALID',
+    hint: `A process died during the call. Answer ${FOUND_EFFECTS.join(', ')}.`,
+  })
 }
 
 /** Whether the client may see the threads of all owners of its tenant. */

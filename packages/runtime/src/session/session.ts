@@ -12,6 +12,7 @@ import {
   isWaiting,
   type KernelState,
   openCalls,
+  openForPeople,
   sideOf,
   type Step,
 } from '../contract/state.ts'
@@ -309,10 +310,7 @@ export async function park(
   if (state.terminated) lifecycle = 'terminated'
   const text = retry && waitText(retry)
   const isNew = lifecycle !== state.status || (retry && text !== state.statusText)
-  const waiting = [...state.interrupts.values()].filter(
-    ({ answer, interrupt }) =>
-      !answer && (interrupt.kind === 'approval' || interrupt.kind === 'input'),
-  ).length
+  const waiting = openForPeople(state).length
   const { tokens, costUsd, unpriced } = state.usage
   try {
     await context.commit('park', {

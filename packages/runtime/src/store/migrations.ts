@@ -88,6 +88,7 @@ CREATE TABLE settings (
   {
     version: 2,
     sql: `
+-- The events of this version have a new number too (EVENT_VERSION 2), so older programs must not open the file.
 -- Checksums (see rowSum): damage inside a text is noticed when the row is read.
 ALTER TABLE events ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
 UPDATE events SET sum = row_sum(thread_id, seq, json);

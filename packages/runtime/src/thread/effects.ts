@@ -61,7 +61,14 @@ export function facadeEffects(buffer: FacadeBuffer): FacadeEffects {
         key,
       }
       events.push(scheduled)
-      pending.set(scheduled.effectId, { scheduled, runAt, attempts: 0, runningEpoch: undefined })
+      pending.set(scheduled.effectId, {
+        scheduled,
+        runAt,
+        run: 1,
+        attempts: 0,
+        runningEpoch: undefined,
+        interruptId: undefined,
+      })
       return scheduled.effectId
     },
     getScheduledEffects: (name) => scheduledEffects(all(), name),

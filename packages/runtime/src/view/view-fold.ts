@@ -163,7 +163,12 @@ export class ViewFold {
       this.#setCall(toolCallId, { state: 'waiting' })
       const reason = isPlainObject(request) ? request['reason'] : undefined
       this.#waiting.set(interruptId, {
-        for: kind === 'approval' ? 'person' : kind === 'input' ? 'client' : kind,
+        for:
+          kind === 'approval' || kind === 'in_doubt'
+            ? 'person'
+            : kind === 'input'
+              ? 'client'
+              : kind,
         since: event.at,
         until: 'expiresAt' in event ? event.expiresAt : undefined,
         interruptId,

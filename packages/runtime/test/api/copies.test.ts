@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { validateThread } from '@skein/threads'
-import type { RuntimeEvent } from '../../src/contract/event.ts'
+import { EVENT_VERSION, type RuntimeEvent } from '../../src/contract/event.ts'
 import { definitions } from './definitions.ts'
 import { childCreated, exchange, waitingSession } from './events.ts'
 import { coded, createHarness, START, type Harness } from './harness.ts'
@@ -121,7 +121,8 @@ describe('export and import', () => {
     await refused(lines.with(-1, lines.at(-1)!.replace('ZmlsZQ', 'ZmlsWQ')), lines.length)
     await refused(lines.toSpliced(8, 1), 9)
     await refused(lines.slice(0, -1), 1)
-    await refused(lines.with(0, lines[0]!.replace('"version":1', '"version":2')), 1)
+    const [mine, newer] = [EVENT_VERSION, EVENT_VERSION + 1].map((one) => `"version":${one}`)
+    await refused(lines.with(0, lines[0]!.replace(mine!, newer!)), 1)
     await refused(lines.slice(1), 1)
     await refused([''], 1)
     expect(await harness.threads.list()).toHaveLength(before)

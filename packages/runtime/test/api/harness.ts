@@ -77,6 +77,7 @@ export async function createHarness(options: HarnessOptions): Promise<Harness> {
     },
     onEdit: () => () => {},
     show: (threadId, events) => live.show(threadId, events),
+    report: () => {},
     live,
     dispatcher,
     folds,

@@ -1,6 +1,7 @@
 import { SkeinError } from '@skein/base'
 import type { EmbeddedRuntime, WaitingItem } from '@skein/runtime'
 import type { Lane } from '../../src/testing/index.ts'
+import { effectFor } from './laws-effects.ts'
 import { Reader } from './reader.ts'
 import type { Supervisor } from './supervisor.ts'
 import type { RootAgent, World } from './world.ts'
@@ -19,6 +20,8 @@ export class Clients {
   readonly #world: World
   readonly #supervisor: Supervisor
   readonly #lane: Lane
+  /** The number of effects that were scheduled from outside. */
+  #effects = 0
 
   constructor(world: World, supervisor: Supervisor) {
     this.#world = world
@@ -101,7 +104,10 @@ export class Clients {
       ({ threads }) => threads.env.set(id, 'MOOD', `mood ${chance.below(10)}`),
       ({ threads }) => threads.env.set(id, 'API_KEY', canary.secret, { type: 'secret' }),
       ({ threads }) => threads.files.write(id, `/note-${chance.below(3)}.txt`, bytes),
-      ({ threads }) => threads.effects.schedule(id, 'tick', {}, { delayMs: 100 }),
+      ({ threads }) => {
+        const ref = `e${++this.#effects}`
+        return threads.effects.schedule(id, effectFor(this.#effects), { ref }, { delayMs: 100 })
+      },
       (runtime) => this.#edit(runtime, id),
     ]
     const { focus } = this.#world.plan
@@ -194,12 +200,16 @@ export class Clients {
       if (chance.happens(0.2)) await this.#do('decide again', decide)
       return
     }
-    const question = item.question as { type?: string; arguments?: { ref?: string } } | undefined
+    const question = item.question as { arguments?: { ref?: string } } | undefined
     const ref = question?.arguments?.ref ?? ''
     const isThere = ledger.has(item.toolName, ref)
     // While a given-up runtime may still be at it, nobody can say that it did not happen.
     const known = isThere ? 'applied' : plan.hasZombies ? 'unknown' : 'absent'
-    const value = question?.type === 'in_doubt' ? known : `answer ${chance.below(100)}`
+    if (kind === 'in_doubt') {
+      await this.#do('settle', ({ inbox }) => inbox.settle({ threadId, interruptId, by }, known))
+      return
+    }
+    const value = `answer ${chance.below(100)}`
     await this.#do('answer', ({ inbox }) =>
       inbox.answer({ threadId, interruptId, by }, { type: 'result', value }),
     )

@@ -128,10 +128,8 @@ test('what the gates write of a call becomes true with its result, also when a h
   await play()
   const [item] = await second.inbox.list()
   expect(item?.question).toMatchObject({ type: 'in_doubt', tool: 'pay' })
-  void second.inbox.answer(
-    { threadId, interruptId: item!.interruptId },
-    { type: 'result', value: 'applied' },
-  )
+  expect(item?.kind).toBe('in_doubt')
+  void second.inbox.settle({ threadId, interruptId: item!.interruptId, by: 'ann' }, 'applied')
   await play()
   expect({ errors, paid }).toEqual({ errors: [], paid: 1 })
   expect((await store.head(threadId))?.lifecycle).toBe('idle')

@@ -12,8 +12,8 @@ export type Plant = (store: Store, parts: PlantParts) => Store
 export interface PlantParts {
   readonly chance: Chance
   readonly canary: Canary
-  /** Makes tools that must not run twice declare that they may. */
-  readonly bewitch: () => void
+  /** Makes tools or effects that must not run twice declare that they may. */
+  readonly bewitch: (what: 'writes' | 'effects') => void
   /** Makes tools that write declare that they only read. */
   readonly mislabel: () => void
   /** Another point at which the process may die; then it throws. */
@@ -52,7 +52,13 @@ export const plants: Readonly<Record<string, Plant>> = {
 
   /** A write that a crash cut off is simply made again: the gates take every write for a repeatable one. */
   'unsafe-rerun': (store, { bewitch }) => {
-    bewitch()
+    bewitch('writes')
+    return store
+  },
+
+  /** An effect that a crash cut off is simply run again. */
+  'unsafe-effect': (store, { bewitch }) => {
+    bewitch('effects')
     return store
   },
 

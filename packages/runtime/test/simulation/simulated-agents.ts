@@ -12,6 +12,7 @@ import {
 } from '@skein/runtime'
 import { z } from 'zod'
 import type { Lane } from '../../src/testing/index.ts'
+import { simulatedEffects } from './laws-effects.ts'
 import { simulatedModel, type Temper } from './simulated-model.ts'
 import { simulatedTools } from './simulated-tools.ts'
 import type { World } from './world.ts'
@@ -147,7 +148,11 @@ export function simulatedAgents(world: World, lane: Lane): SimulatedAgents {
   ]
   const roots: readonly string[] = world.plan.roots
   const needed = agents.filter(({ name }) => roots.includes(name))
-  return { agents: needed, effects: [tick(world, lane)], tools: [tools.refund] }
+  return {
+    agents: needed,
+    effects: [tick(world, lane), ...simulatedEffects(world, lane)],
+    tools: [tools.refund],
+  }
 }
 
 /** A child that cannot begin before somebody gives it a key. */

@@ -1,6 +1,7 @@
 import { defineTool, type ThreadState, type ToolDefinition } from '@skein/runtime'
 import { z } from 'zod'
 import type { Lane } from '../../src/testing/index.ts'
+import { effectFor } from './laws-effects.ts'
 import type { World } from './world.ts'
 
 export interface SimulatedTools {
@@ -156,7 +157,7 @@ async function spill(state: ThreadState, secret: string, way: number): Promise<u
 function change(state: ThreadState, ref: string, what: number): void {
   switch (what) {
     case 0:
-      return void state.scheduleEffect('tick', { ref }, 30_000)
+      return void state.scheduleEffect(effectFor(Number(ref.slice(1))), { ref }, 30_000)
     case 1:
       return void state.scheduleEffect('tick', { ref }, { cron: '*/5 * * * *', key: 'often' })
     case 2:

@@ -1,3 +1,4 @@
+import { SkeinError } from '@skein/base'
 import { createRegistry, createRuntime, type Commit, type EmbeddedRuntime } from '@skein/runtime'
 import {
   crashStore,
@@ -208,6 +209,8 @@ export class Supervisor {
         ? `${error.name}: ${error.message}\n${error.stack ?? ''}`
         : String(error)
     this.#world.outputs.push({ where: 'onError', text })
+    // A process died in an effect that must not run twice: that is what the operator has to be told.
+    if (SkeinError.is(error) && error.code === 'EFFECT_UNKNOWN') return
     this.#world.violate(`A drain rejected: ${text}`)
   }
 }

@@ -38,8 +38,8 @@ export interface World {
   /** Texts that left the runtime: errors, live events, exports. */
   readonly outputs: { readonly where: string; readonly text: string }[]
   readonly violations: string[]
-  /** Planted bugs: every write is declared repeatable, or declared a read. */
-  readonly repeats: { readonly writes: boolean; readonly reads: boolean }
+  /** Planted bugs: every write or every effect is declared repeatable, or every write declared a read. */
+  readonly repeats: { readonly writes: boolean; readonly reads: boolean; readonly effects: boolean }
   /** Of the supervisor, for planted bugs that have a commit point more. */
   mayCrash: (commit: Commit) => void
   violate(what: string): void
@@ -96,7 +96,7 @@ export function createWorld({ seed, plant }: WorldOptions): World {
   const stored = openSimulatedStore(plan.store, clock)
   const canary = canaryOf(chance)
   let count = 0
-  const repeats = { writes: false, reads: false }
+  const repeats = { writes: false, reads: false, effects: false }
   const world: World = {
     seed,
     chance,
@@ -110,7 +110,7 @@ export function createWorld({ seed, plant }: WorldOptions): World {
           chance,
           canary,
           mayCrash: (commit) => world.mayCrash(commit),
-          bewitch: () => (repeats.writes = true),
+          bewitch: (what) => (repeats[what] = true),
           mislabel: () => (repeats.reads = true),
         })
       : stored.store,
@@ -143,6 +143,7 @@ const ROOTS_OF: Readonly<Record<string, readonly RootAgent[]>> = {
   compaction_failed: ['talker'],
   effect_start: ['talker'],
   effect_end: ['talker'],
+  effect_waits: ['talker'],
   output_refused: ['former'],
   partial_answer: ['talker', 'desk'],
   hook_after_thread_created: ['desk'],

@@ -133,7 +133,29 @@ test.each([
 
 test('without upcasters a store is not wrapped', () => {
   const store = memoryStore()
-  expect(upcastingStore(store)).toBe(store)
+  expect(upcastingStore(store, { current: 1, upcasters: [] })).toBe(store)
+})
+
+test('the question about a call in doubt of version 1 has a kind of its own; other questions keep theirs', () => {
+  const opened = (kind: string, request: unknown): RuntimeEvent =>
+    ({
+      type: 'interrupt_opened',
+      at,
+      turnId: 't1',
+      interrupt: { id: 'i1', toolCallId: 'c1', kind, request },
+    }) as RuntimeEvent
+  const inDoubt = { type: 'in_doubt', tool: 'pay', choices: ['applied', 'absent', 'unknown'] }
+  const now = opened('in_doubt', inDoubt)
+  expect(upcastEvent(opened('input', inDoubt), 1)).toEqual(now)
+  expect(upcastEvent(now, 1)).toBe(now)
+  for (const other of [
+    opened('input', { kind: 'client_tool', toolName: 'x' }),
+    opened('input', null),
+    opened('approval', { type: 'in_doubt' }),
+  ])
+    expect(upcastEvent(other, 1)).toBe(other)
+  const asked = opened('input', inDoubt)
+  expect(upcastEvent(asked, EVENT_VERSION)).toBe(asked)
 })
 
 test('each version has its upcaster at most once, in order, and no file can be opened by an older program', () => {

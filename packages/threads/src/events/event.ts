@@ -168,7 +168,8 @@ export interface InterruptRecord {
   readonly id: string
   readonly toolCallId: string
   readonly path?: readonly string[]
-  readonly kind: 'approval' | 'input' | 'child' | 'timer'
+  /** `in_doubt`: a crash cut the call off, and a person has to find out whether it had its effect. */
+  readonly kind: 'approval' | 'input' | 'in_doubt' | 'child' | 'timer'
   readonly request?: unknown
 }
 

@@ -1,12 +1,17 @@
+import { appendFileSync } from 'node:fs'
 import { toolFrom, type ToolDefinition } from '@skein/runtime'
 
-/** Waits for approval. */
+/** Waits for approval. Dies before it has paid, if it is told to. */
 const pay: ToolDefinition = toolFrom(
   {
     name: 'pay',
     description: 'Pays somebody.',
     parameters: { type: 'object', properties: { to: { type: 'string' } } },
-    run: () => 'paid',
+    run() {
+      if (process.env['SKEIN_TEST_DIES'] !== undefined) process.kill(process.pid, 'SIGKILL')
+      appendFileSync('paid.txt', 'bob\n')
+      return 'paid'
+    },
   },
   {
     risk: 'write_high_risk',

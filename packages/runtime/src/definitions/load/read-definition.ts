@@ -188,6 +188,9 @@ const effectFields: Fields<ReadEffect> = {
   name: word,
   description: text,
   run: callback(),
+  risk: oneOf<Risk>(...RISKS),
+  idempotent: flag,
+  probe: callback(),
   retry: readFields<NonNullable<EffectDefinition['retry']>>(
     { attempts: count, backoffMs: amount },
     ['attempts', 'backoffMs'],

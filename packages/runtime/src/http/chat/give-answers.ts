@@ -1,12 +1,13 @@
 import { canonicalJson, SkeinError } from '@skein/base'
-import type { Runtime, WaitingItem, ThreadInfo } from '../../contract/runtime-api.ts'
+import type { FoundEffect, Runtime, ThreadInfo, WaitingItem } from '../../contract/runtime-api.ts'
 import { HttpError } from '../../operations/http-error.ts'
-import { actorOf, hasScope, type Principal } from '../../operations/principal.ts'
+import { actorOf, checkFound, checkMayApprove, type Principal } from '../../operations/principal.ts'
 import type { ClientAnswer } from './chat-body.ts'
 
 /**
- * Hands the answers of a page to a thread, each once: decisions about approvals, and results of tools that
- * ran in the page. Answers that the thread does not wait for are skipped. Returns how many were accepted.
+ * Hands the answers of a page to a thread, each once: decisions about approvals, results of tools that ran in
+ * the page, and what a person found out about a call in doubt. Answers that the thread does not wait for are
+ * skipped. Returns how many were accepted.
  */
 export async function giveAnswers(
   runtime: Runtime,
@@ -21,27 +22,33 @@ export async function giveAnswers(
     const item = waiting.find(({ kind, interruptId, threadId, toolCallId }) =>
       answer.type === 'decision'
         ? kind === 'approval' && interruptId === answer.approvalId
-        : kind === 'input' && threadId === thread.id && toolCallId === answer.toolCallId,
+        : kind !== 'approval' && threadId === thread.id && toolCallId === answer.toolCallId,
     )
     return item ? [{ item, answer }] : []
   })
   // All answers are checked before the first one is recorded.
-  for (const { item, answer } of given)
-    if (answer.type === 'decision') checkDecision(principal, thread, item, answer)
+  for (const { item, answer } of given) {
+    if (item.kind === 'input') continue
+    checkMayApprove(principal)
+    if (answer.type === 'decision') checkDecision(thread, item, answer)
+    else checkFound(item, foundBy(answer))
+  }
   let count = 0
   for (const { item, answer } of given) if (await give(runtime, principal, item, answer)) count++
   return count
 }
 
+/** Returns what a page says about a call in doubt. A page that only reports a failure does not know. */
+function foundBy(answer: Exclude<ClientAnswer, { type: 'decision' }>): unknown {
+  return answer.type === 'output' ? answer.output : 'unknown'
+}
+
 /** Throws unless the decision was made on the call with exactly the arguments with which it would run. */
 function checkDecision(
-  principal: Principal,
   thread: ThreadInfo,
   item: WaitingItem,
   { toolCallId, input }: ClientAnswer,
 ): void {
-  if (!hasScope(principal, 'approvals:write'))
-    throw new HttpError('Approvals need the scope approvals:write.', { code: 'SCOPE_MISSING' })
   // A child's approval is shown on the call that created the child, so there are no arguments to compare.
   if (item.threadId !== thread.id) return
   const isSame = input !== undefined && canonicalJson(item.arguments ?? {}) === canonicalJson(input)
@@ -55,11 +62,15 @@ function checkDecision(
 async function give(
   { inbox }: Runtime,
   principal: Principal,
-  { threadId, interruptId }: WaitingItem,
+  { threadId, interruptId, kind }: WaitingItem,
   answer: ClientAnswer,
 ): Promise<boolean> {
   const item = { threadId, interruptId, by: actorOf(principal) }
   try {
+    if (kind === 'in_doubt' && answer.type !== 'decision') {
+      await inbox.settle(item, foundBy(answer) as FoundEffect) // checked by `checkFound`
+      return true
+    }
     switch (answer.type) {
       case 'decision': {
         const { isApproved, reason } = answer

@@ -84,7 +84,8 @@ export class ChatView {
       case 'message_added':
         return isVisible(event) ? [shown] : []
       case 'interrupt_opened':
-        if (shown.interrupt.kind !== 'approval') return []
+        // Approvals of scheduled effects belong to no call of the chat; the inbox lists them.
+        if (shown.interrupt.kind !== 'approval' || 'effectId' in event) return []
         this.#approvals.add(shown.interrupt.id)
         return [withoutRequest(shown)]
       case 'interrupt_answered':

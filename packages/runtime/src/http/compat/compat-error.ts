@@ -23,7 +23,10 @@ export function toRefusal(error: unknown): unknown {
   if (!SkeinError.is(error) || error instanceof UPPError) return error
   if (error.code === 'THREAD_NOT_FOUND') return conversationNotFound()
   const statusCode = STATUS[error.code]
-  return statusCode === undefined ? error : compatRefusal(error.message, { statusCode })
+  if (statusCode === undefined) return error
+  const code = statusCode === 403 ? ErrorCode.AuthenticationFailed : ErrorCode.InvalidRequest
+  const message = error.hint === undefined ? error.message : `${error.message} ${error.hint}`
+  return compatRefusal(message, { code, statusCode })
 }
 
 const STATUS: Readonly<Record<string, number>> = {
@@ -31,6 +34,7 @@ const STATUS: Readonly<Record<string, number>> = {
   ALREADY_ANSWERED: 409,
   INTERRUPT_NOT_FOUND: 409,
   ANSWER_INVALID: 400,
+  SCOPE_MISSING: 403,
   INPUT_INVALID: 400,
   RUNTIME_STOPPED: 503,
 }

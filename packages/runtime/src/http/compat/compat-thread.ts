@@ -3,7 +3,15 @@ import { AssistantMessage, type Message, type ToolResult, UserMessage } from '@s
 import type { GatewayRequest } from '@skein/ai/gateway'
 import { CLIENT_TOOLS } from '../../calls/gate.ts'
 import type { Runtime, ThreadInfo } from '../../contract/runtime-api.ts'
-import { findChat, findThread, ifFound, type Principal } from '../../operations/principal.ts'
+import {
+  actorOf,
+  checkFound,
+  checkMayApprove,
+  findChat,
+  findThread,
+  ifFound,
+  type Principal,
+} from '../../operations/principal.ts'
 import { conversationNotFound, compatRefusal } from './compat-error.ts'
 import { parseCompatId } from './compat-id.ts'
 
@@ -124,17 +132,29 @@ async function goOn(
 ): Promise<Asked> {
   const { id } = thread
   const after = thread.seq
-  for (const { toolCallId, result, isError } of results) {
+  const { tenant, rootId } = thread
+  const waiting = results.length > 0 ? await runtime.inbox.list({ tenant, rootId }) : []
+  // All results are checked before the first one is recorded.
+  const given = results.map(({ toolCallId, result, isError }) => {
     const call = parseCompatId('call', toolCallId)
     if (call?.threadId !== id)
       throw compatRefusal(`No call of this conversation has the id ${toolCallId.slice(0, 200)}.`)
-    const item = { threadId: id, interruptId: call.part, by: principal.user }
     const value = result as JsonValue // the result was decoded from JSON
-    await runtime.inbox.answer(
-      item,
-      isError ? { type: 'error', message: spokenResult(value) } : { type: 'result', value },
+    const item = waiting.find(
+      ({ threadId, interruptId }) => threadId === id && interruptId === call.part,
     )
-  }
+    if (item?.kind !== 'in_doubt')
+      return () =>
+        runtime.inbox.answer(
+          { threadId: id, interruptId: call.part, by: principal.user },
+          isError ? { type: 'error', message: spokenResult(value) } : { type: 'result', value },
+        )
+    checkMayApprove(principal)
+    checkFound(item, value)
+    const by = actorOf(principal)
+    return () => runtime.inbox.settle({ threadId: id, interruptId: item.interruptId, by }, value)
+  })
+  for (const give of given) await give()
   const queueId = await sendAll(runtime, principal, id, spoken)
   if (queueId === undefined && results.length === 0)
     throw compatRefusal('There is nothing to answer: send a message or the result of a call.')

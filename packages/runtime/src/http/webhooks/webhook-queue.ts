@@ -1,4 +1,5 @@
 import type { ThreadInfo } from '../../contract/runtime-api.ts'
+import type { InterruptRecord } from '@skein/threads'
 import { type Clock, type JsonObject, sha256Hex } from '@skein/base'
 import type { TimerHandle, Timers } from '../../dispatch/dispatcher.ts'
 import { keyOf, post as systemPost, signedHeaders } from './post.ts'
@@ -173,14 +174,19 @@ export function toWebhookMessage(
     const data = { ...where, sessionId, outcome, reason, ...(text !== undefined && { text }) }
     return { ...message, type: 'session.ended', data }
   }
-  if (event.type === 'interrupt_opened' && event.interrupt.kind === 'approval') {
-    const { id: interruptId, toolCallId } = event.interrupt
+  if (event.type === 'interrupt_opened' && isForApprovers(event.interrupt.kind)) {
+    const { id: interruptId, toolCallId, kind } = event.interrupt
     const expires = event.expiresAt === undefined ? {} : { expiresAt: event.expiresAt }
     return {
       ...message,
       type: 'approval.requested',
-      data: { ...where, interruptId, toolCallId, ...expires },
+      data: { ...where, interruptId, toolCallId, kind, ...expires },
     }
   }
   return undefined
+}
+
+/** Whether somebody who may approve has to answer. */
+function isForApprovers(kind: InterruptRecord['kind']): boolean {
+  return kind === 'approval' || kind === 'in_doubt'
 }

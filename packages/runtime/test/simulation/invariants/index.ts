@@ -3,6 +3,7 @@ import type { World } from '../world.ts'
 import { callsHaveOneResult, effectsHappenOnce } from './calls.ts'
 import { childrenAreHeardOnce } from './children.ts'
 import { orderLaws } from '../laws-order.ts'
+import { effectsKeepTheirWord } from '../laws-effects.ts'
 import { finish } from './finished.ts'
 import { foldsAreOfTheLog } from './folds.ts'
 import { nothingIsLeft, numbersAreWhole, terminationIsFinal } from './logs.ts'
@@ -20,6 +21,7 @@ export async function checkInvariants(world: World, clients: Clients): Promise<v
   messagesAreTakenOnce(finished)
   callsHaveOneResult(finished)
   effectsHappenOnce(finished)
+  effectsKeepTheirWord(finished)
   childrenAreHeardOnce(finished)
   orderLaws(finished)
   requestsAreStrict(finished)
