@@ -49,6 +49,7 @@ export {
   type TimeOrderedIdOptions,
 } from './ids.ts'
 export { deepFreeze, frozenCopy, isDeepFrozen } from './freeze.ts'
+export { defaultInputLimits, type InputLimits } from './input-limits.ts'
 export { isInNetwork, isPrivateAddress } from './address.ts'
 export { linkAbort, untilAborted } from './abort.ts'
 export { closest } from './closest.ts'

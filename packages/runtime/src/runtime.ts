@@ -1,5 +1,11 @@
 import { join } from 'node:path'
-import { type Clock, type IdSource, systemClock, timeOrderedIds } from '@skein/base'
+import {
+  defaultInputLimits,
+  type Clock,
+  type IdSource,
+  systemClock,
+  timeOrderedIds,
+} from '@skein/base'
 import type { GovernorLimits, Policy } from '@skein/governance'
 import type { ApprovalIssuer } from '@skein/governance/approvals'
 import {
@@ -88,7 +94,9 @@ const defaultLimits: RuntimeLimits = {
   maxSteps: 250,
   hookTimeoutMs: 5_000,
   maxFileBytes: 64 * 1024 * 1024,
-  maxMessageBytes: 4 * 1024 * 1024,
+  maxMessageBytes: defaultInputLimits.maxMessageBytes,
+  maxToolCalls: defaultInputLimits.maxToolCalls,
+  maxToolResultBytes: defaultInputLimits.maxToolResultBytes,
   interruptTtlMs: 7 * 24 * 3_600_000,
   variablesTtlMs: 24 * 3_600_000,
 }

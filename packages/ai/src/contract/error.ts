@@ -139,6 +139,23 @@ export function cancelledError(signal: AbortSignal, origin: ErrorOrigin): UPPErr
   })
 }
 
+/**
+ * Creates the error of an answer that is over one of the input limits. It is not retried, because the next
+ * answer would cost as much and most likely be as large.
+ */
+export function overLimit(
+  what: string,
+  { name, limit, unit }: { readonly name: string; readonly limit: number; readonly unit: string },
+  origin: ErrorOrigin,
+): UPPError {
+  return new UPPError(`${what} of ${origin.provider} has more than ${limit} ${unit}.`, {
+    code: ErrorCode.InvalidResponse,
+    ...origin,
+    shouldRetry: false,
+    hint: `The limit is config.${name}.`,
+  })
+}
+
 /** Creates the error for a request that cannot be sent as it is. */
 export function invalidRequest(message: string, origin: ErrorOrigin, hint?: string): UPPError {
   return new UPPError(message, { code: ErrorCode.InvalidRequest, ...origin, hint })

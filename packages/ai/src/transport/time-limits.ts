@@ -1,4 +1,4 @@
-import { untilAborted } from '@skein/base'
+import { defaultInputLimits, type InputLimits, untilAborted } from '@skein/base'
 import type { ProviderConfig } from '../contract/provider.ts'
 import { ErrorCode, UPPError } from '../contract/error.ts'
 import type { ErrorContext } from './endpoint.ts'
@@ -7,13 +7,15 @@ import type { ErrorContext } from './endpoint.ts'
  * The limits of one attempt, in milliseconds and bytes. An undefined `totalMs` means no limit, an
  * undefined `connectMs` the limit of the transport.
  */
-export interface CallLimits {
+export interface CallLimits extends Pick<
+  InputLimits,
+  'maxResponseBytes' | 'maxErrorBytes' | 'maxEvents'
+> {
   readonly totalMs: number | undefined
   readonly connectMs: number | undefined
   readonly headersMs: number
   readonly firstByteMs: number
   readonly idleMs: number
-  readonly maxResponseBytes: number
 }
 
 /**
@@ -22,7 +24,6 @@ export interface CallLimits {
  */
 const DEFAULT_HEADERS_MS = 600_000
 const DEFAULT_IDLE_MS = 300_000
-const DEFAULT_MAX_BYTES = 64 * 1024 * 1024
 
 /**
  * The longest delay of a timer. A longer delay would fire at once, because platforms store it in 32 bits.
@@ -31,7 +32,7 @@ const MAX_TIMER_MS = 2 ** 31 - 1
 
 /** Checks the limits of a configuration and fills in the defaults. */
 export function limitsOf(config: ProviderConfig, context: ErrorContext): CallLimits {
-  const { timeout, timeouts, maxResponseBytes } = config
+  const { timeout, timeouts } = config
   const ms = (name: string, value: unknown): number | undefined =>
     value === undefined ? undefined : Math.min(positive(name, value, context), MAX_TIMER_MS)
   const idleMs = ms('timeouts.idleMs', timeouts?.idleMs) ?? DEFAULT_IDLE_MS
@@ -41,11 +42,19 @@ export function limitsOf(config: ProviderConfig, context: ErrorContext): CallLim
     headersMs: ms('timeouts.headersMs', timeouts?.headersMs) ?? DEFAULT_HEADERS_MS,
     firstByteMs: ms('timeouts.firstByteMs', timeouts?.firstByteMs) ?? idleMs,
     idleMs,
-    maxResponseBytes:
-      maxResponseBytes === undefined
-        ? DEFAULT_MAX_BYTES
-        : positive('maxResponseBytes', maxResponseBytes, context),
+    maxResponseBytes: inputLimit(config, 'maxResponseBytes', context),
+    maxErrorBytes: inputLimit(config, 'maxErrorBytes', context),
+    maxEvents: inputLimit(config, 'maxEvents', context),
   }
+}
+
+/** Returns a limit for data from outside: the configured one, which must be above 0, or the default. */
+export function inputLimit<Name extends keyof InputLimits & keyof ProviderConfig>(
+  config: ProviderConfig,
+  name: Name,
+  context: ErrorContext,
+): number {
+  return positive(name, config[name] ?? defaultInputLimits[name], context)
 }
 
 function positive(name: string, value: unknown, context: ErrorContext): number {

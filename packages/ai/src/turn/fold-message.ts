@@ -1,4 +1,4 @@
-import type { Clock, IdSource } from '@skein/base'
+import type { Clock, IdSource, InputLimits } from '@skein/base'
 import type { AssistantContent, ProviderMetadata } from '../contract/content.ts'
 import type {
   BlockKind,
@@ -7,6 +7,7 @@ import type {
   MessageStopEvent,
   StreamEvent,
 } from '../contract/event.ts'
+import { type ErrorOrigin, overLimit } from '../contract/error.ts'
 import { joinBytes } from '../media/bytes.ts'
 import { AssistantMessage } from '../contract/message.ts'
 import { parseArguments, type ToolCall } from '../contract/tool.ts'
@@ -22,12 +23,27 @@ interface OpenBlock {
   metadata: ProviderMetadata | undefined
 }
 
+/** The limits of one message and the origin of the error that says so. */
+export type FoldLimits = Pick<InputLimits, 'maxMessageBytes' | 'maxToolCalls'> & {
+  readonly origin: ErrorOrigin
+}
+
 /** Folds the events of one message. Every assistant message of a stream is built here. */
 export class MessageFold {
   /** How the message ended; undefined until `message_stop` has arrived. */
   stop: MessageStopEvent['delta'] | undefined
   readonly #blocks: OpenBlock[] = []
   readonly #blockIndexes = new Map<string, number>()
+  readonly #limits: FoldLimits | undefined
+  #toolCalls = 0
+  #units = 0
+  /** The exact size, counted only once the message could be too large. */
+  #bytes: number | undefined
+
+  /** Without limits everything is folded, e.g. a message that was accepted before. */
+  constructor(limits?: FoldLimits) {
+    this.#limits = limits
+  }
 
   push(events: readonly StreamEvent[]): void {
     for (const event of events) this.#fold(event)
@@ -81,10 +97,10 @@ export class MessageFold {
       case 'text_delta':
       case 'reasoning_delta':
       case 'object_delta':
-        this.#block(event.index, kindOf[event.type]).text.push(event.delta.text)
+        this.#addText(this.#block(event.index, kindOf[event.type]), event.delta.text)
         return
       case 'tool_call_delta':
-        this.#block(event.index, 'tool_call', event.delta).text.push(event.delta.argumentsJson)
+        this.#addText(this.#block(event.index, 'tool_call', event.delta), event.delta.argumentsJson)
         return
       case 'image_delta':
       case 'audio_delta':
@@ -93,7 +109,7 @@ export class MessageFold {
           this.#block(event.index, kindOf[event.type]).media.push(event.delta)
         return
       case 'content_block_start':
-        this.#blocks[event.index] = newBlock(event.delta)
+        this.#start(event.index, event.delta)
         return
       case 'content_block_stop': {
         const block = this.#blocks[event.index]
@@ -120,12 +136,41 @@ export class MessageFold {
   ): OpenBlock {
     const block = this.#blocks[index]
     if (block) return block
-    return (this.#blocks[index] = newBlock({
+    return this.#start(index, {
       block: kind,
       ...(call && { toolCallId: call.toolCallId, toolName: call.toolName }),
-    }))
+    })
+  }
+
+  #start(index: number, start: ContentBlockStartEvent['delta']): OpenBlock {
+    const limit = this.#limits?.maxToolCalls ?? Infinity
+    if (start.block === 'tool_call' && ++this.#toolCalls > limit)
+      throw this.#tooLarge('maxToolCalls', limit, 'tool calls')
+    return (this.#blocks[index] = newBlock(start))
+  }
+
+  #addText({ text: pieces }: OpenBlock, text: string): void {
+    const limit = this.#limits?.maxMessageBytes ?? Infinity
+    this.#units += text.length
+    // A code unit has at most three bytes, so nothing is counted while the message is far from the limit.
+    if (this.#units * 3 > limit) {
+      this.#bytes ??= utf8Bytes(this.#blocks.flatMap((block) => block.text))
+      this.#bytes += utf8Bytes([text])
+      if (this.#bytes > limit) throw this.#tooLarge('maxMessageBytes', limit, 'bytes')
+    }
+    pieces.push(text)
+  }
+
+  #tooLarge(name: string, limit: number, unit: string): Error {
+    return overLimit('A message', { name, limit, unit }, this.#limits!.origin)
   }
 }
+
+function utf8Bytes(texts: readonly string[]): number {
+  return texts.reduce((sum, text) => sum + encoder.encode(text).length, 0)
+}
+
+const encoder = new TextEncoder()
 
 const kindOf = {
   text_delta: 'text',

@@ -1,9 +1,10 @@
 import { deepFreeze, type JsonObject } from '@skein/base'
 import { ErrorCode, type ErrorOrigin, UPPError } from '../contract/error.ts'
 import type { ToolExecutionEndEvent } from '../contract/event.ts'
-import { MessageFold } from './fold-message.ts'
+import { type FoldLimits, MessageFold } from './fold-message.ts'
 import { AssistantMessage, type Message, ToolResultMessage } from '../contract/message.ts'
 import type { LLMRequest } from '../contract/provider.ts'
+import { inputLimit } from '../transport/time-limits.ts'
 import { parseData } from './request.ts'
 import { type SettledCall, toToolExecution, toToolResult } from '../tools/call.ts'
 import type { BatchResult, ToolExecutionEvent } from '../tools/executor.ts'
@@ -26,6 +27,7 @@ export class TurnDraft {
   readonly #inputs: readonly Message[]
   readonly #sources: Pick<LLMRequest, 'ids' | 'clock'>
   readonly #origin: ErrorOrigin
+  readonly #limits: FoldLimits
   readonly #executions: ToolExecution[] = []
   readonly #usageByCycle: TokenUsage[] = []
   readonly #warnings: Warning[] = []
@@ -39,9 +41,16 @@ export class TurnDraft {
 
   constructor(
     inputs: readonly Message[],
-    sources: Pick<LLMRequest, 'ids' | 'clock'>,
+    sources: Pick<LLMRequest, 'ids' | 'clock' | 'config'>,
     origin: ErrorOrigin,
   ) {
+    const limit = (name: 'maxMessageBytes' | 'maxToolCalls'): number =>
+      inputLimit(sources.config, name, origin)
+    this.#limits = {
+      maxMessageBytes: limit('maxMessageBytes'),
+      maxToolCalls: limit('maxToolCalls'),
+      origin,
+    }
     this.#inputs = inputs
     this.#sources = sources
     this.#origin = origin
@@ -53,7 +62,7 @@ export class TurnDraft {
 
   beginMessage(): MessageFold {
     this.#stop = undefined
-    return (this.#fold = new MessageFold())
+    return (this.#fold = new MessageFold(this.#limits))
   }
 
   /** Ends a message. Throws when `message_stop` never arrived, because a cut stream is not an answer. */

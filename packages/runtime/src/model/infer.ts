@@ -129,6 +129,7 @@ async function prepare(
 ): Promise<Prepared> {
   const { environment, signal } = context
   const { clock, ids } = environment
+  const { maxMessageBytes, maxToolCalls } = environment.limits
   const { request } = asked ?? {}
   const system = request
     ? await hookedSystem(context, side, request.system ?? '')
@@ -147,7 +148,12 @@ async function prepare(
     tools,
     // Only the runtime retries, because it can wait without a running drain (see `modelFailed`). If the user
     // configured a retry strategy, its retries come in addition.
-    config: { ...config, retryStrategy: config?.retryStrategy ?? new NoRetry() },
+    config: {
+      maxMessageBytes,
+      maxToolCalls,
+      ...config,
+      retryStrategy: config?.retryStrategy ?? new NoRetry(),
+    },
     system,
     structure,
     middleware: side.agent?.llmMiddleware,

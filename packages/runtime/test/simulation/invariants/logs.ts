@@ -40,6 +40,8 @@ const limits = {
   hookTimeoutMs: 5_000,
   maxFileBytes: 1,
   maxMessageBytes: 1,
+  maxToolCalls: 128,
+  maxToolResultBytes: 256 * 1024,
   interruptTtlMs: 1,
   variablesTtlMs: 1,
 }
