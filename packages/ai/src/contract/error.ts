@@ -145,15 +145,33 @@ export function cancelledError(signal: AbortSignal, origin: ErrorOrigin): UPPErr
  */
 export function overLimit(
   what: string,
-  { name, limit, unit }: { readonly name: string; readonly limit: number; readonly unit: string },
+  name: string,
+  limit: number,
   origin: ErrorOrigin,
 ): UPPError {
-  return new UPPError(`${what} of ${origin.provider} has more than ${limit} ${unit}.`, {
+  return new UPPError(`${what} of ${origin.provider} is over config.${name} (${limit}).`, {
     code: ErrorCode.InvalidResponse,
     ...origin,
     shouldRetry: false,
-    hint: `The limit is config.${name}.`,
+    hint: 'Raise the limit if answers may be that large.',
   })
+}
+
+/** Returns a setting that must be a number above 0. */
+export function positive(name: string, value: unknown, origin: ErrorOrigin): number {
+  if (typeof value === 'number' && value > 0) return value
+  throw invalidSetting(name, value, 'a number above 0', origin)
+}
+
+/** Creates the error of a setting with a wrong value. */
+export function invalidSetting(
+  name: string,
+  value: unknown,
+  expected: string,
+  origin: ErrorOrigin,
+): UPPError {
+  const shown = typeof value === 'string' ? JSON.stringify(value) : String(value)
+  return invalidRequest(`${name} is ${shown} (${typeof value}).`, origin, `Expected ${expected}.`)
 }
 
 /** Creates the error for a request that cannot be sent as it is. */

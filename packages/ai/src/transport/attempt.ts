@@ -47,7 +47,7 @@ export interface VendorAnswer {
   /** Reads the whole body as text. */
   text(): Promise<string>
   /** Makes the error of a response that is over a limit. */
-  tooLarge(name: 'maxResponseBytes' | 'maxEvents', unit: string): UPPError
+  tooLarge(name: 'maxResponseBytes' | 'maxEvents'): UPPError
 }
 
 /** One attempt of a call, with its own key, time limits and connection. The caller must close it. */
@@ -119,14 +119,13 @@ export class Attempt implements VendorAnswer {
     const chunk = await this.#response!.body.read()
     this.#watchdog.disarm()
     this.#readBytes += chunk?.length ?? 0
-    if (this.#readBytes > this.limits.maxResponseBytes)
-      throw this.tooLarge('maxResponseBytes', 'bytes')
+    if (this.#readBytes > this.limits.maxResponseBytes) throw this.tooLarge('maxResponseBytes')
     return chunk
   }
 
   async bytes(): Promise<Uint8Array> {
     if (Number(this.headers.get('content-length') ?? 0) > this.limits.maxResponseBytes)
-      throw this.tooLarge('maxResponseBytes', 'bytes')
+      throw this.tooLarge('maxResponseBytes')
     const chunks: Uint8Array[] = []
     for (let chunk = await this.read(); chunk; chunk = await this.read()) chunks.push(chunk)
     return joinBytes(chunks)
@@ -199,8 +198,8 @@ export class Attempt implements VendorAnswer {
     return httpError({ status, headers, text }, errorOptionsOf(this.#call))
   }
 
-  tooLarge(name: 'maxResponseBytes' | 'maxEvents', unit: string): UPPError {
-    return overLimit('The response', { name, limit: this.limits[name], unit }, this.#context)
+  tooLarge(name: 'maxResponseBytes' | 'maxEvents'): UPPError {
+    return overLimit('The response', name, this.limits[name], this.#context)
   }
 }
 

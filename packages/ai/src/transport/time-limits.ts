@@ -1,16 +1,13 @@
 import { defaultInputLimits, type InputLimits, untilAborted } from '@skein/base'
 import type { ProviderConfig } from '../contract/provider.ts'
-import { ErrorCode, UPPError } from '../contract/error.ts'
+import { positive } from '../contract/error.ts'
 import type { ErrorContext } from './endpoint.ts'
 
 /**
  * The limits of one attempt, in milliseconds and bytes. An undefined `totalMs` means no limit, an
  * undefined `connectMs` the limit of the transport.
  */
-export interface CallLimits extends Pick<
-  InputLimits,
-  'maxResponseBytes' | 'maxErrorBytes' | 'maxEvents'
-> {
+export interface CallLimits extends InputLimits {
   readonly totalMs: number | undefined
   readonly connectMs: number | undefined
   readonly headersMs: number
@@ -34,7 +31,14 @@ const MAX_TIMER_MS = 2 ** 31 - 1
 export function limitsOf(config: ProviderConfig, context: ErrorContext): CallLimits {
   const { timeout, timeouts } = config
   const ms = (name: string, value: unknown): number | undefined =>
-    value === undefined ? undefined : Math.min(positive(name, value, context), MAX_TIMER_MS)
+    value === undefined
+      ? undefined
+      : Math.min(positive(`config.${name}`, value, context), MAX_TIMER_MS)
+  const inputLimits: Record<keyof InputLimits, number> = { ...defaultInputLimits }
+  for (const name of Object.keys(inputLimits) as (keyof InputLimits)[]) {
+    const given = (config as Partial<InputLimits>)[name]
+    if (given !== undefined) inputLimits[name] = positive(`config.${name}`, given, context)
+  }
   const idleMs = ms('timeouts.idleMs', timeouts?.idleMs) ?? DEFAULT_IDLE_MS
   return {
     totalMs: ms('timeout', timeout) ?? ms('timeouts.totalMs', timeouts?.totalMs),
@@ -42,29 +46,8 @@ export function limitsOf(config: ProviderConfig, context: ErrorContext): CallLim
     headersMs: ms('timeouts.headersMs', timeouts?.headersMs) ?? DEFAULT_HEADERS_MS,
     firstByteMs: ms('timeouts.firstByteMs', timeouts?.firstByteMs) ?? idleMs,
     idleMs,
-    maxResponseBytes: inputLimit(config, 'maxResponseBytes', context),
-    maxErrorBytes: inputLimit(config, 'maxErrorBytes', context),
-    maxEvents: inputLimit(config, 'maxEvents', context),
+    ...inputLimits,
   }
-}
-
-/** Returns a limit for data from outside: the configured one, which must be above 0, or the default. */
-export function inputLimit<Name extends keyof InputLimits & keyof ProviderConfig>(
-  config: ProviderConfig,
-  name: Name,
-  context: ErrorContext,
-): number {
-  return positive(name, config[name] ?? defaultInputLimits[name], context)
-}
-
-function positive(name: string, value: unknown, context: ErrorContext): number {
-  if (typeof value === 'number' && value > 0) return value
-  const shown = typeof value === 'string' ? JSON.stringify(value) : String(value)
-  throw new UPPError(`config.${name} is ${shown} (${typeof value}).`, {
-    code: ErrorCode.InvalidRequest,
-    ...context,
-    hint: 'Expected a number above 0.',
-  })
 }
 
 /** The limit that was exceeded. */

@@ -35,10 +35,7 @@ export class MessageFold {
   readonly #blocks: OpenBlock[] = []
   readonly #blockIndexes = new Map<string, number>()
   readonly #limits: FoldLimits | undefined
-  #toolCalls = 0
-  #units = 0
-  /** The exact size, counted only once the message could be too large. */
-  #bytes: number | undefined
+  readonly #counts = { maxMessageBytes: 0, maxToolCalls: 0 }
 
   /** Without limits everything is folded, e.g. a message that was accepted before. */
   constructor(limits?: FoldLimits) {
@@ -143,31 +140,20 @@ export class MessageFold {
   }
 
   #start(index: number, start: ContentBlockStartEvent['delta']): OpenBlock {
-    const limit = this.#limits?.maxToolCalls ?? Infinity
-    if (start.block === 'tool_call' && ++this.#toolCalls > limit)
-      throw this.#tooLarge('maxToolCalls', limit, 'tool calls')
+    if (start.block === 'tool_call') this.#count('maxToolCalls', 1)
     return (this.#blocks[index] = newBlock(start))
   }
 
-  #addText({ text: pieces }: OpenBlock, text: string): void {
-    const limit = this.#limits?.maxMessageBytes ?? Infinity
-    this.#units += text.length
-    // A code unit has at most three bytes, so nothing is counted while the message is far from the limit.
-    if (this.#units * 3 > limit) {
-      this.#bytes ??= utf8Bytes(this.#blocks.flatMap((block) => block.text))
-      this.#bytes += utf8Bytes([text])
-      if (this.#bytes > limit) throw this.#tooLarge('maxMessageBytes', limit, 'bytes')
-    }
-    pieces.push(text)
+  #addText(block: OpenBlock, text: string): void {
+    this.#count('maxMessageBytes', encoder.encode(text).length)
+    block.text.push(text)
   }
 
-  #tooLarge(name: string, limit: number, unit: string): Error {
-    return overLimit('A message', { name, limit, unit }, this.#limits!.origin)
+  #count(name: 'maxMessageBytes' | 'maxToolCalls', added: number): void {
+    const limits = this.#limits
+    if (limits && (this.#counts[name] += added) > limits[name])
+      throw overLimit('A message', name, limits[name], limits.origin)
   }
-}
-
-function utf8Bytes(texts: readonly string[]): number {
-  return texts.reduce((sum, text) => sum + encoder.encode(text).length, 0)
 }
 
 const encoder = new TextEncoder()

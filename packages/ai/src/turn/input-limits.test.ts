@@ -65,8 +65,7 @@ describe('maxMessageBytes', () => {
           expect(got).toMatchObject({
             code: 'INVALID_RESPONSE',
             shouldRetry: false,
-            message: `A message of scripted has more than ${maxMessageBytes} bytes.`,
-            hint: 'The limit is config.maxMessageBytes.',
+            message: `A message of scripted is over config.maxMessageBytes (${maxMessageBytes}).`,
           })
           const arrived = (got as UPPError).turn!.response.text
           expect(text.startsWith(arrived)).toBe(true)
@@ -90,13 +89,14 @@ describe('maxMessageBytes', () => {
     const mebibyte = says('x'.repeat(1024 * 1024))
     expect(await run(Array(4).fill(mebibyte), {}, true)).toHaveLength(4 * 1024 * 1024)
     expect(await run([...Array(4).fill(mebibyte), says('x')], {}, true)).toMatchObject({
-      message: 'A message of scripted has more than 4194304 bytes.',
+      message: 'A message of scripted is over config.maxMessageBytes (4194304).',
     })
   })
 
   test('a limit that is no number is refused', async () => {
     const config = { maxMessageBytes: 'big' } as unknown as ProviderConfig
-    expect(await run([says('x')], config, false)).toMatchObject({ code: 'INVALID_REQUEST' })
+    const { instance } = vendor(['x'], config)
+    expect(await textOf(instance, true)).toMatchObject({ code: 'INVALID_REQUEST' })
   })
 })
 
@@ -112,7 +112,7 @@ test('property: maxToolCalls counts the calls of one message', async () => {
         if (count <= maxToolCalls) return void expect(got).toBe('Hm')
         expect(got).toMatchObject({
           code: 'INVALID_RESPONSE',
-          message: `A message of scripted has more than ${maxToolCalls} tool calls.`,
+          message: `A message of scripted is over config.maxToolCalls (${maxToolCalls}).`,
         })
         expect((got as UPPError).turn!.response.toolCalls).toHaveLength(maxToolCalls)
       },
@@ -166,7 +166,7 @@ describe('a streamed answer', () => {
         expect(got).toMatchObject({
           code: 'INVALID_RESPONSE',
           shouldRetry: false,
-          message: `The response of acme has more than ${maxResponseBytes} bytes.`,
+          message: `The response of acme is over config.maxResponseBytes (${maxResponseBytes}).`,
         })
         expect(texts.join('').startsWith(got.turn!.response.text)).toBe(true)
       }),
@@ -193,7 +193,7 @@ describe('a streamed answer', () => {
         expect(maxEvents).toBeLessThan(texts.length + 2)
         expect(got).toMatchObject({
           code: 'INVALID_RESPONSE',
-          message: `The response of acme has more than ${maxEvents} events.`,
+          message: `The response of acme is over config.maxEvents (${maxEvents}).`,
         })
       }),
     )

@@ -1,10 +1,9 @@
-import { deepFreeze, type JsonObject } from '@skein/base'
+import { deepFreeze, defaultInputLimits, type JsonObject } from '@skein/base'
 import { ErrorCode, type ErrorOrigin, UPPError } from '../contract/error.ts'
 import type { ToolExecutionEndEvent } from '../contract/event.ts'
 import { type FoldLimits, MessageFold } from './fold-message.ts'
 import { AssistantMessage, type Message, ToolResultMessage } from '../contract/message.ts'
 import type { LLMRequest } from '../contract/provider.ts'
-import { inputLimit } from '../transport/time-limits.ts'
 import { parseData } from './request.ts'
 import { type SettledCall, toToolExecution, toToolResult } from '../tools/call.ts'
 import type { BatchResult, ToolExecutionEvent } from '../tools/executor.ts'
@@ -44,13 +43,7 @@ export class TurnDraft {
     sources: Pick<LLMRequest, 'ids' | 'clock' | 'config'>,
     origin: ErrorOrigin,
   ) {
-    const limit = (name: 'maxMessageBytes' | 'maxToolCalls'): number =>
-      inputLimit(sources.config, name, origin)
-    this.#limits = {
-      maxMessageBytes: limit('maxMessageBytes'),
-      maxToolCalls: limit('maxToolCalls'),
-      origin,
-    }
+    this.#limits = { ...defaultInputLimits, ...sources.config, origin }
     this.#inputs = inputs
     this.#sources = sources
     this.#origin = origin
