@@ -52,8 +52,8 @@ export interface UPPErrorOptions {
  */
 export class UPPError extends SkeinError {
   declare readonly code: ErrorCode
-  readonly provider: string
-  readonly modality: Modality
+  readonly provider!: string
+  readonly modality!: Modality
   readonly statusCode: number | undefined
   readonly vendorCode: string | undefined
   readonly vendorType: string | undefined
@@ -66,18 +66,10 @@ export class UPPError extends SkeinError {
   turn: Turn | undefined
 
   constructor(message: string, options: UPPErrorOptions) {
-    const { code, hint, cause } = options
+    const { code, hint, cause, ...fields } = options
     super(message, cause === undefined ? { code, hint } : { code, hint, cause })
-    this.provider = options.provider
-    this.modality = options.modality
-    this.statusCode = options.statusCode
-    this.vendorCode = options.vendorCode
-    this.vendorType = options.vendorType
-    this.requestId = options.requestId
+    Object.assign(this, fields)
     this.retryAfterMs = boundedWait(options.retryAfterMs)
-    this.shouldRetry = options.shouldRetry
-    this.rateLimit = options.rateLimit
-    this.body = options.body
     Object.defineProperty(this, 'turn', { value: undefined, writable: true, enumerable: false })
   }
 }
@@ -113,7 +105,7 @@ export function toUPPError(error: unknown, { provider, modality }: ErrorOrigin):
     provider,
     modality,
     cause: error,
-    hint: 'The provider threw something other than a UPPError; see the cause.',
+    hint: 'The provider threw it; see the cause.',
   })
 }
 
@@ -153,7 +145,7 @@ export function overLimit(
     code: ErrorCode.InvalidResponse,
     ...origin,
     shouldRetry: false,
-    hint: 'Raise the limit if answers may be that large.',
+    hint: 'Raise it if it is too low.',
   })
 }
 

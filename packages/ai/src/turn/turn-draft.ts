@@ -64,7 +64,7 @@ export class TurnDraft {
       throw new UPPError('The answer ended without its terminal event.', {
         code: ErrorCode.InvalidResponse,
         ...this.#origin,
-        hint: 'The connection was probably cut; error.turn holds what had arrived.',
+        hint: 'error.turn holds what had arrived.',
       })
     this.#fold = undefined
     this.#stop = fold.stop
