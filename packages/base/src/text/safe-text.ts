@@ -1,4 +1,4 @@
-import { isPlainObject } from './json.ts'
+import { isPlainObject } from '../json.ts'
 
 /**
  * Makes a line of a log safe: each character that could command a terminal, hide something or end the line is
@@ -12,7 +12,7 @@ export function safeLogLine(text: string): string {
 }
 
 /** How text is made safe. */
-export interface SafeTextOptions {
+interface SafeTextOptions {
   /** Makes one line: line breaks and tabs become visible too. Default: they stay. */
   readonly isLine?: boolean
   /** Cuts the text to this many characters and says how many more there are. Default: no cut. */
