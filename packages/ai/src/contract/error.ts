@@ -141,11 +141,12 @@ export function overLimit(
   limit: number,
   origin: ErrorOrigin,
 ): UPPError {
-  return new UPPError(`${what} of ${origin.provider} is over config.${name} (${limit}).`, {
+  const unit = name.replace(/^.*(?=[A-Z])/, '').toLowerCase() // the last word of the name
+  return new UPPError(`${what} of ${origin.provider} is over ${limit} ${unit}.`, {
     code: ErrorCode.InvalidResponse,
     ...origin,
     shouldRetry: false,
-    hint: 'Raise it if it is too low.',
+    hint: `The limit is config.${name}.`,
   })
 }
 

@@ -65,7 +65,7 @@ describe('maxMessageBytes', () => {
           expect(got).toMatchObject({
             code: 'INVALID_RESPONSE',
             shouldRetry: false,
-            message: `A message of scripted is over config.maxMessageBytes (${maxMessageBytes}).`,
+            message: `A message of scripted is over ${maxMessageBytes} bytes.`,
           })
           const arrived = (got as UPPError).turn!.response.text
           expect(text.startsWith(arrived)).toBe(true)
@@ -89,7 +89,7 @@ describe('maxMessageBytes', () => {
     const mebibyte = says('x'.repeat(1024 * 1024))
     expect(await run(Array(4).fill(mebibyte), {}, true)).toHaveLength(4 * 1024 * 1024)
     expect(await run([...Array(4).fill(mebibyte), says('x')], {}, true)).toMatchObject({
-      message: 'A message of scripted is over config.maxMessageBytes (4194304).',
+      message: 'A message of scripted is over 4194304 bytes.',
     })
   })
 
@@ -112,7 +112,7 @@ test('property: maxToolCalls counts the calls of one message', async () => {
         if (count <= maxToolCalls) return void expect(got).toBe('Hm')
         expect(got).toMatchObject({
           code: 'INVALID_RESPONSE',
-          message: `A message of scripted is over config.maxToolCalls (${maxToolCalls}).`,
+          message: `A message of scripted is over ${maxToolCalls} calls.`,
         })
         expect((got as UPPError).turn!.response.toolCalls).toHaveLength(maxToolCalls)
       },
@@ -166,7 +166,7 @@ describe('a streamed answer', () => {
         expect(got).toMatchObject({
           code: 'INVALID_RESPONSE',
           shouldRetry: false,
-          message: `The response of acme is over config.maxResponseBytes (${maxResponseBytes}).`,
+          message: `The response of acme is over ${maxResponseBytes} bytes.`,
         })
         expect(texts.join('').startsWith(got.turn!.response.text)).toBe(true)
       }),
@@ -193,7 +193,7 @@ describe('a streamed answer', () => {
         expect(maxEvents).toBeLessThan(texts.length + 2)
         expect(got).toMatchObject({
           code: 'INVALID_RESPONSE',
-          message: `The response of acme is over config.maxEvents (${maxEvents}).`,
+          message: `The response of acme is over ${maxEvents} events.`,
         })
       }),
     )

@@ -108,7 +108,7 @@ test('an answer over maxMessageBytes fails the session once, with the limit in i
   const { id } = await runtime.threads.create({ agent: 'talker' })
   const ended = await runtime.threads.run(id, 'Go')
   expect(ended).toMatchObject({ outcome: 'failed', reason: 'model_error' })
-  expect(ended.text).toContain('is over config.maxMessageBytes (1000)')
+  expect(ended.text).toContain('is over 1000 bytes')
   expect(model.requests).toHaveLength(1)
   await runtime.stop()
 })
