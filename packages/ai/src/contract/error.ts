@@ -105,7 +105,7 @@ export function toUPPError(error: unknown, { provider, modality }: ErrorOrigin):
     provider,
     modality,
     cause: error,
-    hint: 'The provider threw it; see the cause.',
+    hint: 'See the cause.',
   })
 }
 
