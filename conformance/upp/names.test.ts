@@ -54,7 +54,7 @@ test('UPP-009 vendors are called over plain HTTP: no SDK is imported anywhere', 
       .filter(
         (from) =>
           !/^[.#]/.test(from) && // its own files, also by the import map
-          from !== '@skein/base' &&
+          !/^@skein\/base(\/|$)/.test(from) &&
           !from.startsWith('node:'),
       )
       .map((from) => `${file}: ${from}`)

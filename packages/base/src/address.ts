@@ -111,7 +111,7 @@ function readIpv6(text: string): AddressBytes | undefined {
   if (!head || (halves.length === 2 && !tail)) return undefined
   if (!tail) return head.length === 16 ? head : undefined
   const gap = 16 - head.length - tail.length
-  return gap < 2 ? undefined : [...head, ...new Array<number>(gap).fill(0), ...tail]
+  return gap < 2 ? undefined : [...head, ...Array.from({ length: gap }, () => 0), ...tail]
 }
 
 /** Reads groups of hexadecimal digits; the last one may be an IPv4 address. */

@@ -49,9 +49,10 @@ export {
   type TimeOrderedIdOptions,
 } from './ids.ts'
 export { deepFreeze, frozenCopy, isDeepFrozen } from './freeze.ts'
+export { defaultInputLimits, type InputLimits } from './input-limits.ts'
 export { isInNetwork, isPrivateAddress } from './address.ts'
 export { linkAbort, untilAborted } from './abort.ts'
-export { closest } from './closest.ts'
+export { closest } from './text/closest.ts'
 export { redactSecrets, secretForms } from './redact.ts'
 export { parsePartialJson, PartialJson } from './partial-json.ts'
 export type { TestFunctions } from './test-functions.ts'

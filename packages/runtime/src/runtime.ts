@@ -1,5 +1,11 @@
 import { join } from 'node:path'
-import { type Clock, type IdSource, systemClock, timeOrderedIds } from '@skein/base'
+import {
+  defaultInputLimits,
+  type Clock,
+  type IdSource,
+  systemClock,
+  timeOrderedIds,
+} from '@skein/base'
 import type { GovernorLimits, Policy } from '@skein/governance'
 import type { ApprovalIssuer } from '@skein/governance/approvals'
 import {
@@ -109,7 +115,9 @@ export const defaultLimits: RuntimeLimits = {
   maxHandoffs: 10,
   hookTimeoutMs: 5_000,
   maxFileBytes: 64 * 1024 * 1024,
-  maxMessageBytes: 4 * 1024 * 1024,
+  maxMessageBytes: defaultInputLimits.maxMessageBytes,
+  maxToolCalls: defaultInputLimits.maxToolCalls,
+  maxToolResultBytes: defaultInputLimits.maxToolResultBytes,
   interruptTtlMs: 7 * 24 * 3_600_000,
   variablesTtlMs: 24 * 3_600_000,
   loopBlockedMs: 1_000,

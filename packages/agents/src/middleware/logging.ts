@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from '@skein/base'
-import { safeText } from '@skein/base/safe-text'
+import { safeLogLine } from '@skein/base/safe-text'
 import { isUPPError, type Message, messageToJSON } from '@skein/ai'
 import type { Middleware, MiddlewareContext } from '../contract/agent-types.ts'
 
@@ -101,5 +101,5 @@ export function logging(options: AgentLoggingOptions = {}): Middleware {
 function logToConsole(line: string, details: AgentLogDetails): void {
   // The line may quote a model, and a person reads it; the console itself escapes the texts in `details`.
   // oxlint-disable-next-line no-console -- UAP §9.3 names it as the default
-  console.log(safeText(line, { isLine: true }), details)
+  console.log(safeLogLine(line), details)
 }

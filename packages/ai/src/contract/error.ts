@@ -52,8 +52,8 @@ export interface UPPErrorOptions {
  */
 export class UPPError extends SkeinError {
   declare readonly code: ErrorCode
-  readonly provider: string
-  readonly modality: Modality
+  readonly provider!: string
+  readonly modality!: Modality
   readonly statusCode: number | undefined
   readonly vendorCode: string | undefined
   readonly vendorType: string | undefined
@@ -66,18 +66,10 @@ export class UPPError extends SkeinError {
   turn: Turn | undefined
 
   constructor(message: string, options: UPPErrorOptions) {
-    const { code, hint, cause } = options
+    const { code, hint, cause, ...fields } = options
     super(message, cause === undefined ? { code, hint } : { code, hint, cause })
-    this.provider = options.provider
-    this.modality = options.modality
-    this.statusCode = options.statusCode
-    this.vendorCode = options.vendorCode
-    this.vendorType = options.vendorType
-    this.requestId = options.requestId
+    Object.assign(this, fields)
     this.retryAfterMs = boundedWait(options.retryAfterMs)
-    this.shouldRetry = options.shouldRetry
-    this.rateLimit = options.rateLimit
-    this.body = options.body
     Object.defineProperty(this, 'turn', { value: undefined, writable: true, enumerable: false })
   }
 }
@@ -113,7 +105,7 @@ export function toUPPError(error: unknown, { provider, modality }: ErrorOrigin):
     provider,
     modality,
     cause: error,
-    hint: 'The provider threw something other than a UPPError; see the cause.',
+    hint: 'See the cause.',
   })
 }
 
@@ -137,6 +129,42 @@ export function cancelledError(signal: AbortSignal, origin: ErrorOrigin): UPPErr
     ...origin,
     cause: signal.reason,
   })
+}
+
+/**
+ * Creates the error of an answer that is over one of the input limits. It is not retried, because the next
+ * answer would cost as much and most likely be as large.
+ */
+export function overLimit(
+  what: string,
+  name: string,
+  limit: number,
+  origin: ErrorOrigin,
+): UPPError {
+  const unit = name.replace(/^.*(?=[A-Z])/, '').toLowerCase() // the last word of the name
+  return new UPPError(`${what} of ${origin.provider} is over ${limit} ${unit}.`, {
+    code: ErrorCode.InvalidResponse,
+    ...origin,
+    shouldRetry: false,
+    hint: `The limit is config.${name}.`,
+  })
+}
+
+/** Returns a setting that must be a number above 0. */
+export function positive(name: string, value: unknown, origin: ErrorOrigin): number {
+  if (typeof value === 'number' && value > 0) return value
+  throw invalidSetting(name, value, 'a number above 0', origin)
+}
+
+/** Creates the error of a setting with a wrong value. */
+export function invalidSetting(
+  name: string,
+  value: unknown,
+  expected: string,
+  origin: ErrorOrigin,
+): UPPError {
+  const shown = typeof value === 'string' ? JSON.stringify(value) : String(value)
+  return invalidRequest(`${name} is ${shown} (${typeof value}).`, origin, `Expected ${expected}.`)
 }
 
 /** Creates the error for a request that cannot be sent as it is. */

@@ -1,5 +1,5 @@
 import type { WireName } from './wire-name.ts'
-import type { Clock, IdSource, JsonSchema } from '@skein/base'
+import type { Clock, IdSource, InputLimits, JsonSchema } from '@skein/base'
 import type { EmbeddingHandler } from '../embedding.ts'
 import type { StreamEvent } from './event.ts'
 import type { ImageHandler } from '../image.ts'
@@ -102,8 +102,11 @@ export function createProvider(definition: ProviderDefinition): Provider {
   return Object.freeze(provider)
 }
 
-/** Connection settings, the same for every modality and vendor (UPP §4.1). */
-export interface ProviderConfig {
+/**
+ * Connection settings, the same for every modality and vendor (UPP §4.1), with the limits for what the vendor
+ * sends. An answer over a limit fails with `INVALID_RESPONSE` and is not retried.
+ */
+export interface ProviderConfig extends Partial<Omit<InputLimits, 'maxToolResultBytes'>> {
   /** Default: the vendor's environment variable. The key is read again for every attempt. */
   readonly apiKey?: string | (() => string | Promise<string>) | KeyStrategy
   /** Replaces the vendor's base address including its version, e.g. `https://api.openai.com/v1`. */
@@ -116,8 +119,6 @@ export interface ProviderConfig {
   readonly retryStrategy?: RetryStrategy
   /** Added to the vendor's headers; a header of the same name, ignoring case, is replaced. */
   readonly headers?: Readonly<Record<string, string>>
-  /** The largest accepted size of a response body, or of one stream event, in bytes. Default 64 MiB. */
-  readonly maxResponseBytes?: number
 }
 
 /** Limits of the phases of one attempt, in milliseconds. */

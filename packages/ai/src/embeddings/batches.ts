@@ -6,7 +6,7 @@ import type {
   EmbeddingResult,
   EmbedOptions,
 } from '../embedding.ts'
-import { type ErrorOrigin, invalidRequest } from '../contract/error.ts'
+import { type ErrorOrigin, invalidRequest, invalidSetting } from '../contract/error.ts'
 import type { JsonObject } from '@skein/base'
 
 /**
@@ -79,9 +79,7 @@ export function planBatches(
 
 function checkCount(name: string, value: unknown, origin: ErrorOrigin): void {
   if (Number.isInteger(value) && (value as number) > 0) return
-  const shown = typeof value === 'string' ? JSON.stringify(value) : String(value)
-  const hint = 'Expected a whole number above 0.'
-  throw invalidRequest(`${name} is ${shown} (${typeof value}).`, origin, hint)
+  throw invalidSetting(name, value, 'a whole number above 0', origin)
 }
 
 /**

@@ -1,4 +1,4 @@
-import { safeText } from '@skein/base/safe-text'
+import { safeLogLine } from '@skein/base/safe-text'
 import { isUPPError } from '../contract/error.ts'
 import type { AnyResponse, Middleware, MiddlewareContext } from '../contract/middleware.ts'
 import { redactConfig } from '../turn/request.ts'
@@ -87,8 +87,7 @@ export function loggingMiddleware({
 
 /** Names of tools and texts of vendors come from outside, and a person reads the console. */
 function logToConsole(level: LogLevel, message: string, details: LogDetails): void {
-  const safe = (value: unknown): unknown =>
-    typeof value === 'string' ? safeText(value, { isLine: true }) : value
+  const safe = (value: unknown): unknown => (typeof value === 'string' ? safeLogLine(value) : value)
   const shown = Object.entries(details).map(([key, value]) => [key, safe(value)])
   console[level](safe(message), Object.fromEntries(shown))
 }

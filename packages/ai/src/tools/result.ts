@@ -64,7 +64,7 @@ export class ToolResultError extends SkeinError {
   constructor(path: string, problem: string, cause?: unknown) {
     super(`${path} ${problem}`, {
       code: 'TOOL_RESULT_NOT_JSON',
-      hint: 'Return plain data: text, finite numbers, booleans, null, arrays, objects, dates, bytes or content blocks.',
+      hint: 'Return plain data or content blocks.',
       cause,
     })
     this.path = path

@@ -1,6 +1,6 @@
 import { untilAborted, type Clock, systemClock } from '@skein/base'
 import type { ProviderConfig } from '../contract/provider.ts'
-import { ErrorCode, isUPPError, type Modality, UPPError } from '../contract/error.ts'
+import { ErrorCode, isUPPError, type Modality, overLimit, UPPError } from '../contract/error.ts'
 import { joinBytes } from '../media/bytes.ts'
 import type { ErrorResponse, VendorError } from '../contract/vendor-error.ts'
 import {
@@ -46,6 +46,8 @@ export interface VendorAnswer {
   bytes(): Promise<Uint8Array>
   /** Reads the whole body as text. */
   text(): Promise<string>
+  /** Makes the error of a response that is over a limit. */
+  tooLarge(name: 'maxResponseBytes' | 'maxEvents'): UPPError
 }
 
 /** One attempt of a call, with its own key, time limits and connection. The caller must close it. */
@@ -62,6 +64,7 @@ export class Attempt implements VendorAnswer {
   #url = ''
   #response: TransportResponse | undefined
   #hasRead = false
+  #readBytes = 0
   #peeked: Uint8Array | undefined
 
   constructor(call: VendorCall) {
@@ -115,21 +118,17 @@ export class Attempt implements VendorAnswer {
     this.#hasRead = true
     const chunk = await this.#response!.body.read()
     this.#watchdog.disarm()
+    this.#readBytes += chunk?.length ?? 0
+    if (this.#readBytes > this.limits.maxResponseBytes) throw this.tooLarge('maxResponseBytes')
     return chunk
   }
 
   async bytes(): Promise<Uint8Array> {
-    const { maxResponseBytes } = this.limits
-    if (Number(this.headers.get('content-length') ?? 0) > maxResponseBytes) throw this.#tooLarge()
+    if (Number(this.headers.get('content-length') ?? 0) > this.limits.maxResponseBytes)
+      throw this.tooLarge('maxResponseBytes')
     const chunks: Uint8Array[] = []
-    let length = 0
-    for (;;) {
-      const chunk = await this.read()
-      if (!chunk) return joinBytes(chunks)
-      length += chunk.length
-      if (length > maxResponseBytes) throw this.#tooLarge()
-      chunks.push(chunk)
-    }
+    for (let chunk = await this.read(); chunk; chunk = await this.read()) chunks.push(chunk)
+    return joinBytes(chunks)
   }
 
   async text(): Promise<string> {
@@ -184,7 +183,7 @@ export class Attempt implements VendorAnswer {
     const chunks: Uint8Array[] = []
     let length = 0
     try {
-      while (length < MAX_ERROR_BYTES) {
+      while (length < this.limits.maxErrorBytes) {
         const chunk = await this.read()
         if (!chunk) break
         chunks.push(chunk)
@@ -193,20 +192,14 @@ export class Attempt implements VendorAnswer {
     } catch {
       // The status alone makes this an error; a broken body only loses part of the explanation.
     }
-    const text = decoder.decode(joinBytes(chunks))
+    const text = decoder.decode(joinBytes(chunks).subarray(0, this.limits.maxErrorBytes))
     this.#controller.signal.throwIfAborted()
     const { status, headers } = response
     return httpError({ status, headers, text }, errorOptionsOf(this.#call))
   }
 
-  #tooLarge(): UPPError {
-    const limit = this.limits.maxResponseBytes
-    return new UPPError(`The response of ${this.#context.provider} is over ${limit} bytes.`, {
-      code: ErrorCode.InvalidResponse,
-      ...this.#context,
-      statusCode: this.status,
-      hint: 'Raise config.maxResponseBytes if it may be that large.',
-    })
+  tooLarge(name: 'maxResponseBytes' | 'maxEvents'): UPPError {
+    return overLimit('The response', name, this.limits[name], this.#context)
   }
 }
 
@@ -248,8 +241,5 @@ const settingOf: Readonly<Record<TimeoutPhase, string>> = {
   firstByte: 'config.timeouts.firstByteMs',
   idle: 'config.timeouts.idleMs',
 }
-
-/** Reading an error body stops after this many bytes. */
-const MAX_ERROR_BYTES = 256 * 1024
 
 const decoder = new TextDecoder()

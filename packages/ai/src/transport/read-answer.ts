@@ -92,6 +92,7 @@ export class FrameReader<T> implements AnswerReader<readonly T[]> {
   readonly #options: FrameReaderOptions<T>
   readonly #frames: Frames
   #held: T[] | undefined = []
+  #count = 0
   #failure: { readonly error: unknown } | undefined
   #ended = false
   #last = false
@@ -134,6 +135,7 @@ export class FrameReader<T> implements AnswerReader<readonly T[]> {
   #decode(frames: readonly SseEvent[], events: T[]): void {
     const { decoder, isLast } = this.#options
     for (const frame of frames) {
+      if (++this.#count > this.#answer.limits.maxEvents) throw this.#answer.tooLarge('maxEvents')
       if (frame.data === '') continue // an empty keep-alive frame
       const decoded = decoder.push(frame)
       for (const event of decoded) events.push(event)

@@ -43,17 +43,13 @@ export function redactUPPError(
   const limits = error.rateLimit ?? facts.rateLimit
   const rateLimit = limits && Object.entries(limits).map(([name, value]) => [name, clean(value)])
   const copy = new UPPError(clean(error.message), {
-    code: error.code,
-    provider: error.provider,
-    modality: error.modality,
-    statusCode: error.statusCode,
+    ...error,
     cause: redactCause(error.cause, secrets),
     hint: clean(error.hint),
     vendorCode: clean(error.vendorCode),
     vendorType: clean(error.vendorType),
     requestId: clean(error.requestId ?? facts.requestId),
     retryAfterMs: error.retryAfterMs ?? facts.retryAfterMs,
-    shouldRetry: error.shouldRetry,
     rateLimit: rateLimit && Object.fromEntries(rateLimit),
     body: clean(error.body),
   })

@@ -1,6 +1,6 @@
 import type { Random } from '@skein/base'
 import type { RetryStrategy } from '../contract/provider.ts'
-import { ErrorCode, UPPError } from '../contract/error.ts'
+import { ErrorCode, invalidSetting, type UPPError } from '../contract/error.ts'
 
 /** If the vendor asks for a wait of up to this time, the call itself waits. */
 const MAX_WAIT_MS = 60_000
@@ -220,10 +220,6 @@ function flag(owner: string, name: string, value: unknown): boolean {
 }
 
 function invalid(owner: string, name: string, value: unknown, expected: string): UPPError {
-  const shown = typeof value === 'string' ? JSON.stringify(value) : String(value)
-  return new UPPError(`${owner}: ${name} is ${shown} (${typeof value}); expected ${expected}.`, {
-    code: ErrorCode.InvalidRequest,
-    provider: 'skein',
-    modality: 'llm',
-  })
+  const origin = { provider: 'skein', modality: 'llm' } as const
+  return invalidSetting(`${owner}: ${name}`, value, expected, origin)
 }

@@ -1,19 +1,18 @@
-import { untilAborted } from '@skein/base'
+import { defaultInputLimits, type InputLimits, untilAborted } from '@skein/base'
 import type { ProviderConfig } from '../contract/provider.ts'
-import { ErrorCode, UPPError } from '../contract/error.ts'
+import { positive } from '../contract/error.ts'
 import type { ErrorContext } from './endpoint.ts'
 
 /**
  * The limits of one attempt, in milliseconds and bytes. An undefined `totalMs` means no limit, an
  * undefined `connectMs` the limit of the transport.
  */
-export interface CallLimits {
+export interface CallLimits extends InputLimits {
   readonly totalMs: number | undefined
   readonly connectMs: number | undefined
   readonly headersMs: number
   readonly firstByteMs: number
   readonly idleMs: number
-  readonly maxResponseBytes: number
 }
 
 /**
@@ -22,7 +21,6 @@ export interface CallLimits {
  */
 const DEFAULT_HEADERS_MS = 600_000
 const DEFAULT_IDLE_MS = 300_000
-const DEFAULT_MAX_BYTES = 64 * 1024 * 1024
 
 /**
  * The longest delay of a timer. A longer delay would fire at once, because platforms store it in 32 bits.
@@ -31,9 +29,16 @@ const MAX_TIMER_MS = 2 ** 31 - 1
 
 /** Checks the limits of a configuration and fills in the defaults. */
 export function limitsOf(config: ProviderConfig, context: ErrorContext): CallLimits {
-  const { timeout, timeouts, maxResponseBytes } = config
+  const { timeout, timeouts } = config
   const ms = (name: string, value: unknown): number | undefined =>
-    value === undefined ? undefined : Math.min(positive(name, value, context), MAX_TIMER_MS)
+    value === undefined
+      ? undefined
+      : Math.min(positive(`config.${name}`, value, context), MAX_TIMER_MS)
+  const inputLimits: Record<keyof InputLimits, number> = { ...defaultInputLimits }
+  for (const name of Object.keys(inputLimits) as (keyof InputLimits)[]) {
+    const given = (config as Partial<InputLimits>)[name]
+    if (given !== undefined) inputLimits[name] = positive(`config.${name}`, given, context)
+  }
   const idleMs = ms('timeouts.idleMs', timeouts?.idleMs) ?? DEFAULT_IDLE_MS
   return {
     totalMs: ms('timeout', timeout) ?? ms('timeouts.totalMs', timeouts?.totalMs),
@@ -41,21 +46,8 @@ export function limitsOf(config: ProviderConfig, context: ErrorContext): CallLim
     headersMs: ms('timeouts.headersMs', timeouts?.headersMs) ?? DEFAULT_HEADERS_MS,
     firstByteMs: ms('timeouts.firstByteMs', timeouts?.firstByteMs) ?? idleMs,
     idleMs,
-    maxResponseBytes:
-      maxResponseBytes === undefined
-        ? DEFAULT_MAX_BYTES
-        : positive('maxResponseBytes', maxResponseBytes, context),
+    ...inputLimits,
   }
-}
-
-function positive(name: string, value: unknown, context: ErrorContext): number {
-  if (typeof value === 'number' && value > 0) return value
-  const shown = typeof value === 'string' ? JSON.stringify(value) : String(value)
-  throw new UPPError(`config.${name} is ${shown} (${typeof value}).`, {
-    code: ErrorCode.InvalidRequest,
-    ...context,
-    hint: 'Expected a number above 0.',
-  })
 }
 
 /** The limit that was exceeded. */

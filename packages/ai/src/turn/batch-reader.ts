@@ -64,7 +64,7 @@ export class BatchReader<Item extends object, Result> implements AsyncIterable<I
       throw invalidRequest(
         'This stream has been iterated already.',
         this.#source.origin,
-        'It can be read once; make the call again, or wait for its result.',
+        'It can be read once; make the call again.',
       )
     this.#isIterated = true
     return { next: () => this.#next(), return: () => this.#leave() }

@@ -1,4 +1,4 @@
-import type { Clock, IdSource } from '@skein/base'
+import type { Clock, IdSource, InputLimits } from '@skein/base'
 import type { AssistantContent, ProviderMetadata } from '../contract/content.ts'
 import type {
   BlockKind,
@@ -7,6 +7,7 @@ import type {
   MessageStopEvent,
   StreamEvent,
 } from '../contract/event.ts'
+import { type ErrorOrigin, overLimit } from '../contract/error.ts'
 import { joinBytes } from '../media/bytes.ts'
 import { AssistantMessage } from '../contract/message.ts'
 import { parseArguments, type ToolCall } from '../contract/tool.ts'
@@ -22,6 +23,11 @@ interface OpenBlock {
   metadata: ProviderMetadata | undefined
 }
 
+/** The limits of one message and the origin of the error that says so. */
+export type FoldLimits = Pick<InputLimits, 'maxMessageBytes' | 'maxToolCalls'> & {
+  readonly origin: ErrorOrigin
+}
+
 /** Folds the events of one message. Every assistant message of a stream is built here. */
 export class MessageFold {
   /** How the message ended; undefined until `message_stop` has arrived. */
@@ -33,10 +39,16 @@ export class MessageFold {
   readonly #callIds = new Map<number, string>()
   /** The vendor's ids of calls that got a new id, by block index. */
   readonly #vendorIds = new Map<number, string>()
+  readonly #limits: FoldLimits | undefined
+  readonly #counts = { maxMessageBytes: 0, maxToolCalls: 0 }
 
-  /** With `ids`, every tool call gets an id of its own, whatever the model sends (see `#withOwnId`). */
-  constructor(ids?: IdSource) {
+  /**
+   * With `ids`, every tool call gets an id of its own, whatever the model sends (see `#withOwnId`). Without
+   * limits everything is folded, e.g. a message that was accepted before.
+   */
+  constructor(ids?: IdSource, limits?: FoldLimits) {
     this.#ids = ids
+    this.#limits = limits
   }
 
   /** Folds events, and returns them with the ids that the calls have in the message. */
@@ -121,10 +133,10 @@ export class MessageFold {
       case 'text_delta':
       case 'reasoning_delta':
       case 'object_delta':
-        this.#block(event.index, kindOf[event.type]).text.push(event.delta.text)
+        this.#addText(this.#block(event.index, kindOf[event.type]), event.delta.text)
         return
       case 'tool_call_delta':
-        this.#block(event.index, 'tool_call', event.delta).text.push(event.delta.argumentsJson)
+        this.#addText(this.#block(event.index, 'tool_call', event.delta), event.delta.argumentsJson)
         return
       case 'image_delta':
       case 'audio_delta':
@@ -133,7 +145,7 @@ export class MessageFold {
           this.#block(event.index, kindOf[event.type]).media.push(event.delta)
         return
       case 'content_block_start':
-        this.#blocks[event.index] = newBlock(event.delta)
+        this.#start(event.index, event.delta)
         return
       case 'content_block_stop': {
         const block = this.#blocks[event.index]
@@ -160,12 +172,30 @@ export class MessageFold {
   ): OpenBlock {
     const block = this.#blocks[index]
     if (block) return block
-    return (this.#blocks[index] = newBlock({
+    return this.#start(index, {
       block: kind,
       ...(call && { toolCallId: call.toolCallId, toolName: call.toolName }),
-    }))
+    })
+  }
+
+  #start(index: number, start: ContentBlockStartEvent['delta']): OpenBlock {
+    if (start.block === 'tool_call') this.#count('maxToolCalls', 1)
+    return (this.#blocks[index] = newBlock(start))
+  }
+
+  #addText(block: OpenBlock, text: string): void {
+    this.#count('maxMessageBytes', encoder.encode(text).length)
+    block.text.push(text)
+  }
+
+  #count(name: 'maxMessageBytes' | 'maxToolCalls', added: number): void {
+    const limits = this.#limits
+    if (limits && (this.#counts[name] += added) > limits[name])
+      throw overLimit('A message', name, limits[name], limits.origin)
   }
 }
+
+const encoder = new TextEncoder()
 
 const kindOf = {
   text_delta: 'text',

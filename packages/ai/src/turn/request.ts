@@ -112,7 +112,7 @@ function toMessage(value: unknown, { ids, clock, origin }: MessageSources): Mess
     throw invalidRequest(
       `Expected a message but got ${describe(value)}.`,
       origin,
-      'The history is a list of messages; pass text and blocks after it, one argument each.',
+      'Pass a list of messages, then text and blocks.',
     )
   if ('text' in value) return value // already a message instance, of this or another copy of the package
   // Parsed JSON becomes a message instance; a missing id or timestamp gets its default.
@@ -223,7 +223,7 @@ export function parseData(
       code: ErrorCode.InvalidResponse,
       ...origin,
       cause,
-      hint: 'error.turn holds the answer. With "max_tokens" it was cut off: allow more tokens.',
+      hint: 'error.turn holds the answer; after "max_tokens", allow more tokens.',
     })
   }
 }

@@ -1,7 +1,7 @@
-import { deepFreeze, type JsonObject } from '@skein/base'
+import { deepFreeze, defaultInputLimits, type JsonObject } from '@skein/base'
 import { ErrorCode, type ErrorOrigin, UPPError } from '../contract/error.ts'
 import type { ToolExecutionEndEvent } from '../contract/event.ts'
-import { MessageFold } from './fold-message.ts'
+import { type FoldLimits, MessageFold } from './fold-message.ts'
 import { AssistantMessage, type Message, ToolResultMessage } from '../contract/message.ts'
 import type { LLMRequest } from '../contract/provider.ts'
 import { parseData } from './request.ts'
@@ -26,6 +26,7 @@ export class TurnDraft {
   readonly #inputs: readonly Message[]
   readonly #sources: Pick<LLMRequest, 'ids' | 'clock'>
   readonly #origin: ErrorOrigin
+  readonly #limits: FoldLimits
   readonly #executions: ToolExecution[] = []
   readonly #usageByCycle: TokenUsage[] = []
   readonly #warnings: Warning[] = []
@@ -39,9 +40,10 @@ export class TurnDraft {
 
   constructor(
     inputs: readonly Message[],
-    sources: Pick<LLMRequest, 'ids' | 'clock'>,
+    sources: Pick<LLMRequest, 'ids' | 'clock' | 'config'>,
     origin: ErrorOrigin,
   ) {
+    this.#limits = { ...defaultInputLimits, ...sources.config, origin }
     this.#inputs = inputs
     this.#sources = sources
     this.#origin = origin
@@ -53,7 +55,7 @@ export class TurnDraft {
 
   beginMessage(): MessageFold {
     this.#stop = undefined
-    return (this.#fold = new MessageFold(this.#sources.ids))
+    return (this.#fold = new MessageFold(this.#sources.ids, this.#limits))
   }
 
   /** Ends a message. Throws when `message_stop` never arrived, because a cut stream is not an answer. */
@@ -62,7 +64,7 @@ export class TurnDraft {
       throw new UPPError('The answer ended without its terminal event.', {
         code: ErrorCode.InvalidResponse,
         ...this.#origin,
-        hint: 'The connection was probably cut; error.turn holds what had arrived.',
+        hint: 'error.turn holds what had arrived.',
       })
     this.#fold = undefined
     this.#stop = fold.stop

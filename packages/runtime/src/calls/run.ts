@@ -1,5 +1,6 @@
 import {
   type CallPorts,
+  contentOf,
   type DeferRequest,
   executeTools,
   type SettledOutcome,
@@ -22,7 +23,7 @@ import { afterStored, hookedWriteOf, runHooks } from '../hooks/hooks.ts'
 import { type CallState, type Entry, isWaiting } from '../contract/state.ts'
 import { boundAttachments, boundMessage, orderedCalls } from '../session/decide.ts'
 import { isStoreError } from '../store/store.ts'
-import { type ChangesWrite, statusToParent } from '../thread/changes.ts'
+import { type ChangesWrite, statusToParent, writeOf } from '../thread/changes.ts'
 import type { FacadeChanges } from '../thread/facade.ts'
 import { admitCall, isResultNotJson, refuseReplayed, settleCall } from './gate.ts'
 
@@ -305,11 +306,47 @@ export class RunningCall implements CallPorts {
     // its changes are kept.
     const hasRun = own.type === 'done' || isResultNotJson(own)
     if (hasRun && this.#changes) this.#write = await hookedWriteOf(drain, this.#changes, side)
-    if (stored === before) return own
+    if (stored === before) return this.#fit(call, own)
     const { result, isError } = stored
-    if (!isError) return { type: 'done', result }
+    if (!isError) return this.#fit(call, { type: 'done', result })
     const message = typeof result === 'string' ? result : JSON.stringify(result)
-    return { type: 'error', message }
+    return this.#fit(call, { type: 'error', message })
+  }
+
+  /**
+   * Returns the outcome, or if it is over `maxToolResultBytes`, its beginning and end and the name of a file
+   * of the thread that has the whole. Media are not cut: the model needs them whole.
+   */
+  async #fit(call: ToolCall, outcome: SettledOutcome): Promise<SettledOutcome> {
+    const { drain, side } = this
+    const { maxToolResultBytes, maxFileBytes } = drain.environment.limits
+    if (outcome.type === 'denied') return outcome
+    const value = outcome.type === 'done' ? outcome.result : outcome.message
+    const text = typeof value === 'string' ? value : JSON.stringify(value)
+    if (text.length * 3 <= maxToolResultBytes) return outcome
+    const whole = Buffer.from(drain.redactor()?.text(text) ?? text)
+    if (whole.length <= maxToolResultBytes || hasMedia(value)) return outcome
+    const facade = drain.facade(side, { toolCallId: call.toolCallId })
+    const path = resultPath(call.toolCallId, (one) => facade.state.statFile(one) !== undefined)
+    const kept = whole.subarray(0, edgeOf(whole, maxFileBytes))
+    await facade.state.writeFile(path, kept, { mediaType: 'text/plain' })
+    const { events, others, blobs } = await writeOf(drain, facade.takeChanges())
+    const own = this.#write
+    this.#write = {
+      ...own,
+      events: [...(own?.events ?? []), ...events],
+      others: [...(own?.others ?? []), ...others],
+      blobs: [...(own?.blobs ?? []), ...blobs],
+    }
+    const head = whole.subarray(0, edgeOf(whole, Math.floor(maxToolResultBytes * 0.6)))
+    const tail = whole.subarray(edgeOf(whole, whole.length - Math.floor(maxToolResultBytes * 0.3)))
+    const left = whole.length - head.length - tail.length
+    const file =
+      kept.length === whole.length ? 'The whole result is' : `The first ${kept.length} bytes are`
+    const note = `[${left} bytes are left out here. ${file} in the file ${path} of this thread.]`
+    const shown = `${head.toString()}\n\n${note}\n\n${tail.toString()}`
+    if (outcome.type === 'done') return { type: 'done', result: shown }
+    return { type: 'error', message: shown }
   }
 
   /** Commits the intent before the call runs, and the outcome afterwards. */
@@ -428,6 +465,26 @@ export class RunningCall implements CallPorts {
       return false
     }
   }
+}
+
+/** Returns the last position up to `index` at which UTF-8 text can be cut. */
+function edgeOf(bytes: Uint8Array, index: number): number {
+  let edge = Math.min(index, bytes.length)
+  while (edge > 0 && edge < bytes.length && (bytes[edge]! & 0xc0) === 0x80) edge--
+  return edge
+}
+
+/** Returns a free path for the result of a call. The model chose the id, so it may be no file name. */
+function resultPath(toolCallId: string, isTaken: (path: string) => boolean): string {
+  const name = toolCallId.replace(/[^\w-]/g, '_').slice(0, 80) || 'call'
+  for (let count = 1; ; count++) {
+    const path = `/results/${name}${count === 1 ? '' : `-${count}`}.txt`
+    if (!isTaken(path)) return path
+  }
+}
+
+function hasMedia(result: unknown): boolean {
+  return contentOf(result).some(({ type }) => type !== 'text')
 }
 
 /** Converts a call to the form that hooks receive. */

@@ -26,7 +26,7 @@ import type { DrainTrace } from '../telemetry/drain-trace.ts'
 import type { RuntimeLogger } from '../telemetry/logger.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { UserCode, LoopWatch } from '../telemetry/watchdog.ts'
-import type { Clock, IdSource } from '@skein/base'
+import type { Clock, IdSource, InputLimits } from '@skein/base'
 import type { ThreadEvent } from '@skein/threads'
 
 /** The context of a drain. The actions of the drain read and change the thread through it. */
@@ -171,7 +171,7 @@ export interface KernelEnvironment {
 }
 
 /** Limits of a runtime; each has a default. */
-export interface RuntimeLimits {
+export interface RuntimeLimits extends Pick<InputLimits, 'maxToolCalls' | 'maxToolResultBytes'> {
   /** The largest number of requests for one inference, over all its models. Default 4. */
   readonly modelAttempts: number
   /**
@@ -202,6 +202,7 @@ export interface RuntimeLimits {
   readonly maxHandoffs: number
   readonly hookTimeoutMs: number
   readonly maxFileBytes: number
+  /** Bytes of a message: of its JSON when a client or a tool sends it, of its texts when a model does. */
   readonly maxMessageBytes: number
   /** How long the runtime waits for an approval or a client's answer. Default 7 days. */
   readonly interruptTtlMs: number

@@ -140,6 +140,7 @@ async function prepare(
 ): Promise<Prepared> {
   const { environment, signal } = context
   const { clock, ids } = environment
+  const { maxMessageBytes, maxToolCalls } = environment.limits
   const { request } = asked ?? {}
   const system = request
     ? await hookedSystem(context, side, request.system ?? '')
@@ -158,7 +159,12 @@ async function prepare(
     tools,
     // Only the runtime retries, because it can wait without a running drain (see `modelFailed`). If the user
     // configured a retry strategy, its retries come in addition.
-    config: { ...config, retryStrategy: config?.retryStrategy ?? new NoRetry() },
+    config: {
+      maxMessageBytes,
+      maxToolCalls,
+      ...config,
+      retryStrategy: config?.retryStrategy ?? new NoRetry(),
+    },
     system,
     structure,
     middleware: [context.trace?.middleware() ?? [], side.agent?.llmMiddleware ?? []].flat(),

@@ -251,9 +251,8 @@ export function callsToRun(state: KernelState, side: ResolvedSide, { calls }: En
 /** Whether the answer that the call waited for is its outcome, so that nothing has to run. */
 function isAnswered({ interrupts }: KernelState, { interruptId }: CallState): boolean {
   const { answer, interrupt } = interrupts.get(interruptId ?? '') ?? {}
-  if (!answer || !interrupt || interrupt.kind === 'approval') return false
-  const { type } = (interrupt.request ?? {}) as { readonly type?: unknown }
-  return type !== 'in_doubt' // a call in doubt may have to run again
+  // An approved call has to run, and a call in doubt may have to run again.
+  return answer !== undefined && interrupt?.kind !== 'approval' && interrupt?.kind !== 'in_doubt'
 }
 
 /**

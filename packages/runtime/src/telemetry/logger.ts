@@ -1,4 +1,5 @@
-import { type Clock, displayText, messageOf, redactSecrets, systemClock } from '@skein/base'
+import { type Clock, messageOf, redactSecrets, systemClock } from '@skein/base'
+import { safeText } from '@skein/base/safe-text'
 import type { RuntimeEvent } from '../contract/event.ts'
 import type { KernelState } from '../contract/state.ts'
 import type { ThreadHead } from '../store/store.ts'
@@ -77,7 +78,7 @@ function textLine(name: Level, line: { readonly time: number; readonly msg: stri
     const { code, message, hint } = err as LoggedError
     parts.push(`${message}${code === undefined ? '' : ` [${code}]`}${hint ? ` ${hint}` : ''}`)
   }
-  return displayText(parts.join(' '), { isLine: true })
+  return safeText(parts.join(' '), { isLine: true })
 }
 
 /** An error as it is logged. pino logs it like an `Error`. */

@@ -128,6 +128,8 @@ export const testLimits: ApiEnvironment['limits'] = {
   hookTimeoutMs: 1000,
   maxFileBytes: 1000,
   maxMessageBytes: 2000,
+  maxToolCalls: 128,
+  maxToolResultBytes: 256 * 1024,
   interruptTtlMs: 1000,
   variablesTtlMs: 1000,
   loopBlockedMs: Infinity,

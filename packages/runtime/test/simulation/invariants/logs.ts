@@ -42,6 +42,8 @@ const limits = {
   hookTimeoutMs: 5_000,
   maxFileBytes: 1,
   maxMessageBytes: 1,
+  maxToolCalls: 128,
+  maxToolResultBytes: 256 * 1024,
   interruptTtlMs: 1,
   variablesTtlMs: 1,
   loopBlockedMs: Infinity,

@@ -1,7 +1,18 @@
-import { isPlainObject } from './json.ts'
+import { isPlainObject } from '../json.ts'
+
+/**
+ * Makes a line of a log safe: each character that could command a terminal, hide something or end the line is
+ * written as `\u{…}`, also where ordinary text would have it. Smaller than `safeText`, for code that browsers
+ * load.
+ */
+export function safeLogLine(text: string): string {
+  return text.replace(UNSAFE, (character) =>
+    Array.from(character, (one) => `\\u{${one.codePointAt(0)!.toString(16)}}`).join(''),
+  )
+}
 
 /** How text is made safe. */
-export interface SafeTextOptions {
+interface SafeTextOptions {
   /** Makes one line: line breaks and tabs become visible too. Default: they stay. */
   readonly isLine?: boolean
   /** Cuts the text to this many characters and says how many more there are. Default: no cut. */
