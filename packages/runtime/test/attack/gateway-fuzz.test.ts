@@ -330,7 +330,7 @@ function isErrorOf(vendor: Vendor, value: unknown): boolean {
 }
 
 const INTERNALS =
-  /node_modules|\.[mc]?[tj]s:\d|\/work\/|\/home\/|at \w+ \(|Cannot read prop|is not a function|is not iterable|of undefined|\[object/
+  /node_modules|\.[mc]?[tj]s:\d|\/(?:home|Users|root)\/|at \w+ \(|Cannot read prop|is not a function|is not iterable|of undefined|\[object/
 
 async function inTime<T>(work: Promise<T>, what: string): Promise<T> {
   let timer: NodeJS.Timeout
