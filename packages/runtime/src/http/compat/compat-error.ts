@@ -22,6 +22,11 @@ export function conversationNotFound(): UPPError {
 export function toRefusal(error: unknown): unknown {
   if (!SkeinError.is(error) || error instanceof UPPError) return error
   if (error.code === 'THREAD_NOT_FOUND') return conversationNotFound()
+  // The tools of a client are kept as a value of the thread.
+  if (error.code === 'VALUE_INVALID')
+    return compatRefusal(
+      'The tools of the request are too large, or have a text that is not Unicode.',
+    )
   const statusCode = STATUS[error.code]
   return statusCode === undefined ? error : compatRefusal(error.message, { statusCode })
 }

@@ -1,3 +1,4 @@
+import { isUPPError } from '@skein/ai'
 import { gateway } from '@skein/ai/gateway'
 import type { OperationId } from '../../operations/addresses.ts'
 import {
@@ -71,7 +72,8 @@ async function answerVendor(
     models: Object.fromEntries(agents.map((name) => [name, agentAnswer(call, name)])),
     limits: { maxBodyBytes: services.limits.maxFileBytes },
     clock: services.clock,
-    onError: () => undefined, // every error is sent to the client
+    // What was made for the client is sent to it; of all else it is only told that something failed.
+    onError: (error) => void (isUPPError(error) || services.report(error)),
   })
   const { url, method } = request
   const headers = new Headers(request.headers)
