@@ -431,6 +431,12 @@ describe.each(['the runtime', 'a gateway'] as const)(
           'another media type',
           { body: JSON.stringify(endpoint.body), headers: { 'content-type': 'text/plain' } },
         ],
+        ...['__proto__', 'constructor', 'toString'].map((type): [string, RequestInit] => {
+          const content = [{ type, text: 'x' }]
+          const messages = [{ role: 'user', content }]
+          const all = { model: 'desk', max_tokens: 9, messages, input: messages }
+          return [`content of type ${type}`, { body: JSON.stringify(all) }]
+        }),
         ['invalid UTF-8', { body: new Uint8Array([0x7b, 0xff, 0x7d]) }],
         [
           'nested too deep',
@@ -452,6 +458,7 @@ describe.each(['the runtime', 'a gateway'] as const)(
         if (response.ok) continue // a gateway does not look at the media type
         const body: unknown = await response.json()
         expect([what, isErrorOf(endpoint.vendor, body) ? 'right' : body]).toEqual([what, 'right'])
+        expect(JSON.stringify(body)).not.toMatch(INTERNALS)
       }
     })
   },
