@@ -140,7 +140,7 @@ beforeAll(async () => {
   await ask('PUT', `/threads/${id}/values/mine`, { value: { text: all } })
   await ask('POST', `/threads/${id}/effects`, { name: 'remind', args: all, delayMs: 3_600_000 })
   const [effect] = await runtime.threads.effects.list(id)
-  await ask('POST', `/threads/${id}/effects/${effect!.effectId}/run`, {})
+  await ask('POST', `/threads/${id}/effects/${effect!.id}/run`, {})
   const [message] = await runtime.threads.messages(id)
   await ask('PATCH', `/threads/${id}/messages/${message!.id}`, { text: `Rather ${all}` })
   await ask('POST', `/threads/${id}/stop`, {})
