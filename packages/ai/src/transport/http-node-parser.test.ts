@@ -148,6 +148,11 @@ describe('refuses what is not HTTP/1.1', () => {
       'a chunk that is too long',
       'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab\r\n',
     ],
+    ['interim responses without end', 'HTTP/1.1 100 Continue\r\n\r\n'.repeat(4000)],
+    [
+      'trailers without end',
+      `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n${'a: b\r\n'.repeat(20_000)}`,
+    ],
     ['headers without end', `HTTP/1.1 200 OK\r\nA: ${'x'.repeat(70_000)}`],
     [
       'an extension without end',

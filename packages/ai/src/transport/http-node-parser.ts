@@ -30,6 +30,8 @@ export class ResponseParser {
   #state: ChunkState = 'size'
   #sizeDigits = 0
   #lineBytes = 0
+  /** Bytes of interim responses and trailers, which nobody reads but which must end. */
+  #extraBytes = 0
 
   /**
    * Parses the bytes of one network read and returns the body bytes in them. The body bytes of a chunked
@@ -70,6 +72,8 @@ export class ResponseParser {
     const rest = bytes.subarray(end + 4)
     // An interim response (1xx): the final response follows.
     if (this.status < 200) {
+      this.#extraBytes += end + 4
+      if (this.#extraBytes > MAX_HEAD_BYTES) throw malformed('it has too many interim responses')
       this.headers.clear()
       return this.#readHead(rest)
     }
@@ -160,7 +164,8 @@ export class ResponseParser {
       else if (byte !== CR) throw malformed('a chunk is longer than its size')
     } else if (this.#state === 'extension') {
       if (byte === LF) this.#endSize()
-    } else if (byte === LF) {
+    } else if (++this.#extraBytes > MAX_HEAD_BYTES) throw malformed('its trailers are too large')
+    else if (byte === LF) {
       // The end of a trailer line; an empty line ends the body.
       if (this.#lineBytes === 2) this.isDone = true
       this.#lineBytes = 0

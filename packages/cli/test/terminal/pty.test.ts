@@ -109,14 +109,17 @@ describe.skipIf(typeof pty === 'string')('texts of models in a terminal', { time
     if (text === 'hello') expect(output).toContain('That is all.')
   })
 
-  test.each([{ NO_COLOR: '1' }, { FORCE_COLOR: '1' }])('run with %o', async (env) => {
-    const output = await show(['run', 'loud', 'call', '--folder', agents], {
-      cwd: tempFolder(),
-      env,
-    })
-    expectShown(output, 'run')
-    if ('NO_COLOR' in env) expect(output).not.toContain('\u001b')
-  })
+  test.each<Record<string, string>>([{ NO_COLOR: '1' }, { FORCE_COLOR: '1' }])(
+    'run with %o',
+    async (env) => {
+      const output = await show(['run', 'loud', 'call', '--folder', agents], {
+        cwd: tempFolder(),
+        env,
+      })
+      expectShown(output, 'run')
+      if ('NO_COLOR' in env) expect(output).not.toContain('\u001b')
+    },
+  )
 
   test('--json and --jsonl in a terminal', async () => {
     const cwd = tempFolder()

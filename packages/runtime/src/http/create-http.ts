@@ -9,6 +9,7 @@ import { HttpError, rateLimited } from '../operations/http-error.ts'
 import { DEFAULT_LIMITS, type HttpLimits, type Services } from './services.ts'
 import { Metrics } from './metrics.ts'
 import { openApi } from './openapi.ts'
+import { COMPATIBLE, withVendorFields } from './compat/compat-error.ts'
 import type { Principal } from '../operations/principal.ts'
 import { RequestGuard, TokenBuckets } from './guard.ts'
 import type { OperationRoute, ThreadCall } from '../operations/operation.ts'
@@ -238,7 +239,7 @@ class HttpSurface implements Http {
     // The router drops the body of a response to HEAD; cancelling it prevents a stream from staying open.
     if (request.method === 'HEAD') await response.body?.cancel()
     metrics.countRequest(route.id, response.status, (clock.now() - startedAt) / 1000)
-    return response
+    return route.tag === COMPATIBLE ? withVendorFields(response) : response
   }
 
   #refuse(error: unknown, request?: Request): Response {

@@ -192,8 +192,9 @@ describe('a damaged store is refused, or read back as it was; never as something
       const outcomes = await judgeAll(times, (time) =>
         judge({ ...closed, main: damage(closed.main) }, `${name}, ${time}`),
       )
+      // Some of these texts stand in free pages or in copies that are not read.
       if (name === 'with a changed letter in a text')
-        expect(outcomes).toEqual({ identical: 0, prefix: 0, refused: times * SCALE })
+        expect(outcomes).toMatchObject({ prefix: 0, refused: expect.toSatisfy((n) => n >= 10) })
     },
   )
 

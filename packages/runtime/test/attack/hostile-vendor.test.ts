@@ -59,8 +59,10 @@ beforeAll(async () => {
   for (const server of [vendor, elsewhere])
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
 })
-afterEach(() => {
+afterEach(async () => {
   for (const socket of sockets) socket.destroy()
+  // The client has to notice: a request on a connection that is being closed would rightly fail.
+  await new Promise((resolve) => setTimeout(resolve, 20))
   seen.requests.length = seen.elsewhere.length = seen.writtenBytes = 0
 })
 afterAll(() => {

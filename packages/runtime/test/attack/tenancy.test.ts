@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { pathParams, type OperationRoute } from '../../src/operations/operation.ts'
 import { compatId } from '../../src/http/compat/compat-id.ts'
-import { KEYS, startKit, type Kit, type Who } from '../http/http-kit.ts'
+import { startKit, type Kit, type Who } from '../http/http-kit.ts'
 import { buildWorld, fillPath, type World } from '../http/world.ts'
 
 // Beside `http/tenancy.test.ts`, which compares answers about threads: here every operation is asked, also

@@ -136,16 +136,17 @@ function blocksOf(content: JsonValue | undefined, at: string): readonly JsonObje
   })
 }
 
-const blockFields: Readonly<Record<string, ReadonlySet<string>>> = {
-  text: new Set(['type', 'text']),
-  image: new Set(['type', 'source']),
-  document: new Set(['type', 'source', 'title']),
-  tool_result: new Set(['type', 'tool_use_id', 'content', 'is_error']),
-}
+/** A map, because clients choose the key: an object would also answer to `__proto__`. */
+const blockFields: ReadonlyMap<string, ReadonlySet<string>> = new Map([
+  ['text', new Set(['type', 'text'])],
+  ['image', new Set(['type', 'source'])],
+  ['document', new Set(['type', 'source', 'title'])],
+  ['tool_result', new Set(['type', 'tool_use_id', 'content', 'is_error'])],
+])
 
 /** Keeps the client's fields that UPP does not have (cache marks, citations) as metadata of the block. */
 function metadataOf(block: JsonObject): ProviderMetadata | undefined {
-  const options = without(block, blockFields[block['type'] as string] ?? new Set())
+  const options = without(block, blockFields.get(String(block['type'])) ?? new Set())
   return optionsMetadata('anthropic', options)
 }
 

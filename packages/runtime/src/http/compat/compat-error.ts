@@ -1,4 +1,4 @@
-import { SkeinError, type JsonObject } from '@skein/base'
+import { isPlainObject, SkeinError, type JsonObject } from '@skein/base'
 import { ErrorCode, UPPError } from '@skein/ai'
 import type { WaitingItem } from '../../contract/runtime-api.ts'
 
@@ -22,6 +22,11 @@ export function conversationNotFound(): UPPError {
 export function toRefusal(error: unknown): unknown {
   if (!SkeinError.is(error) || error instanceof UPPError) return error
   if (error.code === 'THREAD_NOT_FOUND') return conversationNotFound()
+  // The tools of a client are kept as a value of the thread.
+  if (error.code === 'VALUE_INVALID')
+    return compatRefusal(
+      'The tools of the request are too large, or have a text that is not Unicode.',
+    )
   const statusCode = STATUS[error.code]
   if (statusCode === undefined) return error
   const code = statusCode === 403 ? ErrorCode.AuthenticationFailed : ErrorCode.InvalidRequest
@@ -62,4 +67,37 @@ export class ApprovalRequiredError extends UPPError {
     )
     this.fields = { code: 'APPROVAL_REQUIRED', approvals }
   }
+}
+
+/** The tag of the operations that speak the formats of vendors. */
+export const COMPATIBLE = 'compatible'
+
+/**
+ * Completes an error so that clients of both vendors can read it, wherever it was made. What the gateway
+ * refuses has the form of the vendor, but not always a code; what the server refuses before (a key, a body)
+ * has our form, without the kinds by which clients choose their exception.
+ */
+export async function withVendorFields(response: Response): Promise<Response> {
+  if (response.ok) return response
+  const { status, headers } = response
+  const body: unknown = await response.json()
+  if (!isPlainObject(body) || !isPlainObject(body['error']))
+    return new Response(JSON.stringify(body), { status, headers })
+  const { code, type } = body['error']
+  const error = { ...body['error'], code: code ?? type ?? 'error', type: type ?? kindOf(status) }
+  const outer = type === undefined ? { type: 'error' } : {}
+  return new Response(JSON.stringify({ ...outer, ...body, error }), { status, headers })
+}
+
+/** The kinds of errors that OpenAI and Anthropic have in common, by status. */
+function kindOf(status: number): string {
+  return KINDS[status] ?? (status < 500 ? 'invalid_request_error' : 'api_error')
+}
+
+const KINDS: Readonly<Record<number, string>> = {
+  401: 'authentication_error',
+  403: 'permission_error',
+  404: 'not_found_error',
+  413: 'request_too_large',
+  429: 'rate_limit_error',
 }

@@ -1,4 +1,4 @@
-import { isPlainObject } from '@skein/base'
+import { isUPPError } from '@skein/ai'
 import { gateway } from '@skein/ai/gateway'
 import type { OperationId } from '../../operations/addresses.ts'
 import {
@@ -12,6 +12,7 @@ import {
 import { accountOf } from '../../operations/principal.ts'
 import { answer, object, string } from '../../operations/shape.ts'
 import { agentAnswer } from './agent-answer.ts'
+import { COMPATIBLE } from './compat-error.ts'
 
 const whole = raw('The answer in the format of the vendor.', 'application/json', object)
 const events = stream('With `stream: true`, the events of the vendor.')
@@ -31,7 +32,7 @@ export const compatOperations: readonly OperationRoute[] = [
 
 function inference(id: OperationId, probe: Probe): OperationRoute {
   return operation(id, {
-    tag: 'compatible',
+    tag: COMPATIBLE,
     summary: 'Asks an agent as the API of a vendor asks a model; `model` is the name of the agent.',
     scope: 'threads:write',
     probe,
@@ -45,7 +46,7 @@ function inference(id: OperationId, probe: Probe): OperationRoute {
 
 function models(id: OperationId, summary: string): OperationRoute {
   return operation(id, {
-    tag: 'compatible',
+    tag: COMPATIBLE,
     summary,
     scope: 'threads:read',
     query: 'any',
@@ -71,7 +72,8 @@ async function answerVendor(
     models: Object.fromEntries(agents.map((name) => [name, agentAnswer(call, name)])),
     limits: { maxBodyBytes: services.limits.maxFileBytes },
     clock: services.clock,
-    onError: () => undefined, // every error is sent to the client
+    // What was made for the client is sent to it; of all else it is only told that something failed.
+    onError: (error) => void (isUPPError(error) || services.report(error)),
   })
   const { url, method } = request
   const headers = new Headers(request.headers)
@@ -85,7 +87,7 @@ async function answerVendor(
       body: method === 'POST' ? JSON.stringify(call.body) : undefined,
     }),
   )
-  if (!response.ok) return withCode(response)
+  if (!response.ok) return response
   const isStream = response.headers.get('content-type')?.startsWith('text/event-stream')
   return isStream && response.body
     ? counted(response, services.streams.add({ end: () => left.abort() }, client))
@@ -109,14 +111,4 @@ function counted(response: Response, release: () => void): Response {
     },
   })
   return new Response(body, { status, headers })
-}
-
-/** Adds our error code to an error in a vendor's format, where the vendor leaves it out. */
-async function withCode(response: Response): Promise<Response> {
-  const { status, headers } = response
-  const body: unknown = await response.json()
-  if (!isPlainObject(body) || !isPlainObject(body['error'])) return response
-  const { code, type } = body['error']
-  const error = { ...body['error'], code: code ?? type ?? 'error' }
-  return new Response(JSON.stringify({ ...body, error }), { status, headers })
 }

@@ -1,12 +1,13 @@
-import { defineTool, type ToolDefinition } from '@skein/runtime'
-import { z } from 'zod'
+import { toolFrom, type ToolDefinition } from '@skein/runtime'
 
-const echo: ToolDefinition = defineTool({
-  name: 'echo',
-  description: 'Says it again.',
-  args: z.looseObject({}),
-  risk: 'read_only',
-  execute: (_, args) => args,
-})
+const echo: ToolDefinition = toolFrom(
+  {
+    name: 'echo',
+    description: 'Says it again.',
+    parameters: { type: 'object', properties: {} },
+    run: (args) => args,
+  },
+  { risk: 'read_only' },
+)
 
 export default echo
