@@ -480,10 +480,10 @@ describe('limits, stops and ends of a tree', () => {
     expect(requestsOf(middle)).toEqual([])
   })
 
-  test('a thread whose agent is gone is given up, not tried for ever', async () => {
-    const lone = solo('lone', { script: [says('never')] })
+  test('a thread whose agent is gone waits for it, says so once, and goes on with it', async () => {
+    const lone = solo('lone', { script: [says('at last')] })
     const it = await simulate({ agents: [solo('boss', { script: [] }), lone] })
-    const { registry } = it.runtime
+    const registry = { ...it.runtime.registry }
     const agents = new Map([...registry.agents].filter(([name]) => name !== 'lone'))
     const id = await it.create({ agent: 'lone', secrets: { KEY: 'anchor-key' } })
     it.runtime.replaceRegistry({
@@ -497,8 +497,11 @@ describe('limits, stops and ends of a tree', () => {
     })
     await it.send(id, 'hi')
     for (let tries = 0; tries < 20; tries++) await it.timers.advance(60_000)
-    expect(await it.threads.get(id)).toMatchObject({ lifecycle: 'failed', wakeAt: null })
-    expect(await it.events(id, 'error_raised')).toMatchObject([{ code: 'DRAIN_FAILED' }])
+    expect(await it.threads.get(id)).toMatchObject({ lifecycle: 'waiting', attempts: 0 })
+    expect(await it.events(id, 'error_raised')).toMatchObject([{ code: 'AGENT_NOT_FOUND' }])
+    it.runtime.replaceRegistry({ ...registry, agent: (name) => registry.agents.get(name)! })
+    await it.timers.advance(0)
+    expect(await it.threads.get(id)).toMatchObject({ lifecycle: 'idle' })
   })
 
   test('hooks hear of every child that is created, whatever created it', async () => {

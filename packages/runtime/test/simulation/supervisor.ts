@@ -172,7 +172,7 @@ export class Supervisor {
   #probability(point: string): number {
     if (this.#world.plan.focus === 'fail_stuck')
       return point === 'create_thread' || point === 'on_trial' ? 0 : 0.9
-    if (point === 'park') return 0.12
+    if (point === 'park') return 0.3
     return COMMON.has(point) ? 0.04 : 0.35
   }
 
