@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
-import { seededRandom } from '@skein/base'
+import { seededRandom, sha256Hex } from '@skein/base'
 import { sqliteStore } from '../src/store/sqlite-store.ts'
 import type { SqliteStore } from '../src/store/sqlite-store.ts'
 
@@ -61,7 +61,7 @@ async function wholeRows(store: SqliteStore): Promise<Set<number>> {
   expect(sum.toSorted((a, b) => Number(a) - Number(b))).toEqual(sorted)
   expect(audit.toSorted((a, b) => a - b)).toEqual(sorted)
   for (const number of sorted.slice(-20)) {
-    const blob = await store.blob(number.toString(16).padStart(64, '0'))
+    const blob = await store.blob(sha256Hex(`blob ${number}`))
     expect(Buffer.from(blob ?? []).toString()).toBe(`blob ${number}`)
     const spent = [{ jti: `${number}`, exp: 1 }]
     await expect(store.commit({ point: 'check', threads: [], spent })).rejects.toMatchObject({

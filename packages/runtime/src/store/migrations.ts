@@ -136,8 +136,12 @@ UPDATE threads SET attempts = 0;
  * audit log.
  */
 export function rowSum(key: string, number: number, content: string | Uint8Array): number {
-  return crc32(content, (crc32(key) ^ number) >>> 0)
+  // A whole log has one key, so its part of the sum is computed once.
+  if (key !== last.key) last = { key, sum: crc32(key) }
+  return crc32(content, (last.sum ^ number) >>> 0)
 }
+
+let last = { key: '', sum: 0 }
 
 /** The application id that identifies our database files ("skei"). */
 const APPLICATION_ID = 0x73_6b_65_69
