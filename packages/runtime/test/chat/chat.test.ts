@@ -184,7 +184,7 @@ async function idle(chat: { readonly status: string }): Promise<void> {
 }
 
 test('an address with a query works for sending and for resuming', async () => {
-  const api = '/agents/desk/chat?locale=de'
+  const api = '/agents/desk/chat?hold=false'
   const chat = kit.chat('ada', { id: 'with-query', api })
   await chat.sendMessage({ text: 'hello' })
   expect(chat.error).toBe(undefined)
