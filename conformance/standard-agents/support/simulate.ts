@@ -83,7 +83,8 @@ async function simulateIn(world: World, options: SimulationOptions): Promise<Sim
     ids,
     onError(error) {
       errors.push(error)
-      failed.open(error)
+      // A hook whose answer was passed over does not stop its thread.
+      if ((error as { readonly code?: unknown }).code !== 'HOOK_ANSWER') failed.open(error)
     },
   })
   if (starts) await runtime.start()

@@ -107,7 +107,7 @@ export async function threadInfos(
   const trees = new Map<string, Promise<readonly ThreadHead[]>>()
   return Promise.all(
     heads.map(async (head) => {
-      const { costUsd, unpriced, createdAt, updatedAt, wakeAt, ...rest } = head
+      const { costUsd, unpriced, createdAt, updatedAt, wakeAt, lease: _, logId: __, ...rest } = head
       const sum = head.parentId === null ? await store.treeUsage(head.rootId) : await subtree(head)
       return {
         ...rest,

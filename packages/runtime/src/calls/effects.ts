@@ -150,10 +150,13 @@ async function failRun(
     const failed = await failedCall(run.tool, admitted, { error: cause, message: error, signal })
     await settle(run, admitted, failed)
   }
-  const { retry } = run.definition ?? {}
-  const again = retry && attempt < retry.attempts
-  const retryAfterMs = again ? retry.backoffMs * 2 ** (attempt - 1) : undefined
-  await endRun(context, run, { outcome: 'failed', error, retryAfterMs })
+  await endRun(context, run, { outcome: 'failed', error, retryAfterMs: retryAfter(run, attempt) })
+}
+
+/** Returns how long to wait before the next attempt; undefined if there is none. */
+function retryAfter({ definition }: EffectRun, attempt: number): number | undefined {
+  const { retry } = definition ?? {}
+  return retry && attempt < retry.attempts ? retry.backoffMs * 2 ** (attempt - 1) : undefined
 }
 
 interface Ending extends Pick<EffectEnded, 'error' | 'settledBy'> {
@@ -167,7 +170,7 @@ interface Ending extends Pick<EffectEnded, 'error' | 'settledBy'> {
 /**
  * Commits the end of a run or of one attempt. After the last attempt, an effect with a cron expression
  * continues at its next time. If another writer has set a value that the effect read, its changes are not
- * stored: it has then failed, and is not run again because of that.
+ * stored, and the attempt has failed.
  */
 async function endRun(context: DrainContext, run: EffectRun, ending: Ending): Promise<void> {
   const { outcome, error, settledBy, retryAfterMs, write = {} } = ending
@@ -211,7 +214,11 @@ async function endRun(context: DrainContext, run: EffectRun, ending: Ending): Pr
     onConflict: (conflict) => {
       isStored = false
       const failed = { ...ended, outcome: 'failed', error: messageOf(conflict) } as const
-      return { events: [failed], isProgress: true }
+      // The governor has already written that the run is over, so a governed effect is not tried again.
+      const waitMs = run.governor ? undefined : retryAfter(run, run.effect.attempts)
+      const runAt = waitMs === undefined ? undefined : new Date(now + waitMs).toISOString()
+      const again = runAt === undefined ? failed : { ...failed, runAt, isRetry: true }
+      return { events: [again], isProgress: true }
     },
   })
   if (outcome === 'unknown')

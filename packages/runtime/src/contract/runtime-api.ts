@@ -93,7 +93,7 @@ export type CostUsd = number | null
 /** A thread as the API shows it. Times are ISO 8601 texts in UTC. */
 export interface ThreadInfo extends Omit<
   ThreadHead,
-  'costUsd' | 'unpriced' | 'createdAt' | 'updatedAt' | 'wakeAt'
+  'costUsd' | 'unpriced' | 'createdAt' | 'updatedAt' | 'wakeAt' | 'lease' | 'logId'
 > {
   /** The cost of the thread itself, without its descendants. */
   readonly costUsd: CostUsd

@@ -175,20 +175,10 @@ export const SCHEMAS: { readonly [Name in keyof NamedTypes]: Shape<NamedTypes[Na
     createdAt: time,
     updatedAt: time,
     seq: integer,
-    logId: integer,
     epoch: integer,
     wakeAt: nullable(time),
     attempts: integer,
     tree,
-    lease: nullable(
-      answer({
-        owner: string,
-        until: number,
-        deaths: integer,
-        survived: integer,
-        isOnTrial: boolean,
-      }),
-    ),
   }),
   ThreadView: outline({
     threadId: string,

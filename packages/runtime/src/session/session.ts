@@ -400,6 +400,9 @@ export async function awaitAgent(context: DrainContext): Promise<void> {
 /** How many lines of a stack are kept. */
 const STACK_LINES = 5
 
+const withoutFolders = (word: string): string =>
+  word.slice(Math.max(word.lastIndexOf('/'), word.lastIndexOf('\\')) + 1)
+
 /** Describes an error for the log of the thread that fails because of it. */
 export function failureCause(error: unknown): FailureCause {
   const { code, hint } = SkeinError.is(error) ? error : { code: undefined, hint: undefined }
@@ -408,7 +411,7 @@ export function failureCause(error: unknown): FailureCause {
     .filter((line) => line.trimStart().startsWith('at '))
     .slice(0, STACK_LINES)
     // Folders say where the program is installed, which readers of the log need not know.
-    .map((line) => line.trim().replaceAll(/[^\s()]*[\\/]/g, ''))
+    .map((line) => line.trim().split(/([\s(])/).map(withoutFolders).join(''))
   return {
     ...(code !== undefined && { code }),
     message: messageOf(error),

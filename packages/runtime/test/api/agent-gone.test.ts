@@ -21,7 +21,8 @@ test('a thread whose agent is gone waits, says so, is not charged, and goes on i
   const second = await machine.boot({ agents: [other] })
   await machine.run(300_000)
   const waiting = await second.threads.get(id)
-  expect(waiting).toMatchObject({ lifecycle: 'waiting', agent: 'mine', attempts: 0, lease: null })
+  expect(waiting).toMatchObject({ lifecycle: 'waiting', agent: 'mine', attempts: 0 })
+  expect((await machine.store.head(id))?.lease).toBeNull()
   await second.idle() // a thread that cannot go on here does not keep anybody waiting
   const raised = (await logOf(machine.store, id)).filter(({ type }) => type === 'error_raised')
   expect(raised).toEqual([
@@ -141,7 +142,11 @@ test('a governed session fails without its agent and its governor, and the paren
   })
   const second = await machine.boot({ agents: [agents[0]!].map(withoutChild) })
   await machine.run(60_000)
-  expect(await second.threads.get(child!.id)).toMatchObject({ lifecycle: 'failed', wakeAt: null })
+  // A child that is not resumable ends with its report.
+  expect(await second.threads.get(child!.id)).toMatchObject({
+    lifecycle: 'terminated',
+    wakeAt: null,
+  })
   expect(await second.threads.get(id)).toMatchObject({ lifecycle: 'idle' })
   expect((await second.threads.settled(id)).text).toBe('The child failed.')
   expect(machine.errors).toEqual([])

@@ -98,9 +98,12 @@ test('nobody that works beside a killer is charged or fails, however often the p
   }
 })
 
-test('an effect that ends every process is found and its thread fails', async () => {
+test.each([
+  ['runs once', false, 1],
+  ['that may be repeated is given up', true, 5],
+])('an effect that ends every process %s, and its thread goes on', async (_, idempotent, most) => {
   const machine = new Machine()
-  const boom = defineEffect({ name: 'boom', execute: () => machine.kill() })
+  const boom = defineEffect({ name: 'boom', idempotent, execute: () => machine.kill() })
   const agents = [agentOf('quiet', scripted([says('Hello.')]))]
   const runtime = await machine.boot({ agents, effects: [boom] })
   const { id } = await runtime.threads.create({ agent: 'quiet' })
@@ -110,11 +113,15 @@ test('an effect that ends every process is found and its thread fails', async ()
     expect(deaths++).toBeLessThan(20)
     await machine.boot({ agents, effects: [boom] })
   }
+  expect(deaths).toBe(most)
   const log = await logOf(machine.store, id)
-  expect(log.find(({ type }) => type === 'error_raised')).toMatchObject({
-    code: 'DRAIN_FAILED',
-    cause: { code: 'PROCESS_DIED', message: expect.stringContaining('effect boom') as string },
-  })
+  expect(log.filter(({ type }) => type === 'error_raised')).toMatchObject([
+    { code: 'EFFECT_UNKNOWN' },
+  ])
+  const last = await machine.boot({ agents, effects: [boom] })
+  await last.threads.send(id, 'Hello?')
+  await machine.run(1000)
+  expect(await last.threads.get(id)).toMatchObject({ lifecycle: 'idle', attempts: 0 })
 })
 
 test('any number of graceful stops during one model call charges nobody', async () => {

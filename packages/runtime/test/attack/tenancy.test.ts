@@ -28,6 +28,7 @@ beforeAll(async () => {
       : [],
   )
   canaries.push('canary', 'Please work.', threadId, childId, ...ids)
+  await kit.runtime.idle()
   before = await picture()
 })
 afterAll(() => kit.stop())

@@ -153,11 +153,21 @@ function encodeContents(
       const parts = encodeParts(message, { provider, unsigned, calls, warnings: found })
       return parts.length > 0 ? [{ role, parts }] : []
     }
-    for (const item of encodeOnce(message, key, encode, warnings)) items.push(item)
+    for (const item of encodeOnce(message, key, encode, warnings)) {
+      let joined = item
+      // The API accepts calls only directly after an entry of the user, so they join the answers before them.
+      if (message.type === 'assistant' && message.hasToolCalls)
+        while (items.at(-1)?.startsWith(ANSWER))
+          joined = `${items.pop()!.slice(0, -2)},${joined.slice(ANSWER.length)}`
+      items.push(joined)
+    }
     previous = message
   }
   return items
 }
+
+/** How the text of every entry of the model begins; each ends with `]}`. */
+const ANSWER = '{"role":"model","parts":['
 
 /** Joins neighbouring tool results, because the API requires all results of a step in one entry. */
 function joinResults(messages: readonly Message[]): readonly Message[] {
