@@ -39,3 +39,102 @@ export function tryParseJson(text: string): JsonValue | undefined {
     return undefined
   }
 }
+
+/**
+ * Objects that are known to be frozen together with everything they contain, so that none is walked twice.
+ */
+const deepFrozen = new WeakSet<object>()
+/**
+ * The most fields of a small object. A small object without nested objects is checked again each time, which
+ * is cheaper than adding it to `deepFrozen`.
+ */
+const SMALL = 8
+
+/**
+ * Freezes a value and everything it contains, in place, and returns it. Objects that were frozen by an
+ * earlier call are not walked again, so adding to a frozen history costs only the new part. Arrays, plain
+ * objects and class instances are frozen, through their enumerable properties as in JSON. Functions and
+ * built-ins with inner state (typed arrays, Map, Set, Date, …) are left as they are: freezing them would
+ * throw, or would not keep them from changing.
+ */
+export function deepFreeze<T>(value: T): T {
+  walk(value, (node) => {
+    Object.freeze(node)
+    return true
+  })
+  return value
+}
+
+/**
+ * Returns a frozen copy of plain data, for values that the caller may go on changing. Objects that are frozen
+ * already, instances of classes and objects for which `keep` returns true are not copied. Cycles and shared
+ * references are preserved in the copy.
+ */
+export function frozenCopy<T>(value: T, keep: (value: object) => boolean = () => false): T {
+  const copies = new Map<object, unknown>()
+  const copy = (source: unknown): unknown => {
+    if (typeof source !== 'object' || source === null || Object.isFrozen(source)) return source
+    if (copies.has(source)) return copies.get(source)
+    if (Array.isArray(source)) {
+      const list: unknown[] = []
+      copies.set(source, list)
+      for (const item of source) list.push(copy(item))
+      return Object.freeze(list)
+    }
+    if (!isPlainObject(source) || keep(source)) return source
+    const object: Record<string, unknown> = {}
+    copies.set(source, object)
+    for (const [key, item] of Object.entries(source)) {
+      // `defineProperty` and not an assignment, because a key named `__proto__` must be copied like any
+      // other.
+      Object.defineProperty(object, key, { value: copy(item), enumerable: true })
+    }
+    return Object.freeze(object)
+  }
+  return copy(value) as T // a copy has the type of its original
+}
+
+/** True when `deepFreeze` would change nothing. */
+export function isDeepFrozen(value: unknown): boolean {
+  return walk(value, Object.isFrozen)
+}
+
+/**
+ * Visits every object that is not known to be deeply frozen, without recursion, and marks it as deeply
+ * frozen. When `visit` returns false, the walk stops, and the marks it made are removed.
+ */
+function walk(root: unknown, visit: (node: object) => boolean): boolean {
+  const pending: unknown[] = [root]
+  const marked: object[] = []
+  let isComplete = false
+  try {
+    while (pending.length > 0) {
+      const node = pending.pop()
+      if (!isFreezable(node) || deepFrozen.has(node)) continue
+      if (!visit(node)) return false
+      const values: readonly unknown[] = Array.isArray(node) ? node : Object.values(node)
+      const before = pending.length
+      for (let i = 0; i < values.length; i++) {
+        const child = values[i]
+        if (typeof child === 'object' && child !== null) pending.push(child)
+      }
+      if (pending.length === before && values.length <= SMALL) continue
+      deepFrozen.add(node)
+      marked.push(node)
+    }
+    isComplete = true
+  } finally {
+    // This is in `finally` because a getter may throw. After an incomplete walk, the marked objects may
+    // contain objects that were not visited, so the marks are removed.
+    if (!isComplete) for (const node of marked) deepFrozen.delete(node)
+  }
+  return true
+}
+
+function isFreezable(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null) return false
+  if (Array.isArray(value)) return true
+  const prototype: unknown = Object.getPrototypeOf(value)
+  if (prototype === Object.prototype || prototype === null) return true
+  return Object.prototype.toString.call(value) === '[object Object]'
+}

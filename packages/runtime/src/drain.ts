@@ -3,8 +3,14 @@ import { CLIENT_TOOLS, openGovernor, toolsOf } from './calls/gate.ts'
 import type { ResolvedAgent, ResolvedSide } from './definitions/resolved.ts'
 import type { PromptToolConfig } from './definitions/types.ts'
 import type { Drain, DrainEnd, TimerHandle, Timers } from './dispatch/dispatcher.ts'
-import type { KeptLease, LeaseKeeper } from './dispatch/lease-keeper.ts'
-import type { GatePlace, Suspect, Trial, TrialGate } from './dispatch/trial-gate.ts'
+import type {
+  GatePlace,
+  KeptLease,
+  LeaseKeeper,
+  Suspect,
+  Trial,
+  TrialGate,
+} from './dispatch/lease.ts'
 import { RuntimeError } from './contract/error.ts'
 import type { FailureCause, RuntimeEvent, StoredEvent } from './contract/event.ts'
 import type { SessionGovernor } from './governance/session-governors.ts'
@@ -393,9 +399,9 @@ class ThreadDrain implements DrainContext {
       fence: this.epoch,
       append: events,
       head: {
-        ...(back.length > 0 && { lifecycle: 'running' }),
+        lifecycle: back.length > 0 ? 'running' : undefined,
         ...write.head,
-        ...(write.isProgress && { attempts: 0 }),
+        attempts: write.isProgress ? 0 : write.head?.attempts,
       },
       lease: write.releases ? 'released' : write.isProgress ? 'cleared' : undefined,
       wake,

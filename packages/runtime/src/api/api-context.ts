@@ -219,14 +219,14 @@ export function redacted<T extends readonly ThreadChange[]>(
     const { append, create, head } = change
     return {
       ...change,
-      ...(append && {
-        append: append.map((event) => (isVariable(event) ? event : redactor.json(event))),
-      }),
-      ...(head && { head: redactor.json(head) }),
+      append: append?.map((event) => (isVariable(event) ? event : redactor.json(event))),
+      head: head && redactor.json(head),
       // Ids and names in the other columns are not texts of somebody.
-      ...(create && {
-        create: { ...create, title: redactor.json(create.title), tags: redactor.json(create.tags) },
-      }),
+      create: create && {
+        ...create,
+        title: redactor.json(create.title),
+        tags: redactor.json(create.tags),
+      },
     }
   }) as unknown as T // one change for each change
 }

@@ -118,10 +118,10 @@ async function store(
       id: threadId,
       append: withUpdates(events, values, state.values),
       expectSeq,
-      ...(!allowsOver && { mustBeLive: true }),
+      mustBeLive: !allowsOver,
       head: patch,
       // Raising the epoch prevents a running drain from writing anything more.
-      ...(changes.terminates && { raisesEpoch: true }),
+      raisesEpoch: changes.terminates,
       wake: { by: context.clock.now() },
     }
     try {

@@ -5,11 +5,12 @@ import {
   type Dispatcher,
   type Drain,
   type DrainEnd,
+  FairQueue,
+  type QueuedThread,
   systemTimers,
   type TimerHandle,
   type Timers,
 } from './dispatcher.ts'
-import { FairQueue, type QueuedThread } from './fair-queue.ts'
 
 /** Options of `inProcessDispatcher`. */
 export interface InProcessDispatcherOptions {

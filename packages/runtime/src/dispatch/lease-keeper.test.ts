@@ -5,7 +5,7 @@ import { memoryStore } from '../store/memory-store.ts'
 import type { Store } from '../store/store.ts'
 import { addThreads } from '../testing/contract.ts'
 import { manualTimers } from '../testing/simulation.ts'
-import { createLeaseKeeper, type KeptLease } from './lease-keeper.ts'
+import { createLeaseKeeper, type KeptLease } from './lease.ts'
 
 const LEASE_MS = 30_000
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { manualTimers } from '../testing/simulation.ts'
-import { createTrialGate, type GatePlace, type Suspect, type Trial } from './trial-gate.ts'
+import { createTrialGate, type GatePlace, type Suspect, type Trial } from './lease.ts'
 
 const suspect = (more: Partial<Suspect> = {}): Suspect => ({
   open: 'call',

@@ -143,7 +143,8 @@ class HttpSurface implements Http {
     const logger = this.#logger
     const startedAt = performance.now()
     const traceparent = request.headers.get('traceparent')
-    const answered = await withTraceparent(traceparent, () => this.#guarded(request, connection))
+    const work = (): Promise<Response> => this.#guarded(request, connection)
+    const answered = await (traceparent === null ? work() : withTraceparent(traceparent, work))
     const response = this.#guard.finish(request, answered)
     if (!logger) return response
     const requestId = requestIdOf(request) ?? (this.#options.ids ?? uuidV7)()

@@ -1,5 +1,4 @@
 import { agentOperations } from '../operations/agents.ts'
-import { approvalOperations } from '../operations/approvals.ts'
 import {
   effectOperations,
   envOperations,
@@ -8,7 +7,7 @@ import {
 } from '../operations/contents.ts'
 import { controlOperations } from '../operations/control.ts'
 import { fileOperations } from '../operations/files.ts'
-import { messageOperations } from '../operations/messages.ts'
+import { approvalOperations, messageOperations } from '../operations/messages.ts'
 import type { OperationRoute } from '../operations/operation.ts'
 import { logOperations, threadOperations } from '../operations/threads.ts'
 import { chatOperations } from './chat/chat-operations.ts'

@@ -411,13 +411,21 @@ export function failureCause(error: unknown): FailureCause {
     .filter((line) => line.trimStart().startsWith('at '))
     .slice(0, STACK_LINES)
     // Folders say where the program is installed, which readers of the log need not know.
-    .map((line) => line.trim().split(/([\s(])/).map(withoutFolders).join(''))
-  return {
-    ...(code !== undefined && { code }),
+    .map((line) =>
+      line
+        .trim()
+        .split(/([\s(])/)
+        .map(withoutFolders)
+        .join(''),
+    )
+  const cause = {
+    code,
     message: messageOf(error),
-    ...(hint !== undefined && { hint }),
-    ...(stack.length > 0 && { stack: stack.join('\n') }),
+    hint,
+    stack: stack.length > 0 ? stack.join('\n') : undefined,
   }
+  // Events have no members that are undefined.
+  return JSON.parse(JSON.stringify(cause)) as FailureCause
 }
 
 /**
