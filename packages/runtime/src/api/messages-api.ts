@@ -194,7 +194,7 @@ export function queuedMessage(context: ApiContext, sent: SendMessage | string): 
     userId: message.userId,
     attachments: attachments.length > 0 ? attachments : undefined,
     metadata: metadata && checkedMetadata(metadata, 'the message'),
-    trace: context.telemetry && (context.telemetry.active() ?? incomingTraceparent()),
+    trace: context.telemetry?.active() ?? incomingTraceparent.getStore(),
   }
 }
 

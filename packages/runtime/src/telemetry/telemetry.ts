@@ -247,17 +247,15 @@ function formatTraceparent({ traceId, spanId, traceFlags }: TraceParent): string
   return parseTraceparent(text) && text
 }
 
-const incoming = new AsyncLocalStorage<string>()
+/** The `traceparent` of the request that is being answered. */
+export const incomingTraceparent: AsyncLocalStorage<string> = new AsyncLocalStorage()
 
 /**
  * Runs the code that answers a request. Messages that are queued meanwhile are stored with the request's
  * `traceparent`, so that the session they begin belongs to the caller's trace, also after a restart.
  */
 export function withTraceparent<T>(header: string | null, work: () => T): T {
-  return header !== null && parseTraceparent(header) ? incoming.run(header, work) : work()
-}
-
-/** Returns the `traceparent` of the request that is being answered. */
-export function incomingTraceparent(): string | undefined {
-  return incoming.getStore()
+  return header !== null && parseTraceparent(header)
+    ? incomingTraceparent.run(header, work)
+    : work()
 }
