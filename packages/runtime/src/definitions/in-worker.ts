@@ -1,6 +1,14 @@
-import { Worker, type ResourceLimits } from 'node:worker_threads'
+import { Worker } from 'node:worker_threads'
 import { isPlainObject, type JsonValue } from '@skein/base'
 import { RuntimeError } from '../contract/error.ts'
+
+/** Limits of a worker's memory in MB, as `new Worker` takes them. */
+interface ResourceLimits {
+  readonly maxOldGenerationSizeMb?: number
+  readonly maxYoungGenerationSizeMb?: number
+  readonly codeRangeSizeMb?: number
+  readonly stackSizeMb?: number
+}
 
 /** Options of `inWorker`. */
 export interface InWorkerOptions {

@@ -45,8 +45,13 @@ export function verifyStore(path: string): StoreReport {
 /** The number of problems that a report lists. */
 const MAX_PROBLEMS = 100
 
+/** The part of an open `DatabaseSync` of `node:sqlite` that is read here. */
+interface SqliteReader {
+  prepare(sql: string): { iterate(): Iterable<unknown> }
+}
+
 /** Checks an open database as `verifyStore` does. */
-export function verifyDatabase(database: DatabaseSync): StoreReport {
+export function verifyDatabase(database: SqliteReader): StoreReport {
   const problems: string[] = []
   const count = { threads: 0, events: 0, auditLines: 0, blobs: 0 }
   const expect = (isRight: boolean, problem: () => string): void => {
@@ -55,7 +60,7 @@ export function verifyDatabase(database: DatabaseSync): StoreReport {
   /** Runs one check. A damaged page ends the check with an error of SQLite, and the next check runs. */
   const read = (what: string, sql: string, check: (row: Row) => void): void => {
     try {
-      for (const row of database.prepare(sql).iterate()) check(row)
+      for (const row of database.prepare(sql).iterate()) check(row as Row)
     } catch (error) {
       expect(false, () => `${what} cannot be read: ${messageOf(error)}.`)
     }

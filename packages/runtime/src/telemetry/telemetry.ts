@@ -248,7 +248,10 @@ function formatTraceparent({ traceId, spanId, traceFlags }: TraceParent): string
 }
 
 /** The `traceparent` of the request that is being answered. */
-export const incomingTraceparent: AsyncLocalStorage<string> = new AsyncLocalStorage()
+export const incomingTraceparent: {
+  getStore(): string | undefined
+  run<T>(traceparent: string, work: () => T): T
+} = new AsyncLocalStorage<string>()
 
 /**
  * Runs the code that answers a request. Messages that are queued meanwhile are stored with the request's
