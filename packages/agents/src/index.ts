@@ -34,6 +34,9 @@ export type {
   ExecutionContext,
   StepEffect,
   AgentStrategy,
+  InferenceChanges,
+  InferenceHook,
+  InferenceRequest,
   Middleware,
   MiddlewareContext,
 } from './contract/agent-types.ts'

@@ -1,4 +1,4 @@
-import type { Clock, IdSource } from '@skein/base'
+import type { Clock, IdSource, JsonObject } from '@skein/base'
 import type {
   DeferRequest,
   LLMInstance,
@@ -6,6 +6,7 @@ import type {
   Message,
   Middleware as LLMMiddleware,
   ModelReference,
+  Params,
   ProviderConfig,
   TokenUsage,
   Tool,
@@ -200,6 +201,10 @@ export interface AgentStrategy {
   readonly stopCondition?: (state: AgentState, totals: RunTotals) => boolean | Promise<boolean>
   readonly onStepStart?: (step: number, state: AgentState) => void | Promise<void>
   readonly onReason?: (step: number, reasoning: string) => void | Promise<void>
+  /**
+   * Called before each inference; what it returns changes that inference. Hooks of the middleware come first.
+   */
+  readonly onInference?: InferenceHook
   /** Called after the inference, before any tool starts. */
   readonly onAct?: (step: number, actions: readonly ToolCall[]) => void | Promise<void>
   /** Called after all tools of the step. */
@@ -218,6 +223,52 @@ export interface AgentStrategy {
     error: Error,
     state: AgentState,
   ) => void | GenerateResult | Promise<void | GenerateResult>
+}
+
+/**
+ * The one hook for a single step: it sees what the next inference would be sent and may return other messages,
+ * tools, params or another model. The built-in strategies call it; a strategy of the application may not.
+ */
+export type InferenceHook = (
+  request: InferenceRequest,
+) => void | InferenceChanges | Promise<void | InferenceChanges>
+
+/** What the next inference of a run would be sent. */
+export interface InferenceRequest {
+  readonly step: number
+  /** The number of this inference in its run, from 1. */
+  readonly cycle: number
+  /** The state of the run, with its whole history. No hook shortens it. */
+  readonly state: AgentState
+  /**
+   * The messages to send: the whole history, or what an earlier hook of this run made of it, followed by the
+   * messages that are new since.
+   */
+  readonly messages: readonly Message[]
+  /** How many messages at the end are new input, which no model has seen yet. */
+  readonly inputs: number
+  readonly tools: readonly Tool[]
+  readonly model: ModelReference
+  readonly params: Params
+  /** What the last inference of this run was sent, and the vendor's count of its tokens. */
+  readonly last?: { readonly messages: readonly Message[]; readonly usage: TokenUsage }
+}
+
+/** The changes to one inference. */
+export interface InferenceChanges {
+  /**
+   * Replaces the messages. They stay replaced for the rest of the run, so that a summary is written once; the
+   * state keeps the original ones.
+   */
+  readonly messages?: readonly Message[]
+  /** The tools of this step only. */
+  readonly tools?: readonly Tool[]
+  /** The model of this step only. */
+  readonly model?: ModelReference
+  /** The params of this step only, in place of the agent's, e.g. the vendor's field for the tool choice. */
+  readonly params?: Params
+  /** Entries for the metadata of the state, saved with it. */
+  readonly metadata?: JsonObject
 }
 
 /** What a run has done so far, and the tokens it has used. */
@@ -247,6 +298,8 @@ export interface Middleware {
     context: MiddlewareContext,
     error: Error,
   ): Promise<GenerateResult | void> | GenerateResult | void
+  /** Called before each inference of a built-in strategy, in the order of the middleware. */
+  onInference?: InferenceHook
 }
 
 /** The context that middleware gets. */

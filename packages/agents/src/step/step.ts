@@ -4,6 +4,7 @@ import {
   type CallPorts,
   executeTools,
   type LLMInstance,
+  type Message,
   type Tool,
   type ToolBatch,
   type ToolCall,
@@ -32,6 +33,10 @@ import {
 export interface StepInput extends CallsInput {
   readonly llm: LLMInstance
   readonly tools: readonly Tool[]
+  /** What the model is sent instead of the state's messages; the state keeps its own. */
+  readonly messages?: readonly Message[]
+  /** The number of this inference in its run, from 1; middleware of the model sees it as `cycle`. */
+  readonly cycle?: number
   /** The number of new messages at the end of the state. */
   readonly inputs?: number
   /** Default: the step number of the state. */
@@ -79,10 +84,10 @@ export async function* step(input: StepInput): Batches<StepResult> {
   await commit?.({ type: 'inference_start', step: number, state })
   let inference: Inference
   try {
-    const sent = state.messages
     inference = yield* runInference({
       llm,
-      messages: sent,
+      messages: input.messages ?? state.messages,
+      cycle: input.cycle,
       inputs,
       streaming,
       signal,
