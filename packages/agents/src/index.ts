@@ -13,6 +13,7 @@ export type {
   Answer,
   Answers,
   DeferredCall,
+  Interrupt,
   PlanStep,
   SubagentExecutionTrace,
   Suspension,

@@ -119,7 +119,10 @@ export interface AgentStreamResult<Data = unknown> extends AsyncIterable<AgentSt
 export interface AgentRun<Data = unknown> extends AgentStreamResult<Data> {
   /** The state after the last completed step, also of a run that was aborted or failed. */
   readonly state: AgentState
-  /** Adds a message before the next inference. A run that was about to end continues with it. */
+  /**
+   * Adds a message before the next inference. A run that was about to end continues with it. Throws
+   * INVALID_REQUEST if the run is over, because nobody would read the message.
+   */
   steer(message: AgentInput): void
 }
 
@@ -217,6 +220,7 @@ export interface AgentStrategy {
     step: number,
     result: { readonly turn: Turn; readonly state: AgentState },
   ) => void | AgentState | Promise<void | AgentState>
+  /** Called when the run is over; not when it waits for an answer. */
   readonly onComplete?: (result: GenerateResult) => void | Promise<void>
   /** If `onError` returns a result, that becomes the result of the run. */
   readonly onError?: (

@@ -59,11 +59,12 @@ export function pruneToolOutputs(options: PruneToolOutputsOptions = {}): Middlew
       const count = tokenCounter(request, estimate)
       if (count(request.messages) <= limit) return
       let recent = 0
-      const kept = request.messages.toReversed().map((message) => {
+      const { known: old, added } = splitInput(request)
+      const kept = old.toReversed().map((message) => {
         recent += estimate(message)
         return recent <= protectRecent ? message : clear(message)
       })
-      const outputs = kept.toReversed()
+      const outputs = [...kept.toReversed(), ...added]
       // What a rough estimate says is no reason to drop what the options protect; a vendor's count is.
       const size = request.last ? count : options.estimate ? () => 0 : contentTokens
       if (size(outputs) <= limit) return { messages: outputs }

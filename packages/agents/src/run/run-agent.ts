@@ -229,9 +229,9 @@ class Attempt {
     this.#task.onState?.(state)
   }
 
-  /** Calls `onComplete` once, with the final result of the run. */
+  /** Calls `onComplete` once, with the final result of the run. A run that waits is not complete. */
   async complete(result: GenerateResult): Promise<void> {
-    if (this.#isComplete) return
+    if (this.#isComplete || result.stopReason === 'interrupted') return
     this.#isComplete = true
     await this.#hook('onComplete', () => this.#hooks.onComplete?.(result))
   }

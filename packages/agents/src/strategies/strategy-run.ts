@@ -34,7 +34,6 @@ import {
 import type { Answers, Interrupt } from '../state/state-types.ts'
 import type { AgentState } from '../state/state.ts'
 import { openCallsOf, repairHistory } from '../state/transcript.ts'
-import { interruptsOf } from '../step/calls.ts'
 import type { Batches, SubagentSink } from '../step/live-events.ts'
 import { step as runStep, type StepResult } from '../step/step.ts'
 import { hooksOf } from './hooks.ts'
@@ -367,8 +366,7 @@ export class StrategyRun {
   /** Returns the result of a run that ends now. */
   result(stopReason: AgentStopReason): ExecutionResult {
     const turn = this.record.turn(this.#lastAnswer())
-    const interrupts =
-      stopReason === 'interrupted' ? interruptsOf(this.state.suspension?.deferred ?? []) : []
+    const interrupts = stopReason === 'interrupted' ? this.state.interrupts : []
     const result = { turn, state: this.state, stopReason }
     return Object.freeze(interrupts.length > 0 ? { ...result, interrupts } : result)
   }

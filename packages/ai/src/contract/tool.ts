@@ -1,4 +1,10 @@
-import { isPlainObject, type JsonObject, type JsonSchema, type JsonValue } from '@skein/base'
+import {
+  isPlainObject,
+  type JsonObject,
+  type JsonSchema,
+  type JsonValue,
+  SkeinError,
+} from '@skein/base'
 import type { ProviderMetadata } from './content.ts'
 
 /** A model's request to run a tool. */
@@ -92,8 +98,24 @@ export interface Deferred extends DeferRequest {
   readonly [deferred]: true
 }
 
-/** Makes a value that `run` or `approval` returns to end the turn with an open call instead of a result. */
+const DEFER_KINDS: readonly DeferRequest['kind'][] = ['approval', 'input', 'child', 'timer']
+
+/**
+ * Makes a value that `run` or `approval` returns to end the turn with an open call instead of a result. Throws
+ * at once for a request that nobody could store or answer; inside a tool that becomes the call's error.
+ */
 export function defer(request: DeferRequest): Deferred {
+  const { kind, request: asked } = (request ?? {}) as Partial<DeferRequest>
+  const problem = DEFER_KINDS.some((known) => known === kind)
+    ? asked === undefined || typeof asked === 'function' || typeof asked === 'symbol'
+      ? `request is ${asked === undefined ? 'missing' : `a ${typeof asked}`}`
+      : undefined
+    : `kind is ${JSON.stringify(kind) ?? 'missing'}`
+  if (problem !== undefined)
+    throw new SkeinError(`A call cannot be deferred like this: ${problem}.`, {
+      code: 'DEFER_REQUEST_INVALID',
+      hint: `defer({ kind, request }): kind is one of ${DEFER_KINDS.join(', ')}, request is JSON.`,
+    })
   return Object.freeze({ ...request, [deferred]: true as const })
 }
 

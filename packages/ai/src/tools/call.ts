@@ -8,6 +8,7 @@ import {
 } from '@skein/base'
 import { hookError } from '../contract/error.ts'
 import {
+  defer,
   isDeferred,
   isDenied,
   type ApprovalResult,
@@ -360,8 +361,9 @@ export function doneOutcome({ toolName }: ToolCall, result: unknown): SettledOut
 }
 
 /** Returns a deferred outcome. Its request must be JSON too, because it is stored and answered elsewhere. */
-function deferredOutcome({ toolName }: ToolCall, { kind, request }: DeferRequest): ToolOutcome {
+function deferredOutcome({ toolName }: ToolCall, given: DeferRequest): ToolOutcome {
   try {
+    const { kind, request } = defer(given)
     return { type: 'deferred', request: { kind, request: toResultJson(request, 'request') } }
   } catch (error) {
     const message = `The call to "${toolName}" cannot wait for an answer: ${messageOf(error)}.`
