@@ -19,7 +19,7 @@ import type {
 import type { Answer, Answers, Interrupt } from '../state/state-types.ts'
 import type { AgentState } from '../state/state.ts'
 import type { CheckpointStore } from './checkpoint-store.ts'
-import type { AgentStopReason, AgentStreamEvent, SubagentEvent } from './event.ts'
+import type { AgentStopReason, AgentStreamEvent, SubagentEvent, UAPEventData } from './event.ts'
 
 // An agent has a strategy, and both strategies and middleware get the agent. These types refer to each other,
 // so they are in one file; otherwise two files would import each other.
@@ -183,6 +183,8 @@ export interface ExecutionContext extends Partial<AgentLineage> {
   readonly resume?: { readonly answers: Answers }
   /** Saves a state; the built-in strategies call it after each `step_end`. */
   readonly checkpoint?: (state: AgentState) => void | Promise<void>
+  /** Returns the conflicts of saves since the last call. */
+  readonly takeConflicts?: () => readonly UAPEventData['checkpoint_conflict'][]
   /** Returns the messages to add before the next inference. Each message is returned once. */
   readonly takeSteering?: () => readonly Message[]
   readonly commit?: (effect: StepEffect) => void | Promise<void>

@@ -17,6 +17,12 @@ export interface UAPEventData {
   readonly subagent_start: SubagentStart
   readonly subagent_event: SubagentInner
   readonly subagent_end: SubagentEnd
+  /** Somebody else has saved the session during this run; both are versions of it now. */
+  readonly checkpoint_conflict: {
+    readonly sessionId: string
+    readonly expected: string | null
+    readonly found: string | null
+  }
   readonly plan_created: { readonly plan: readonly PlanStep[] }
   readonly plan_step_start: { readonly planStep: PlanStep }
   readonly plan_step_end: { readonly planStep: PlanStep }

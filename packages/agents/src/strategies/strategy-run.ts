@@ -311,6 +311,7 @@ export class StrategyRun {
     })
     if (adopted) this.#adopt(adopted)
     const stopReason = await this.#isOver(end)
+    yield* this.#reportConflicts()
     const usage = this.record.stepUsage
     try {
       yield* this.emit('step_end', stopReason ? { usage, stopReason } : { usage })
@@ -318,7 +319,18 @@ export class StrategyRun {
       // In `finally`, because the reader may leave at this event, and the finished step must still be saved.
       await awaitUnlessAborted(this.context.checkpoint?.(this.state), this.context.signal)
     }
+    yield* this.#reportConflicts()
     return stopReason
+  }
+
+  /** Reports conflicts of saves: as events, and as warnings of the turn. */
+  *#reportConflicts(): Generator<readonly AgentStreamEvent[]> {
+    for (const conflict of this.context.takeConflicts?.() ?? []) {
+      const { sessionId } = conflict
+      const message = `The session ${JSON.stringify(sessionId)} was saved by somebody else during this run.`
+      this.record.addExecutions([], [{ code: 'checkpoint_conflict', message }])
+      yield* this.emit('checkpoint_conflict', conflict)
+    }
   }
 
   /** Returns why the run ends. A steering message keeps a run going that was about to complete. */
