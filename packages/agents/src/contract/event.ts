@@ -14,6 +14,12 @@ export interface UAPEventData {
   readonly reasoning: { readonly reasoning: string }
   readonly action: { readonly toolCalls: readonly ToolCall[] }
   readonly observation: { readonly observations: readonly ToolExecution[] }
+  /** A value that a running tool has yielded. */
+  readonly tool_progress: {
+    readonly toolCallId: string
+    readonly toolName: string
+    readonly output: unknown
+  }
   readonly subagent_start: SubagentStart
   readonly subagent_event: SubagentInner
   readonly subagent_end: SubagentEnd

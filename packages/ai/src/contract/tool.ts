@@ -54,7 +54,8 @@ export interface ToolContext {
  * A function the model may call (UPP §11.1). Arguments are untrusted: `llm()` never validates them (UPP
  * §11.2); a tool built with `tool()` validates them in its own `run`.
  *
- * `run` is called with `(params, context)` when it declares two parameters or is marked by `withToolContext`,
+ * `run` may be an async generator: each value that it yields is shown while the tool runs, and the last one is
+ * the result. `run` is called with `(params, context)` when it declares two parameters or is marked by `withToolContext`,
  * otherwise with `(params)` alone (UAP §8.4).
  */
 export interface Tool {
@@ -62,6 +63,11 @@ export interface Tool {
   readonly description: string
   readonly parameters: JsonSchema
   readonly run: (params: never, context: never) => unknown
+  /**
+   * Returns the form of a result that the model sees. The application sees the result itself, in
+   * `turn.toolExecutions` and in events.
+   */
+  readonly toModel?: (result: never) => unknown
   /** `true` lets the call run; `false` or `deny(reason)` denies it; `defer(...)` makes it wait. */
   readonly approval?: (params: never, context: never) => ApprovalResult | Promise<ApprovalResult>
   readonly metadata?: ProviderMetadata
@@ -147,7 +153,12 @@ export type ApprovalResult = boolean | Deferred | Denied
 
 /** The outcome of one call. The executor returns one per call, in call order. */
 export type ToolOutcome =
-  | { readonly type: 'done'; readonly result: unknown }
+  | {
+      readonly type: 'done'
+      readonly result: unknown
+      /** The form of the result that the model sees, if it is another one. */
+      readonly modelResult?: unknown
+    }
   | {
       readonly type: 'error'
       readonly message: string

@@ -121,7 +121,10 @@ class Execution {
   #reuse(call: ToolCall, position: number): void {
     const known = this.#batch.settled?.get(call.toolCallId)
     if (!known) return
-    const outcome = known.type === 'done' ? doneOutcome(call, known.result) : known
+    const outcome =
+      known.type === 'done' && known.modelResult === undefined
+        ? doneOutcome(call, known.result)
+        : known
     this.#settle(position, { call, outcome, durationMs: 0 })
   }
 
