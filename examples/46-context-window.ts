@@ -54,7 +54,7 @@ console.log(`summary and 4 recent: ${summarised[0]?.text.replace('\n', ' ')}`)
 const all = await sent(
   prune,
   slidingWindow(12),
-  summarize(small, { threshold: 300, keepRecent: 4 }),
+  summarize(small, { threshold: 900, keepRecent: 4 }),
 )
 console.log(`all three: ${all.length} messages`)
 // #endregion program

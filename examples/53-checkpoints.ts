@@ -4,7 +4,7 @@
  * Prints:
  *
  *     Fixed.
- *     on disk: my-session: checkpoint.json metadata.json
+ *     on disk: my-session: checkpoint.json metadata.json versions
  *     session my-session, step 2
  *     resumed with 5 messages: And tested.
  *     nobody: Start fresh

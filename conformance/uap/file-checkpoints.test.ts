@@ -34,6 +34,7 @@ test('UAP-161 the layout is <dir>/<session>/checkpoint.json and metadata.json', 
   expect(readdirSync(join(dir, 'my-session')).toSorted()).toEqual([
     'checkpoint.json',
     'metadata.json',
+    'versions',
   ])
   expect(read('my-session', 'checkpoint.json')).toEqual(state)
 })
@@ -128,7 +129,11 @@ test('UAP-168 two writers, a thousand saves: the file always parses, and the lat
   expect(await reader).toBeGreaterThan(0)
   expect((await stores[0]!.load('s'))?.step).toBe(rounds - 1)
   expect((await stores[0]!.loadMetadata('s'))?.step).toBe(rounds - 1)
-  expect(readdirSync(join(dir, 's')).toSorted()).toEqual(['checkpoint.json', 'metadata.json'])
+  expect(readdirSync(join(dir, 's')).toSorted()).toEqual([
+    'checkpoint.json',
+    'metadata.json',
+    'versions',
+  ])
 })
 
 test('UAP-168 compressed files are smaller, and either form is read by either store', async () => {
@@ -140,7 +145,11 @@ test('UAP-168 compressed files are smaller, and either form is read by either st
   expect(await packed.load('s')).toEqual(large)
 
   await packed.save('s', { ...large, step: 2 })
-  expect(readdirSync(join(dir, 's')).toSorted()).toEqual(['checkpoint.json.gz', 'metadata.json'])
+  expect(readdirSync(join(dir, 's')).toSorted()).toEqual([
+    'checkpoint.json.gz',
+    'metadata.json',
+    'versions',
+  ])
   expect(statSync(join(dir, 's', 'checkpoint.json.gz')).size * 10).toBeLessThan(before)
   expect((await plain.load('s'))?.step).toBe(2)
   expect(await plain.list()).toEqual(['s'])

@@ -188,6 +188,7 @@ describe('a step that fails', () => {
     const { state, turn } = await worker.generate('the goal', start)
     expect(state.plan!.map(({ id, status, dependsOn }) => [id, status, dependsOn])).toEqual([
       ['a', 'completed', []],
+      ['b', 'failed', ['a']],
       ['a-2', 'completed', []],
       ['c', 'completed', ['a-2']],
     ])
@@ -219,8 +220,11 @@ describe('a step that fails', () => {
           void marks.push(`${step} ${result.state.plan?.map((s) => s.status).join()}`),
       },
     }).generate('x', start)
-    expect(marks).toEqual(['1 pending', '2 failed', '3 pending', '4 completed'])
-    expect(state.plan).toMatchObject([{ id: 'b', status: 'completed' }])
+    expect(marks).toEqual(['1 pending', '2 failed', '3 failed,pending', '4 failed,completed'])
+    expect(state.plan).toMatchObject([
+      { id: 'a', status: 'failed' },
+      { id: 'b', status: 'completed' },
+    ])
   })
 
   test('UAP-076 with allowReplan: false the error surfaces, and the state says what failed', async () => {

@@ -10,7 +10,7 @@ const [dir = '', dies = 'Infinity'] = process.argv.slice(2)
 const files = fileCheckpoints({ dir: join(dir, 'checkpoints'), journal: true })
 let left = Number(dies)
 
-async function counted(write: Promise<void> | undefined): Promise<void> {
+async function counted(write: Promise<unknown> | undefined): Promise<void> {
   await write
   if (--left <= 0) process.kill(process.pid, 'SIGKILL')
 }

@@ -44,7 +44,7 @@ export async function live(mortal: Mortal, diesAfter: number): Promise<GenerateR
   const isDead = (): boolean => left <= 0
 
   /** After the last write the process is gone: whoever waits for it waits for ever. */
-  const once = async (write: () => Promise<void>): Promise<void> => {
+  const once = async (write: () => Promise<unknown>): Promise<void> => {
     if (isDead()) return never
     await write()
     left--

@@ -8,12 +8,14 @@ import type {
   ToolExecution,
   Turn,
 } from '@skein/ai'
+import { tool } from '@skein/ai'
 import { says, scripted } from '@skein/ai/testing'
 import { describe, expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
 import { agent } from './agent.ts'
 import type {
   Agent,
+  AgentContext,
   AgentOptions,
   AgentStrategy,
   ExecutionContext,
@@ -118,4 +120,20 @@ test('UAP-146 the type of an event tells its data', () => {
     return event
   }
   void read
+})
+
+test('tool() sees the context of the agent, typed and without a cast, next to its own arguments', () => {
+  const pay = tool({
+    name: 'pay',
+    description: 'Pays.',
+    parameters: z.object({ amount: z.number() }),
+    approval: ({ amount }, { sessionId }: AgentContext) => amount < 10 || sessionId !== undefined,
+    run: ({ amount }, { idempotencyKey, step, answer }: AgentContext) => {
+      expectTypeOf(amount).toEqualTypeOf<number>()
+      expectTypeOf(idempotencyKey).toEqualTypeOf<string>()
+      expectTypeOf(answer).toEqualTypeOf<AgentContext['answer']>()
+      return step
+    },
+  })
+  expectTypeOf(agent({ model, tools: [pay] })).toExtend<Agent>()
 })

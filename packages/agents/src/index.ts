@@ -13,6 +13,7 @@ export type {
   Answer,
   Answers,
   DeferredCall,
+  Interrupt,
   PlanStep,
   SubagentExecutionTrace,
   Suspension,
@@ -34,6 +35,9 @@ export type {
   ExecutionContext,
   StepEffect,
   AgentStrategy,
+  InferenceChanges,
+  InferenceHook,
+  InferenceRequest,
   Middleware,
   MiddlewareContext,
 } from './contract/agent-types.ts'

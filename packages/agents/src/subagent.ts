@@ -30,7 +30,7 @@ import type {
 import type { SubagentEvent } from './contract/event.ts'
 import type { InternalRunOptions } from './run/run-agent.ts'
 import { AgentState } from './state/state.ts'
-import { type ChildRequest, childRequestOf } from './step/calls.ts'
+import { type ChildRequest, childRequestOf } from './state/interrupts.ts'
 
 /**
  * The definition of a tool that runs an agent. All fields are explicit:

@@ -89,6 +89,8 @@ export interface InferOptions {
   readonly signal?: AbortSignal
   /** The `state` of the middleware, if several calls belong to one run and share it. Default: a new map. */
   readonly state?: Map<string, unknown>
+  /** The number that `onCycle` gets, if several inferences belong to one run. Default 1. */
+  readonly cycle?: number
 }
 
 /** A batch of tool calls for `executeTools`; missing fields are taken from the instance. */
@@ -174,12 +176,12 @@ class LLM<Data> implements LLMInstance<Data> {
 
   infer(
     messages: readonly Message[],
-    { streaming = true, signal, state }: InferOptions = {},
+    { streaming = true, signal, state, cycle }: InferOptions = {},
   ): AsyncGenerator<readonly StreamEvent[], Turn<Data>> {
     const strategy = { maxIterations: 0 }
     return this.#run(
       { messages: [...messages], inputs: [] },
-      { streaming, strategy, signal, state },
+      { streaming, strategy, signal, state, cycle },
     )
   }
 
@@ -258,7 +260,7 @@ class LLM<Data> implements LLMInstance<Data> {
   }
 }
 
-type RunOptions = Pick<TurnTask, 'streaming' | 'state' | 'onFinal'> & {
+type RunOptions = Pick<TurnTask, 'streaming' | 'state' | 'cycle' | 'onFinal'> & {
   readonly controller?: AbortController
   readonly signal?: AbortSignal | undefined
   readonly strategy?: ToolUseStrategy

@@ -7,6 +7,7 @@ import {
   encryptedCheckpoints,
   fileCheckpoints,
   memoryCheckpoints,
+  sqliteCheckpoints,
   type CheckpointStore,
   type FileCheckpointOptions,
 } from './index.ts'
@@ -38,6 +39,17 @@ describeCheckpointStore(functions, {
   name: 'compressed files with a journal',
   open: () => files({ compress: true, journal: true }),
   reopen,
+})
+const databases = new Map<CheckpointStore, string>()
+function database(path = join(root, `${crypto.randomUUID()}.db`)): CheckpointStore {
+  const store = sqliteCheckpoints({ path, journal: true })
+  databases.set(store, path)
+  return store
+}
+describeCheckpointStore(functions, {
+  name: 'SQLite',
+  open: () => database(),
+  reopen: (store) => database(databases.get(store)),
 })
 describeCheckpointStore(functions, {
   name: 'encrypted files',

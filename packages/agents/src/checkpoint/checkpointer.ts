@@ -3,7 +3,9 @@ import type { StepEffect } from '../contract/agent-types.ts'
 import type { CheckpointErrorHandler, CheckpointStore } from '../contract/checkpoint-store.ts'
 import type { AgentState } from '../state/state.ts'
 import { openCallsOf } from '../state/transcript.ts'
+import type { AgentStateJSON } from '../state/state-types.ts'
 import { journalEntry } from './saved-state.ts'
+import { CheckpointConflict } from './versions.ts'
 
 /** The settings of a checkpointer. */
 export interface CheckpointerOptions {
@@ -14,6 +16,8 @@ export interface CheckpointerOptions {
   readonly durability?: 'async' | 'sync'
   /** Default: `console.error`. */
   readonly onError?: CheckpointErrorHandler
+  /** Called when somebody else has saved the session during this run. */
+  readonly onConflict?: (conflict: CheckpointConflict) => void
 }
 
 /**
@@ -30,8 +34,8 @@ export interface Checkpointer {
 const queues = new WeakMap<CheckpointStore, KeyedQueue>()
 
 /** Makes the checkpointer of one run. */
-export function checkpointer(options: CheckpointerOptions): Checkpointer {
-  const { store, sessionId, agentId, durability = 'async', onError = logCheckpointError } = options
+export function checkpointer(given: CheckpointerOptions): Checkpointer {
+  const { store, sessionId, agentId, durability = 'async', onError = logCheckpointError } = given
   let queue = queues.get(store)
   if (!queue) queues.set(store, (queue = new KeyedQueue()))
   // UAP §12.4.7: a failed save must not stop the run, so it is reported and dropped.
@@ -42,6 +46,25 @@ export function checkpointer(options: CheckpointerOptions): Checkpointer {
       reportError(onError, error, sessionId)
     }
   }
+  // The version that this run goes on from. The two runs of a session that overlap both go on from the same
+  // version; the second one to save finds another. A store without versions is not asked.
+  let expected: string | null | undefined
+  if (store.history && store.loadMetadata)
+    void attempt(async () => {
+      expected = (await store.loadMetadata!(sessionId))?.checkpointId ?? null
+    })
+  const saveVersion = async (json: AgentStateJSON): Promise<void> => {
+    const options = expected === undefined ? [] : [{ expected }]
+    try {
+      expected = (await store.save(sessionId, json, ...options))?.checkpointId
+    } catch (error) {
+      if (!(error instanceof CheckpointConflict)) throw error
+      // Nobody's work is dropped: both lines are versions of the session, and the later one is the newest.
+      expected = (await store.save(sessionId, json))?.checkpointId
+      given.onConflict?.(error)
+      throw error
+    }
+  }
   const save = async (state: AgentState): Promise<void> => {
     try {
       const json = state.toJSON()
@@ -49,7 +72,7 @@ export function checkpointer(options: CheckpointerOptions): Checkpointer {
       // reads the agent's id from the metadata too.
       const owner = agentId ? { agentId, sessionId } : { sessionId }
       const stamped = { ...json, metadata: { ...json.metadata, ...owner } }
-      await attempt(() => store.save(sessionId, stamped))
+      await attempt(() => saveVersion(stamped))
     } catch (error) {
       reportError(onError, error, sessionId)
     }

@@ -24,23 +24,30 @@ export function encryptedCheckpoints(
   // Encryption is asynchronous, so without a queue an older state could be saved last.
   const order = new KeyedQueue()
   const imported = importKey(key)
+  const unseal = async (
+    sessionId: string,
+    saved: AgentStateJSON | null,
+  ): Promise<AgentStateJSON | null> => {
+    if (!saved) return null
+    const sealed = saved.metadata['sealed']
+    if (typeof sealed !== 'string')
+      throw invalidUse(`The checkpoint of ${JSON.stringify(sessionId)} is not encrypted.`)
+    return JSON.parse(await open(await imported, sessionId, sealed)) as AgentStateJSON
+  }
   imported.catch(() => {}) // prevents an unhandled rejection; the first save or load rejects with the error
   return {
-    async save(sessionId, state) {
+    async save(sessionId, state, options) {
       const text = stateText(state) // made at once, because the caller may change the state object later
-      await order.run(sessionId, async () => {
+      return order.run(sessionId, async () => {
         const sealed = await seal(await imported, sessionId, text)
-        await store.save(sessionId, envelope(state, sealed))
+        return store.save(sessionId, envelope(state, sealed), options)
       })
     },
-    async load(sessionId) {
-      const saved = await store.load(sessionId)
-      if (!saved) return null
-      const sealed = saved.metadata['sealed']
-      if (typeof sealed !== 'string')
-        throw invalidUse(`The checkpoint of ${JSON.stringify(sessionId)} is not encrypted.`)
-      return JSON.parse(await open(await imported, sessionId, sealed)) as AgentStateJSON
-    },
+    load: async (sessionId) => unseal(sessionId, await store.load(sessionId)),
+    loadVersion:
+      store.loadVersion &&
+      (async (sessionId, id) => unseal(sessionId, await store.loadVersion!(sessionId, id))),
+    history: store.history && ((sessionId) => store.history!(sessionId)),
     loadMetadata: store.loadMetadata && ((sessionId) => store.loadMetadata!(sessionId)),
     delete: (sessionId) => order.run(sessionId, () => store.delete(sessionId)),
     list: () => store.list(),

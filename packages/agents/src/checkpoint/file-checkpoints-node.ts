@@ -11,6 +11,7 @@ import type {
   CheckpointMetadata,
   FullCheckpointStore,
   CallRecord,
+  SaveOptions,
 } from '../contract/checkpoint-store.ts'
 import type { AgentStateJSON } from '../state/state-types.ts'
 import { KeyedQueue, logCheckpointError, reportError } from './checkpointer.ts'
@@ -27,6 +28,13 @@ import {
   writeWhole,
 } from './file-system-node.ts'
 import { checkpointMetadata, foldJournal, stateText } from './saved-state.ts'
+import {
+  checkExpected,
+  decodeVersions,
+  type ReadVersion,
+  ownCopy,
+  VersionWriter,
+} from './versions.ts'
 
 /** Options of `fileCheckpoints`. */
 export interface FileCheckpointOptions {
@@ -41,6 +49,11 @@ export interface FileCheckpointOptions {
   readonly journal?: boolean
   /** Whether to wait until each checkpoint is on the disk, for machines that may lose power. Default true. */
   readonly fsync?: boolean
+  /**
+   * How many versions of a session stay readable; older ones are removed now and then. Default: all. Set it for
+   * states that change as a whole with each save, e.g. under `encryptedCheckpoints`.
+   */
+  readonly keepVersions?: number
   /** Called for each file that cannot be read; the file is treated as missing. Default: `console.error`. */
   readonly onError?: CheckpointErrorHandler
   readonly clock?: Clock
@@ -49,16 +62,20 @@ export interface FileCheckpointOptions {
 
 /**
  * Stores checkpoints as files (UAP §12.4.3): `<dir>/<session>/checkpoint.json` and `metadata.json`, each
- * replaced atomically. Several stores may share a folder.
+ * replaced atomically. Beside them, `versions/` has every version as a whole state or a change, so that the
+ * bytes of a run grow linearly: `checkpoint.json` of a long state is replaced only when the changes since are as
+ * long as the state itself. `load` returns the newest state in any case. Several stores may share a folder.
  *
  *     const coder = agent({ model, checkpoints: fileCheckpoints({ dir: './checkpoints' }) })
  */
 export function fileCheckpoints(options: FileCheckpointOptions = {}): FullCheckpointStore {
   const files = new SessionFiles(options)
   return {
-    save: (sessionId, state) => files.save(sessionId, state),
+    save: (sessionId, state, saveOptions) => files.save(sessionId, state, saveOptions),
     load: (sessionId) => files.load(sessionId),
     loadMetadata: (sessionId) => files.loadMetadata(sessionId),
+    loadVersion: (sessionId, checkpointId) => files.loadVersion(sessionId, checkpointId),
+    history: (sessionId) => files.history(sessionId),
     delete: (sessionId) => files.delete(sessionId),
     list: () => files.list(),
     record: options.journal ? (sessionId, entry) => files.record(sessionId, entry) : undefined,
@@ -69,6 +86,35 @@ const PLAIN = 'checkpoint.json'
 const PACKED = 'checkpoint.json.gz'
 const METADATA = 'metadata.json'
 const JOURNAL = 'journal.ndjson'
+const VERSIONS = 'versions'
+const INDEX = 'index.ndjson'
+
+/** The chain of versions that this process is writing in a folder. */
+interface Chain {
+  readonly writer: VersionWriter
+  readonly segment: string
+  /** The length of the index after the last save; if another process has written, it is longer. */
+  indexSize: number
+}
+
+/** The chains by folder, shared by all stores of this process. Only the newest are kept. */
+const chains = new Map<string, Chain>()
+const MAX_CHAINS = 1000
+
+/** A line of the index: a version and the file that it is in. */
+interface IndexLine extends CheckpointMetadata {
+  readonly segment: string
+}
+
+/** A line of a segment. The first line of each segment is a whole state. */
+interface SegmentLine {
+  readonly checkpointId: string
+  readonly stateId: string
+  /** Set on the first line: the id of the state in the checkpoint file when the segment was begun. */
+  readonly checkpointFile?: string
+  readonly whole?: unknown
+  readonly change?: unknown
+}
 
 /** One queue per folder, so that two stores in one process do not write at the same time. */
 const locks = new KeyedQueue()
@@ -90,31 +136,192 @@ class SessionFiles {
     this.#fsync = options.fsync ?? true
   }
 
-  async save(sessionId: string, state: AgentStateJSON): Promise<void> {
+  async save(
+    sessionId: string,
+    given: AgentStateJSON,
+    { expected }: SaveOptions = {},
+  ): Promise<CheckpointMetadata> {
     const { compress = false, clock = systemClock } = this.#options
     const folder = this.#folder(sessionId)
-    const text = stateText(state)
+    const state = ownCopy(given)
     const metadata = checkpointMetadata(sessionId, state, { clock, ids: this.#ids })
     await locks.run(folder, async () => {
-      const data = compress ? await gzip(this.#system, text) : text
-      await this.#write(folder, compress ? PACKED : PLAIN, data)
+      if (expected !== undefined)
+        checkExpected(sessionId, expected, await this.loadMetadata(sessionId))
+      const isWhole = await this.#append(folder, state, metadata)
+      if (isWhole) {
+        const text = stateText(state)
+        const data = compress ? await gzip(this.#system, text) : text
+        await this.#write(folder, compress ? PACKED : PLAIN, data)
+      }
       await this.#write(folder, METADATA, JSON.stringify(metadata))
-      await this.#removeOld(folder, compress ? PLAIN : PACKED)
+      await this.#removeOld(folder, isWhole ? (compress ? PLAIN : PACKED) : undefined)
     })
+    return metadata
+  }
+
+  /**
+   * Appends a version to the chain of its session. Returns whether the checkpoint file must be written too:
+   * always while the state is short, later only with each new segment, because writing a long state in every
+   * step would make the bytes of a run quadratic.
+   */
+  async #append(
+    folder: string,
+    state: AgentStateJSON,
+    metadata: CheckpointMetadata,
+  ): Promise<boolean> {
+    const versions = this.#file(folder, VERSIONS)
+    const index = this.#file(versions, INDEX)
+    let chain = chains.get(folder)
+    chains.delete(folder) // comes back when everything is written
+    if (chain && chain.indexSize !== (await this.#size(index))) chain = undefined
+    const writer = chain?.writer ?? new VersionWriter()
+    const { isWhole, text } = writer.encode(state)
+    const segment = !chain || isWhole ? await this.#newSegment(versions) : chain.segment
+    const head: SegmentLine = {
+      checkpointId: metadata.checkpointId,
+      stateId: state.id,
+      checkpointFile: isWhole ? await this.#checkpointFileId(folder) : undefined,
+    }
+    const line = `${JSON.stringify(head).slice(0, -1)},"${isWhole ? 'whole' : 'change'}":${text}}`
+    // The first save of each store writes the file in its own form, compressed or plain.
+    const writesCheckpoint = isWhole || writer.isSmall || !this.#saved.has(folder)
+    // If the checkpoint file is written next, it is what survives a loss of power.
+    const fsync = this.#fsync && !writesCheckpoint
+    await this.#appendLine(this.#file(versions, segment), line, fsync)
+    const { sessionId: _, ...described } = metadata
+    await this.#appendLine(index, JSON.stringify({ ...described, segment }), false)
+    if (isWhole) await this.#removeOldVersions(versions)
+    chains.set(folder, { writer, segment, indexSize: await this.#size(index) })
+    if (chains.size > MAX_CHAINS) chains.delete(chains.keys().next().value!)
+    return writesCheckpoint
+  }
+
+  /** Returns the id of the state in the checkpoint file, so that a new segment can be matched with it. */
+  async #checkpointFileId(folder: string): Promise<string | undefined> {
+    const file = await this.#newest(folder)
+    const bytes = file && (await readIfThere(this.#system, file))
+    if (!bytes) return undefined
+    try {
+      const text = isGzip(bytes) ? await gunzip(this.#system, bytes) : bytes
+      const value: unknown = JSON.parse(new TextDecoder().decode(text))
+      return isState(value) ? value.id : undefined
+    } catch {
+      return undefined // the file is damaged, and this save is about to replace it
+    }
+  }
+
+  /** Creates the next segment. Another process may create one at the same time, so the name is tried. */
+  async #newSegment(versions: string): Promise<string> {
+    const { files } = this.#system
+    await files.mkdir(versions, { recursive: true, mode: 0o700 })
+    const names = await this.#segments(versions)
+    for (let number = Number.parseInt(names.at(-1) ?? '0', 10) + 1; ; number++) {
+      const name = `${String(number).padStart(8, '0')}.ndjson`
+      try {
+        await (await files.open(this.#file(versions, name), 'wx', 0o600)).close()
+        return name
+      } catch (error) {
+        if ((error as { code?: unknown }).code !== 'EEXIST') throw error
+      }
+    }
+  }
+
+  async #segments(versions: string): Promise<string[]> {
+    const names = await this.#names(versions)
+    return names.filter((name) => /^\d{8,}\.ndjson$/.test(name)).sort()
+  }
+
+  /** Removes the oldest segments if more versions than `keepVersions` stay without them. */
+  async #removeOldVersions(versions: string): Promise<void> {
+    const { keepVersions = Infinity } = this.#options
+    if (keepVersions === Infinity) return
+    const file = this.#file(versions, INDEX)
+    const lines = await this.#lines<IndexLine>('', file)
+    const first = lines.at(-Math.max(1, keepVersions))
+    if (!first || first === lines[0]) return
+    const kept = lines.filter(({ segment }) => segment >= first.segment)
+    if (kept.length === lines.length) return
+    const data = kept.map((line) => `\n${JSON.stringify(line)}\n`).join('')
+    await writeWhole(this.#system, file, data, { fsync: false, unique: uuidV4() })
+    for (const name of await this.#segments(versions))
+      if (name < first.segment)
+        await this.#system.files.rm(this.#file(versions, name), { force: true })
   }
 
   async load(sessionId: string): Promise<AgentStateJSON | null> {
     const folder = this.#folder(sessionId)
     return locks.run(folder, async () => {
       const file = await this.#newest(folder)
-      const state = file && (await this.#read(sessionId, file, isState))
-      if (!state) return null
+      const written = file && (await this.#read(sessionId, file, isState))
+      if (!written) return null
+      const state = await this.#withVersions(sessionId, folder, written)
       try {
         return foldJournal(state, await this.#journal(sessionId, folder))
       } catch (error) {
         this.#report(error, sessionId, this.#file(folder, JOURNAL))
         return state
       }
+    })
+  }
+
+  /**
+   * Returns the newest state: that of the last segment, if it continues the state in the checkpoint file.
+   * Otherwise another program has written the checkpoint file, and its state is the newest.
+   */
+  async #withVersions(
+    sessionId: string,
+    folder: string,
+    written: AgentStateJSON,
+  ): Promise<AgentStateJSON> {
+    const versions = this.#file(folder, VERSIONS)
+    const segment = (await this.#segments(versions)).at(-1)
+    if (segment === undefined) return written
+    const file = this.#file(versions, segment)
+    const lines = await this.#lines<SegmentLine>(sessionId, file)
+    const isContinued =
+      lines[0]?.checkpointFile === written.id || lines.some(({ stateId }) => stateId === written.id)
+    if (!isContinued) return written
+    try {
+      return decodeVersions(lines.map(toVersion))
+    } catch (error) {
+      this.#report(error, sessionId, file)
+      return written
+    }
+  }
+
+  async loadVersion(sessionId: string, checkpointId: string): Promise<AgentStateJSON | null> {
+    const folder = this.#folder(sessionId)
+    return locks.run(folder, async () => {
+      const versions = this.#file(folder, VERSIONS)
+      const index = await this.#lines<IndexLine>(sessionId, this.#file(versions, INDEX))
+      const found = index.find((line) => line.checkpointId === checkpointId)
+      if (!found || !/^\d{8,}\.ndjson$/.test(found.segment)) return null
+      const file = this.#file(versions, found.segment)
+      const lines = await this.#lines<SegmentLine>(sessionId, file)
+      const last = lines.findIndex((line) => line.checkpointId === checkpointId)
+      if (last < 0) return null
+      try {
+        return decodeVersions(lines.slice(0, last + 1).map(toVersion))
+      } catch (error) {
+        this.#report(error, sessionId, file)
+        return null
+      }
+    })
+  }
+
+  async history(sessionId: string): Promise<readonly CheckpointMetadata[]> {
+    const folder = this.#folder(sessionId)
+    return locks.run(folder, async () => {
+      const versions = this.#file(folder, VERSIONS)
+      const lines = await this.#lines<IndexLine>(sessionId, this.#file(versions, INDEX))
+      return lines.map(({ checkpointId, timestamp, step, agentId }) => ({
+        sessionId,
+        checkpointId,
+        timestamp,
+        step,
+        agentId,
+      }))
     })
   }
 
@@ -127,10 +334,11 @@ class SessionFiles {
     const folder = this.#folder(sessionId)
     await locks.run(folder, () => this.#system.files.rm(folder, { recursive: true, force: true }))
     this.#saved.delete(folder)
+    chains.delete(folder)
   }
 
   async list(): Promise<string[]> {
-    const names = await this.#names()
+    const names = await this.#names(this.#dir)
     const ids = await Promise.all(
       names.map(async (name) => {
         const sessionId = fromFolderName(name)
@@ -143,19 +351,23 @@ class SessionFiles {
 
   async record(sessionId: string, entry: CallRecord): Promise<void> {
     const folder = this.#folder(sessionId)
-    const { files } = this.#system
     await locks.run(folder, async () => {
-      await files.mkdir(folder, { recursive: true, mode: 0o700 })
-      const handle = await files.open(this.#file(folder, JOURNAL), 'a', 0o600)
-      try {
-        // The entry starts with a line break, so that it does not continue a line that a crashed process left
-        // half-written.
-        await handle.writeFile(`\n${JSON.stringify(entry)}\n`)
-        if (this.#fsync) await handle.sync()
-      } finally {
-        await handle.close()
-      }
+      await this.#system.files.mkdir(folder, { recursive: true, mode: 0o700 })
+      await this.#appendLine(this.#file(folder, JOURNAL), JSON.stringify(entry), this.#fsync)
     })
+  }
+
+  /** Appends one line of JSON to a file. */
+  async #appendLine(file: string, line: string, fsync: boolean): Promise<void> {
+    const handle = await this.#system.files.open(file, 'a', 0o600)
+    try {
+      // The line starts with a line break, so that it does not continue a line that a crashed process left
+      // half-written.
+      await handle.writeFile(`\n${line}\n`)
+      if (fsync) await handle.sync()
+    } finally {
+      await handle.close()
+    }
   }
 
   #folder(sessionId: string): string {
@@ -181,13 +393,13 @@ class SessionFiles {
 
   /**
    * Removes the files that a save replaces: the journal, and a checkpoint that an earlier store wrote in the
-   * other form (compressed or plain).
+   * other form (compressed or plain), if this save has written one.
    */
-  async #removeOld(folder: string, otherForm: string): Promise<void> {
+  async #removeOld(folder: string, otherForm: string | undefined): Promise<void> {
     const { files } = this.#system
     const isFirst = !this.#saved.has(folder)
     this.#saved.add(folder)
-    if (isFirst) await files.rm(this.#file(folder, otherForm), { force: true })
+    if (otherForm !== undefined) await files.rm(this.#file(folder, otherForm), { force: true })
     if (isFirst || this.#options.journal)
       await files.rm(this.#file(folder, JOURNAL), { force: true })
   }
@@ -236,13 +448,17 @@ class SessionFiles {
   }
 
   async #journal(sessionId: string, folder: string): Promise<CallRecord[]> {
-    const file = this.#file(folder, JOURNAL)
+    return this.#lines(sessionId, this.#file(folder, JOURNAL)) // `foldJournal` checks the fields
+  }
+
+  /** Reads a file with one JSON value per line. A line that a crash cut off is reported and left out. */
+  async #lines<T>(sessionId: string, file: string): Promise<T[]> {
     const bytes = await readIfThere(this.#system, file)
     const lines = bytes ? new TextDecoder().decode(bytes).split('\n') : []
     return lines.flatMap((line) => {
       if (line === '') return []
       try {
-        return [JSON.parse(line) as CallRecord] // `foldJournal` checks the fields of the entry
+        return [JSON.parse(line) as T] // written by this store; a missing field is found when it is used
       } catch (error) {
         this.#report(error, sessionId, file)
         return []
@@ -250,9 +466,18 @@ class SessionFiles {
     })
   }
 
-  async #names(): Promise<string[]> {
+  async #size(file: string): Promise<number> {
     try {
-      return await this.#system.files.readdir(this.#dir)
+      return (await this.#system.files.stat(file)).size
+    } catch (error) {
+      if (isMissing(error)) return 0
+      throw error
+    }
+  }
+
+  async #names(folder: string): Promise<string[]> {
+    try {
+      return await this.#system.files.readdir(folder)
     } catch (error) {
       if (isMissing(error)) return []
       throw error
@@ -264,6 +489,10 @@ class SessionFiles {
     const failure = new Error(`${file} cannot be read: ${messageOf(error)}`, { cause: error })
     reportError(onError, failure, sessionId)
   }
+}
+
+function toVersion({ whole, change }: SegmentLine): ReadVersion {
+  return { isWhole: whole !== undefined, value: whole ?? change }
 }
 
 function isState(value: unknown): value is AgentStateJSON {

@@ -1,11 +1,17 @@
-import { type Clock, type IdSource, isDeepFrozen, systemClock, uuidV4 } from '@skein/base'
+import { type Clock, type IdSource, systemClock, uuidV4 } from '@skein/base'
 import type {
+  CallRecord,
   CheckpointMetadata,
   FullCheckpointStore,
-  CallRecord,
 } from '../contract/checkpoint-store.ts'
-import type { AgentStateJSON } from '../state/state-types.ts'
 import { checkpointMetadata, foldJournal } from './saved-state.ts'
+import {
+  checkExpected,
+  decodeVersions,
+  type EncodedVersion,
+  ownCopy,
+  VersionWriter,
+} from './versions.ts'
 
 /** Options of `memoryCheckpoints`. */
 export interface MemoryCheckpointOptions {
@@ -16,27 +22,60 @@ export interface MemoryCheckpointOptions {
 }
 
 interface Session {
-  readonly state: AgentStateJSON
+  readonly writer: VersionWriter
+  readonly versions: Version[]
+  /** The position of each version. */
+  readonly positions: Map<string, number>
+  journal: CallRecord[]
+}
+
+interface Version extends EncodedVersion {
   readonly metadata: CheckpointMetadata
-  readonly journal: CallRecord[]
+  /** The position of the whole state that this version builds on. */
+  readonly base: number
 }
 
 /** Stores checkpoints in memory until the process ends. For tests, and for undo within one run. */
 export function memoryCheckpoints(options: MemoryCheckpointOptions = {}): FullCheckpointStore {
   const { journal = false, clock = systemClock, ids = uuidV4 } = options
   const sessions = new Map<string, Session>()
+  const read = ({ versions }: Session, position: number) =>
+    decodeVersions(
+      versions
+        .slice(versions[position]!.base, position + 1)
+        .map(({ isWhole, text }) => ({ isWhole, value: JSON.parse(text) as unknown })),
+    )
   return {
-    async save(sessionId, state) {
+    async save(sessionId, state, { expected } = {}) {
+      const session = sessions.get(sessionId) ?? newSession()
+      const { writer, versions, positions } = session
+      checkExpected(sessionId, expected, versions.at(-1)?.metadata)
       const metadata = checkpointMetadata(sessionId, state, { clock, ids })
-      sessions.set(sessionId, { state: ownCopy(state), metadata, journal: [] })
+      const encoded = writer.encode(ownCopy(state))
+      const position = versions.length
+      const base = encoded.isWhole ? position : versions[position - 1]!.base
+      versions.push({ ...encoded, metadata, base })
+      positions.set(metadata.checkpointId, position)
+      session.journal = []
+      sessions.set(sessionId, session)
+      return metadata
     },
     async load(sessionId) {
       const session = sessions.get(sessionId)
-      if (!session) return null
-      return foldJournal(ownCopy(session.state), session.journal)
+      return session
+        ? foldJournal(read(session, session.versions.length - 1), session.journal)
+        : null
     },
     async loadMetadata(sessionId) {
-      return sessions.get(sessionId)?.metadata ?? null
+      return sessions.get(sessionId)?.versions.at(-1)?.metadata ?? null
+    },
+    async loadVersion(sessionId, checkpointId) {
+      const session = sessions.get(sessionId)
+      const position = session?.positions.get(checkpointId)
+      return session && position !== undefined ? read(session, position) : null
+    },
+    async history(sessionId) {
+      return sessions.get(sessionId)?.versions.map(({ metadata }) => metadata) ?? []
     },
     async delete(sessionId) {
       sessions.delete(sessionId)
@@ -50,14 +89,6 @@ export function memoryCheckpoints(options: MemoryCheckpointOptions = {}): FullCh
   }
 }
 
-/** Returns a copy that nobody else can change: deep-frozen messages are shared, everything else is copied. */
-function ownCopy({ messages, ...rest }: AgentStateJSON): AgentStateJSON {
-  return {
-    ...plainCopy(rest),
-    messages: messages.map((message) => (isDeepFrozen(message) ? message : plainCopy(message))),
-  }
-}
-
-function plainCopy<T>(value: T): T {
-  return JSON.parse(JSON.stringify(value)) as T // JSON data does not change in a round trip
+function newSession(): Session {
+  return { writer: new VersionWriter(), versions: [], positions: new Map(), journal: [] }
 }

@@ -1,4 +1,4 @@
-import type { Clock, IdSource } from '@skein/base'
+import type { Clock, IdSource, JsonObject } from '@skein/base'
 import type {
   DeferRequest,
   LLMInstance,
@@ -6,6 +6,7 @@ import type {
   Message,
   Middleware as LLMMiddleware,
   ModelReference,
+  Params,
   ProviderConfig,
   TokenUsage,
   Tool,
@@ -18,7 +19,7 @@ import type {
 import type { Answer, Answers, Interrupt } from '../state/state-types.ts'
 import type { AgentState } from '../state/state.ts'
 import type { CheckpointStore } from './checkpoint-store.ts'
-import type { AgentStopReason, AgentStreamEvent, SubagentEvent } from './event.ts'
+import type { AgentStopReason, AgentStreamEvent, SubagentEvent, UAPEventData } from './event.ts'
 
 // An agent has a strategy, and both strategies and middleware get the agent. These types refer to each other,
 // so they are in one file; otherwise two files would import each other.
@@ -118,7 +119,10 @@ export interface AgentStreamResult<Data = unknown> extends AsyncIterable<AgentSt
 export interface AgentRun<Data = unknown> extends AgentStreamResult<Data> {
   /** The state after the last completed step, also of a run that was aborted or failed. */
   readonly state: AgentState
-  /** Adds a message before the next inference. A run that was about to end continues with it. */
+  /**
+   * Adds a message before the next inference. A run that was about to end continues with it. Throws
+   * INVALID_REQUEST if the run is over, because nobody would read the message.
+   */
   steer(message: AgentInput): void
 }
 
@@ -179,6 +183,8 @@ export interface ExecutionContext extends Partial<AgentLineage> {
   readonly resume?: { readonly answers: Answers }
   /** Saves a state; the built-in strategies call it after each `step_end`. */
   readonly checkpoint?: (state: AgentState) => void | Promise<void>
+  /** Returns the conflicts of saves since the last call. */
+  readonly takeConflicts?: () => readonly UAPEventData['checkpoint_conflict'][]
   /** Returns the messages to add before the next inference. Each message is returned once. */
   readonly takeSteering?: () => readonly Message[]
   readonly commit?: (effect: StepEffect) => void | Promise<void>
@@ -200,6 +206,10 @@ export interface AgentStrategy {
   readonly stopCondition?: (state: AgentState, totals: RunTotals) => boolean | Promise<boolean>
   readonly onStepStart?: (step: number, state: AgentState) => void | Promise<void>
   readonly onReason?: (step: number, reasoning: string) => void | Promise<void>
+  /**
+   * Called before each inference; what it returns changes that inference. Hooks of the middleware come first.
+   */
+  readonly onInference?: InferenceHook
   /** Called after the inference, before any tool starts. */
   readonly onAct?: (step: number, actions: readonly ToolCall[]) => void | Promise<void>
   /** Called after all tools of the step. */
@@ -212,12 +222,59 @@ export interface AgentStrategy {
     step: number,
     result: { readonly turn: Turn; readonly state: AgentState },
   ) => void | AgentState | Promise<void | AgentState>
+  /** Called when the run is over; not when it waits for an answer. */
   readonly onComplete?: (result: GenerateResult) => void | Promise<void>
   /** If `onError` returns a result, that becomes the result of the run. */
   readonly onError?: (
     error: Error,
     state: AgentState,
   ) => void | GenerateResult | Promise<void | GenerateResult>
+}
+
+/**
+ * The one hook for a single step: it sees what the next inference would be sent and may return other messages,
+ * tools, params or another model. The built-in strategies call it; a strategy of the application may not.
+ */
+export type InferenceHook = (
+  request: InferenceRequest,
+) => void | InferenceChanges | Promise<void | InferenceChanges>
+
+/** What the next inference of a run would be sent. */
+export interface InferenceRequest {
+  readonly step: number
+  /** The number of this inference in its run, from 1. */
+  readonly cycle: number
+  /** The state of the run, with its whole history. No hook shortens it. */
+  readonly state: AgentState
+  /**
+   * The messages to send: the whole history, or what an earlier hook of this run made of it, followed by the
+   * messages that are new since.
+   */
+  readonly messages: readonly Message[]
+  /** How many messages at the end are new input, which no model has seen yet. */
+  readonly inputs: number
+  readonly tools: readonly Tool[]
+  readonly model: ModelReference
+  readonly params: Params
+  /** What the last inference of this run was sent, and the vendor's count of its tokens. */
+  readonly last?: { readonly messages: readonly Message[]; readonly usage: TokenUsage }
+}
+
+/** The changes to one inference. */
+export interface InferenceChanges {
+  /**
+   * Replaces the messages. They stay replaced for the rest of the run, so that a summary is written once; the
+   * state keeps the original ones.
+   */
+  readonly messages?: readonly Message[]
+  /** The tools of this step only. */
+  readonly tools?: readonly Tool[]
+  /** The model of this step only. */
+  readonly model?: ModelReference
+  /** The params of this step only, in place of the agent's, e.g. the vendor's field for the tool choice. */
+  readonly params?: Params
+  /** Entries for the metadata of the state, saved with it. */
+  readonly metadata?: JsonObject
 }
 
 /** What a run has done so far, and the tokens it has used. */
@@ -247,6 +304,8 @@ export interface Middleware {
     context: MiddlewareContext,
     error: Error,
   ): Promise<GenerateResult | void> | GenerateResult | void
+  /** Called before each inference of a built-in strategy, in the order of the middleware. */
+  onInference?: InferenceHook
 }
 
 /** The context that middleware gets. */

@@ -1,17 +1,38 @@
 import type { MessageJSON } from '@skein/ai'
 import type { AgentStateJSON } from '../state/state-types.ts'
 
-/** Stores the states of sessions (UAP §12.4). */
+/** Stores the states of sessions (UAP §12.4). Every save is a version of its session. */
 export interface CheckpointStore {
-  save(sessionId: string, state: AgentStateJSON): Promise<void>
+  /**
+   * Saves a state as the newest version and returns its description; a store of your own may return nothing.
+   * With `expected`, throws a `CheckpointConflict` if another version is the newest.
+   */
+  save(
+    sessionId: string,
+    state: AgentStateJSON,
+    options?: SaveOptions,
+  ): Promise<CheckpointMetadata | void>
   /** Returns the newest state of a session, or null. */
   load(sessionId: string): Promise<AgentStateJSON | null>
   /** Optional: an application's own store may leave this method out. */
   loadMetadata?(sessionId: string): Promise<CheckpointMetadata | null>
+  /** Optional: returns the state of one version, or null. */
+  loadVersion?(sessionId: string, checkpointId: string): Promise<AgentStateJSON | null>
+  /** Optional: describes all versions of a session, oldest first. */
+  history?(sessionId: string): Promise<readonly CheckpointMetadata[]>
   delete(sessionId: string): Promise<void>
   list(): Promise<string[]>
   /** Optional journal: stores the result of a finished call until the next `save`. */
   record?(sessionId: string, entry: CallRecord): Promise<void>
+}
+
+/** Options of one save. */
+export interface SaveOptions {
+  /**
+   * The `checkpointId` that must be the newest version, null if there must be none. Default: nothing is
+   * checked.
+   */
+  readonly expected?: string | null
 }
 
 /** The description of a checkpoint, which can be read without its state (UAP §12.4.2). */
@@ -35,7 +56,14 @@ export interface CallRecord {
 export type JournalingStore = CheckpointStore & Required<Pick<CheckpointStore, 'record'>>
 
 /** The methods that all stores of this package have; `record` exists only with the option `journal`. */
-export type FullCheckpointStore = CheckpointStore & Required<Pick<CheckpointStore, 'loadMetadata'>>
+export type FullCheckpointStore = CheckpointStore &
+  Required<Pick<CheckpointStore, 'loadMetadata' | 'loadVersion' | 'history'>> & {
+    save(
+      sessionId: string,
+      state: AgentStateJSON,
+      options?: SaveOptions,
+    ): Promise<CheckpointMetadata>
+  }
 
 /** Called when a session's checkpoint cannot be saved or read. The run continues (UAP §12.4.7). */
 export type CheckpointErrorHandler = (error: unknown, sessionId: string) => void

@@ -14,9 +14,21 @@ export interface UAPEventData {
   readonly reasoning: { readonly reasoning: string }
   readonly action: { readonly toolCalls: readonly ToolCall[] }
   readonly observation: { readonly observations: readonly ToolExecution[] }
+  /** A value that a running tool has yielded. */
+  readonly tool_progress: {
+    readonly toolCallId: string
+    readonly toolName: string
+    readonly output: unknown
+  }
   readonly subagent_start: SubagentStart
   readonly subagent_event: SubagentInner
   readonly subagent_end: SubagentEnd
+  /** Somebody else has saved the session during this run; both are versions of it now. */
+  readonly checkpoint_conflict: {
+    readonly sessionId: string
+    readonly expected: string | null
+    readonly found: string | null
+  }
   readonly plan_created: { readonly plan: readonly PlanStep[] }
   readonly plan_step_start: { readonly planStep: PlanStep }
   readonly plan_step_end: { readonly planStep: PlanStep }

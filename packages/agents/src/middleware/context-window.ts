@@ -1,3 +1,4 @@
+import { isPlainObject } from '@skein/base'
 import {
   isAssistantMessage,
   isToolResultMessage,
@@ -8,8 +9,12 @@ import {
   type Turn,
   UserMessage,
 } from '@skein/ai'
+
 import { invalidUse } from '../contract/agent-error.ts'
-import type { Middleware } from '../contract/agent-types.ts'
+import type { InferenceRequest, Middleware } from '../contract/agent-types.ts'
+
+// The three policies act before every inference, also in the middle of a run. They change only what the model
+// is sent; the state keeps the whole history.
 
 /** Options of `pruneToolOutputs`. */
 export interface PruneToolOutputsOptions {
@@ -17,7 +22,7 @@ export interface PruneToolOutputsOptions {
   readonly contextLimit?: number
   /** Tokens of the limit that are kept free for the answer. Default 16,000. */
   readonly outputReserve?: number
-  /** Tokens at the end of the history that are never changed. Default 40,000. */
+  /** Tokens at the end of the history that are not changed as long as the rest can be cleared. Default 40,000. */
   readonly protectRecent?: number
   /** Default: counts one token per four characters of JSON. */
   readonly estimate?: EstimateTokens
@@ -26,55 +31,92 @@ export interface PruneToolOutputsOptions {
 }
 
 /**
- * Clears old tool outputs when the history grows too long for the model (UAP §6.2, pattern 1). Every call
- * keeps a result, because vendors reject a call without one.
+ * Clears old tool outputs when the next request would be too long for the model (UAP §6.2, pattern 1). Every
+ * call keeps a result, because vendors reject a call without one. If the request is then still too long by the
+ * vendor's count, newer outputs are cleared too, except those of the last message, and after that the oldest
+ * messages are left out.
  */
 export function pruneToolOutputs(options: PruneToolOutputsOptions = {}): Middleware {
   const { contextLimit = 200_000, outputReserve = 16_000, protectRecent = 40_000 } = options
   const { estimate = estimateTokens, placeholder = '[Output cleared - context limit]' } = options
+  const limit = contextLimit - outputReserve
+  // The same cleared message each time, so that its encoded form and the vendor's prompt cache stay valid.
+  const clearedForms = new WeakMap<Message, ToolResultMessage>()
+  const clear = (message: Message): Message => {
+    if (!isToolResultMessage(message)) return message
+    if (message.results.every(({ result }) => result === placeholder)) return message
+    let cleared = clearedForms.get(message)
+    if (cleared) return cleared
+    const { id, timestamp, metadata } = message
+    const results = message.results.map((result) => ({ ...result, result: placeholder }))
+    cleared = new ToolResultMessage(results, { id, timestamp, metadata })
+    clearedForms.set(message, cleared)
+    return cleared
+  }
   return {
     name: 'prune-tool-outputs',
-    before(context) {
-      const { state } = context
-      if (sumTokens(state.messages, estimate) <= contextLimit - outputReserve) return
+    onInference(request) {
+      const count = tokenCounter(request, estimate)
+      if (count(request.messages) <= limit) return
       let recent = 0
-      const pruned = state.messages.toReversed().map((message) => {
+      const { known: old, added } = splitInput(request)
+      const kept = old.toReversed().map((message) => {
         recent += estimate(message)
-        if (recent <= protectRecent || !isToolResultMessage(message)) return message
-        if (message.results.every(({ result }) => result === placeholder)) return message
-        const { id, timestamp, metadata } = message
-        const results = message.results.map((result) => ({ ...result, result: placeholder }))
-        return new ToolResultMessage(results, { id, timestamp, metadata })
+        return recent <= protectRecent ? message : clear(message)
       })
-      return { ...context, state: state.withContext(pruned.toReversed()) }
+      const outputs = [...kept.toReversed(), ...added]
+      // What a rough estimate says is no reason to drop what the options protect; a vendor's count is.
+      const size = request.last ? count : options.estimate ? () => 0 : contentTokens
+      if (size(outputs) <= limit) return { messages: outputs }
+      const lastGroup = outputs.length - (newestGroups(outputs, 1)[0]?.length ?? 0)
+      const clearFirst = (end: number): readonly Message[] =>
+        outputs.map((message, index) => (index < end ? clear(message) : message))
+      const cleared = firstIndex(lastGroup, (end) => size(clearFirst(end)) <= limit)
+      const pruned = clearFirst(cleared)
+      if (size(pruned) <= limit) return { messages: pruned }
+      // A quarter is left free, so that the following steps do not each drop a message and with it the prefix
+      // in the vendor's prompt cache.
+      return { messages: newestWithin(pruned, (messages) => size(messages) <= limit * 0.75) }
     },
   }
 }
 
+/** Options of `slidingWindow`. */
+export interface SlidingWindowOptions {
+  /** The largest number of tokens of a request. Default: no limit, only the number of messages counts. */
+  readonly maxTokens?: number
+  /** Default: counts one token per four characters of JSON. */
+  readonly estimate?: EstimateTokens
+}
+
 /**
- * Keeps only the newest messages (UAP §6.2, pattern 2). The kept part starts with a user message and never
- * separates calls from their results. It may therefore be a few messages shorter than the limit, or longer if
- * the last calls and results alone exceed it.
+ * Sends only the newest messages (UAP §6.2, pattern 2). They start with a user message, and calls are never
+ * separated from their results. There may therefore be a few messages fewer than the limit, or more if the
+ * last calls and results alone exceed it. New input is sent in any case and does not count as a message.
  */
-export function slidingWindow(maxMessages = 50): Middleware {
+export function slidingWindow(maxMessages = 50, options: SlidingWindowOptions = {}): Middleware {
+  const { maxTokens = Infinity, estimate = estimateTokens } = options
   if (!Number.isInteger(maxMessages) || maxMessages < 1)
     throw invalidUse(`slidingWindow takes a whole number from 1, not ${String(maxMessages)}.`)
   return {
     name: 'sliding-window',
-    before(context) {
-      const { state } = context
-      const { messages } = state
-      if (messages.length <= maxMessages) return
-      const groups = newestGroups(messages, maxMessages)
-      const start = groups.findIndex(([first]) => isUserMessage(first))
-      let kept = groups.slice(start).flat()
-      if (start < 0) {
-        // The newest messages contain no user message, so the last user message is kept before them.
-        const question = messages.findLast(isUserMessage)
-        const rest = newestGroups(messages, maxMessages - 1).flat()
-        kept = question ? [question, ...rest] : rest
+    onInference(request) {
+      const { known, added } = splitInput(request)
+      let kept = known
+      if (known.length > maxMessages) {
+        const groups = newestGroups(known, maxMessages)
+        const start = groups.findIndex(([first]) => isUserMessage(first))
+        kept = groups.slice(Math.max(start, 0)).flat()
+        if (start < 0) {
+          // The newest messages contain no user message, so the last user message is kept before them.
+          const question = known.findLast(isUserMessage)
+          const rest = newestGroups(known, maxMessages - 1).flat()
+          kept = question ? [question, ...rest] : rest
+        }
       }
-      return { ...context, state: state.withContext(kept) }
+      const count = tokenCounter(request, estimate)
+      const window = newestWithin([...kept, ...added], (messages) => count(messages) <= maxTokens)
+      return window.length < request.messages.length ? { messages: window } : undefined
     },
   }
 }
@@ -86,10 +128,12 @@ export interface Summarizer {
 
 /** Options of `summarize`. */
 export interface SummarizeOptions {
-  /** A history of more estimated tokens than this is summarised. Default 150,000. */
+  /** A request of more tokens than this is shortened. Default 150,000. */
   readonly threshold?: number
-  /** The number of messages at the end that are not summarised. Default 10. */
+  /** The number of messages at the end that are not summarised, if they fit. Default 10. */
   readonly keepRecent?: number
+  /** The largest number of tokens that the summarizer gets in one request. Default 100,000. */
+  readonly summarizerLimit?: number
   /** Default: counts one token per four characters of JSON. */
   readonly estimate?: EstimateTokens
   /** The prompt for the summarizer; the messages follow it, one JSON object per line. */
@@ -97,33 +141,155 @@ export interface SummarizeOptions {
 }
 
 const PROMPT = 'Summarize this conversation, preserving key facts:'
+/** The metadata entry of a state that holds its newest summary. */
+const SUMMARY = 'contextSummary'
 
 /**
- * Lets a smaller model summarise the old part of a long history, and continues with the summary and
- * the newest messages (UAP §6.2, pattern 3). Calls stay together with their results.
+ * Lets a smaller model summarise the old part of a long history, and continues with the summary and the newest
+ * messages (UAP §6.2, pattern 3). Calls stay together with their results. The summary is kept in the state's
+ * metadata, so that later runs of the conversation go on from it.
  */
 export function summarize(summarizer: Summarizer, options: SummarizeOptions = {}): Middleware {
   const { threshold = 150_000, keepRecent = 10, estimate = estimateTokens } = options
-  const { prompt = PROMPT } = options
+  const { prompt = PROMPT, summarizerLimit = 100_000 } = options
   return {
     name: 'summarize-context',
-    async before(context) {
-      const { messages } = context.state
-      if (sumTokens(messages, estimate) <= threshold) return
-      const recent = newestGroups(messages, keepRecent).flat()
-      const old = messages.slice(0, messages.length - recent.length)
-      if (old.length === 0) return
-      const lines = old.map((message) => {
-        const { type, content, toolCalls, results } = messageToJSON(message)
-        return JSON.stringify(results ? { type, results, toolCalls } : { type, content, toolCalls })
-      })
-      const { response } = await summarizer.generate([prompt, ...lines].join('\n'))
-      const summary = new UserMessage(`[Previous conversation summary]\n${response.text}`, {
-        metadata: { uap: { synthetic: true, phase: 'summary' } },
-      })
-      return { ...context, state: context.state.withContext([summary, ...recent]) }
+    async onInference(request) {
+      const { known: given, added } = splitInput(withStoredSummary(request))
+      const count = tokenCounter(request, estimate)
+      const isEnough = (messages: readonly Message[]): boolean => count(messages) <= threshold
+      const isShortened = given[0] !== request.messages[0]
+      if (isEnough([...given, ...added]))
+        return isShortened ? { messages: [...given, ...added] } : undefined
+      let groups = newestGroups(given, keepRecent)
+      // A quarter of the threshold is left for the summary and for what the next steps add.
+      const fits = (): boolean => sumTokens(groups.flat(), estimate) <= threshold * 0.75
+      while (groups.length > 1 && threshold > 0 && !fits()) groups = groups.slice(1)
+      const recent = groups.flat()
+      const old = given.slice(0, given.length - recent.length)
+      const upTo = old.at(-1)?.id
+      if (upTo === undefined) return undefined
+      let text = ''
+      // Old messages that are together too long for the summarizer are summarised part by part.
+      for (const part of partsOf(old, estimate, summarizerLimit)) {
+        const before = text === '' ? [] : [`${SUMMARY_HEAD}${text}`]
+        const lines = part.map((message) => toLine(message))
+        const { response } = await summarizer.generate([prompt, ...before, ...lines].join('\n'))
+        text = response.text
+      }
+      return {
+        messages: [summaryMessage(text), ...recent, ...added],
+        metadata: { [SUMMARY]: { upTo: original(request, upTo), text } },
+      }
     },
   }
+}
+
+const SUMMARY_HEAD = '[Previous conversation summary]\n'
+
+function summaryMessage(text: string): UserMessage {
+  return new UserMessage(`${SUMMARY_HEAD}${text}`, {
+    metadata: { uap: { synthetic: true, phase: 'summary' } },
+  })
+}
+
+/** Returns the id of the last message of the state that the summary covers. */
+function original({ state }: InferenceRequest, id: string): string {
+  if (state.messages.some((message) => message.id === id)) return id
+  const stored = state.metadata[SUMMARY] // the only summarised message was an earlier summary
+  return isPlainObject(stored) ? String(stored['upTo']) : id
+}
+
+/** Replaces the messages that an earlier run has summarised, if this run still has them in full. */
+function withStoredSummary(request: InferenceRequest): InferenceRequest {
+  const { messages, state } = request
+  const stored = state.metadata[SUMMARY]
+  if (!isPlainObject(stored) || typeof stored['text'] !== 'string') return request
+  const last = messages.findIndex(({ id }) => id === stored['upTo'])
+  if (last < 0) return request
+  return { ...request, messages: [summaryMessage(stored['text']), ...messages.slice(last + 1)] }
+}
+
+function toLine(message: Message): string {
+  const { type, content, toolCalls, results } = messageToJSON(message)
+  return JSON.stringify(results ? { type, results, toolCalls } : { type, content, toolCalls })
+}
+
+/** Cuts a list into parts of at most `limit` tokens; a single message may be longer. */
+function partsOf(
+  messages: readonly Message[],
+  estimate: EstimateTokens,
+  limit: number,
+): Message[][] {
+  const parts: Message[][] = []
+  let size = Infinity
+  for (const message of messages) {
+    const tokens = estimate(message)
+    size += tokens
+    if (size > limit) {
+      parts.push([])
+      size = tokens
+    }
+    parts.at(-1)!.push(message)
+  }
+  return parts
+}
+
+/** Separates the new input at the end of a request from the rest. */
+function splitInput({ messages, inputs }: InferenceRequest): {
+  readonly known: readonly Message[]
+  readonly added: readonly Message[]
+} {
+  const start = Math.max(0, messages.length - inputs)
+  return { known: messages.slice(0, start), added: messages.slice(start) }
+}
+
+/**
+ * Returns a function that counts the tokens of a request with these messages. The vendor's count of the last
+ * inference is the base: it includes the system prompt and the tools. Messages that were added or left out
+ * since are estimated, corrected if the vendor counted fewer tokens than the estimate did.
+ */
+function tokenCounter(
+  { last }: InferenceRequest,
+  estimate: EstimateTokens,
+): (messages: readonly Message[]) => number {
+  const counted = last?.usage.inputTokens ?? 0
+  const estimated = last ? sumTokens(last.messages, estimate) : 0
+  if (counted === 0 || estimated === 0) return (messages) => sumTokens(messages, estimate)
+  const scale = Math.min(1, counted / estimated)
+  const overhead = Math.max(0, counted - estimated)
+  return (messages) => overhead + scale * sumTokens(messages, estimate)
+}
+
+/**
+ * Returns the messages, or as many of the newest ones as pass, beginning with a user message. The last group
+ * is always included. Without a user message among them, the last one before is added at the front.
+ */
+function newestWithin(
+  messages: readonly Message[],
+  passes: (messages: readonly Message[]) => boolean,
+): readonly Message[] {
+  if (passes(messages)) return messages
+  const groups = newestGroups(messages, Infinity)
+  const from = (index: number): readonly Message[] => {
+    const tail = groups.slice(index).flat()
+    if (isUserMessage(tail[0])) return tail
+    const question = groups.slice(0, index).flat().findLast(isUserMessage)
+    return question ? [question, ...tail] : tail
+  }
+  const first = firstIndex(Math.max(0, groups.length - 1), (index) => passes(from(index)))
+  return groups.length > 0 ? from(first) : messages
+}
+
+/** Returns the first index from 0 to `last` that passes, if all later ones pass too; otherwise `last`. */
+function firstIndex(last: number, passes: (index: number) => boolean): number {
+  let [low, high] = [0, last]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (passes(middle)) high = middle
+    else low = middle + 1
+  }
+  return low
 }
 
 /**
@@ -171,6 +337,11 @@ export function estimateTokens(message: Message): number {
   }
   known.set(message, tokens)
   return tokens
+}
+
+/** Estimates what the vendor gets of messages: their content without ids and times, which are not sent. */
+function contentTokens(messages: readonly Message[]): number {
+  return messages.reduce((sum, message) => sum + toLine(message).length / 4, 0)
 }
 
 function sumTokens(messages: readonly Message[], estimate: EstimateTokens): number {

@@ -7,6 +7,7 @@ export {
   summarize,
   type EstimateTokens,
   type PruneToolOutputsOptions,
+  type SlidingWindowOptions,
   type Summarizer,
   type SummarizeOptions,
 } from './context-window.ts'

@@ -22,7 +22,8 @@ import type {
   RunOptions,
   RunTotals,
 } from '../contract/agent-types.ts'
-import type { AgentStreamEvent } from '../contract/event.ts'
+import type { CheckpointConflict } from '../checkpoint/versions.ts'
+import type { AgentStreamEvent, UAPEventData } from '../contract/event.ts'
 import type { Answers } from '../state/state-types.ts'
 import type { AgentState } from '../state/state.ts'
 import { type Batches, followSubagents, mergeLive, type SubagentSink } from '../step/live-events.ts'
@@ -126,7 +127,14 @@ class Attempt {
     this.#note(state)
     const saver =
       store && sessionId !== undefined
-        ? checkpointer({ store, sessionId, agentId, durability, onError })
+        ? checkpointer({
+            store,
+            sessionId,
+            agentId,
+            durability,
+            onError,
+            onConflict: this.#conflict,
+          })
         : undefined
     const context = this.#context({ input, state, sessionId, saver })
     const result = isBuiltIn(execution)
@@ -217,6 +225,7 @@ class Attempt {
       resume,
       checkpoint: save,
       takeSteering,
+      takeConflicts: () => this.#conflicts.splice(0),
       commit: bothCommits(options.commit, saver?.commit),
       shouldStop,
       clock,
@@ -224,14 +233,19 @@ class Attempt {
     }
   }
 
+  readonly #conflicts: UAPEventData['checkpoint_conflict'][] = []
+  readonly #conflict = ({ sessionId, expected, found }: CheckpointConflict): void => {
+    this.#conflicts.push({ sessionId, expected, found })
+  }
+
   #note(state: AgentState): void {
     this.#state = state
     this.#task.onState?.(state)
   }
 
-  /** Calls `onComplete` once, with the final result of the run. */
+  /** Calls `onComplete` once, with the final result of the run. A run that waits is not complete. */
   async complete(result: GenerateResult): Promise<void> {
-    if (this.#isComplete) return
+    if (this.#isComplete || result.stopReason === 'interrupted') return
     this.#isComplete = true
     await this.#hook('onComplete', () => this.#hooks.onComplete?.(result))
   }

@@ -1,9 +1,16 @@
 import { type IdSource, type JsonObject, type JsonValue, uuidV4 } from '@skein/base'
 import { isMessage, type Message } from '@skein/ai'
 import { invalidUse } from '../contract/agent-error.ts'
+import { interruptsOf } from './interrupts.ts'
 import { frozenData, withEntry } from './state-data.ts'
 import { readStateJSON, writeStateJSON } from './state-json.ts'
-import type { AgentStateJSON, PlanStep, SubagentExecutionTrace, Suspension } from './state-types.ts'
+import type {
+  AgentStateJSON,
+  Interrupt,
+  PlanStep,
+  SubagentExecutionTrace,
+  Suspension,
+} from './state-types.ts'
 
 /** Options of a state. */
 export interface AgentStateOptions {
@@ -94,6 +101,14 @@ export class AgentState {
   /** The traces of sub-agents, oldest first. */
   get subagentTraces(): readonly SubagentExecutionTrace[] {
     return this.#fields.subagentTraces.view
+  }
+
+  /**
+   * What the state waits for, at any depth of sub-agents: the same list that the run returned, with the ids
+   * that `agent.resume` takes. Needs no model, so that a page can show a stored state.
+   */
+  get interrupts(): readonly Interrupt[] {
+    return interruptsOf(this.suspension?.deferred ?? [])
   }
 
   /** Appends one message. */

@@ -83,6 +83,11 @@ export class ThreadTree {
     return this.#nodes
   }
 
+  /** The newest node of each branch: all nodes without children, oldest first. */
+  get leaves(): readonly ThreadNode[] {
+    return [...this.#nodes.values()].filter(({ children }) => children.length === 0)
+  }
+
   /** Adds a node below another, with the same state, and returns its id. `current` does not change. */
   branch(fromId: string, name?: string): string {
     const { state } = this.#node(fromId)

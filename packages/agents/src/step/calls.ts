@@ -2,7 +2,6 @@ import { type Clock, type IdSource, isPlainObject, type JsonValue } from '@skein
 import {
   type BatchResult,
   type CallPorts,
-  type DeferRequest,
   type OpenCall,
   type ToolCall,
   type ToolExecution,
@@ -14,13 +13,8 @@ import {
   type Warning,
 } from '@skein/ai'
 import { invalidUse } from '../contract/agent-error.ts'
-import type {
-  AgentStateJSON,
-  Answer,
-  Answers,
-  DeferredCall,
-  Interrupt,
-} from '../state/state-types.ts'
+import { interruptsOf } from '../state/interrupts.ts'
+import type { Answer, Answers, DeferredCall, Interrupt } from '../state/state-types.ts'
 import type { AgentState } from '../state/state.ts'
 
 /** The result of running the calls of one message. */
@@ -123,35 +117,6 @@ export class CallBatch {
       interrupts: interruptsOf(deferred),
     }
   }
-}
-
-/** The request with which `subagent()` defers a call; the sub-agent's whole state is part of it. */
-export interface ChildRequest {
-  readonly subagent: string
-  readonly prompt: string
-  readonly state: AgentStateJSON
-  readonly interrupts: readonly Interrupt[]
-}
-
-/** Returns the request of a call deferred by `subagent()`, or undefined for any other request. */
-export function childRequestOf({ kind, request }: DeferRequest): ChildRequest | undefined {
-  if (kind !== 'child' || !isPlainObject(request)) return undefined
-  const { subagent, state, interrupts } = request
-  const isChild = typeof subagent === 'string' && isPlainObject(state) && Array.isArray(interrupts)
-  return isChild ? (request as unknown as ChildRequest) : undefined // its fields were checked above
-}
-
-/** Returns the interrupts of deferred calls; a sub-agent's call is replaced by the interrupts inside it. */
-export function interruptsOf(deferred: readonly DeferredCall[]): readonly Interrupt[] {
-  return deferred.flatMap(({ toolCallId, request }): Interrupt[] => {
-    const child = childRequestOf(request)
-    if (!child) return [{ id: toolCallId, toolCallId, path: [], ...request }]
-    return child.interrupts.map((inner) => ({
-      ...inner,
-      id: `${toolCallId}/${inner.id}`,
-      path: [child.subagent, ...inner.path],
-    }))
-  })
 }
 
 /** The answers for one deferred call: its own, or those for interrupts inside its sub-agent. */

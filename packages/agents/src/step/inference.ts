@@ -13,6 +13,8 @@ export interface InferenceTask {
   readonly signal?: AbortSignal
   /** The `state` of the model's middleware, shared by the whole run. */
   readonly middlewareState?: Map<string, unknown>
+  /** The number of this inference in its run, from 1. */
+  readonly cycle?: number
 }
 
 /** The result of one inference. */
@@ -30,9 +32,9 @@ export interface Inference {
  */
 export async function* runInference(task: InferenceTask): Batches<Inference> {
   if (typeof task.llm.infer !== 'function') return yield* inferOpaque(task)
-  const { llm, messages, streaming, signal, middlewareState: state } = task
+  const { llm, messages, streaming, signal, middlewareState: state, cycle } = task
   const indexes = new Map<string, number>()
-  const events = llm.infer(messages, { streaming, signal, state })
+  const events = llm.infer(messages, { streaming, signal, state, cycle })
   let isDone = false
   try {
     for (;;) {

@@ -4,6 +4,8 @@ import {
   type CallPorts,
   executeTools,
   type LLMInstance,
+  type Message,
+  type StreamEvent,
   type Tool,
   type ToolBatch,
   type ToolCall,
@@ -12,7 +14,7 @@ import {
   type Turn,
 } from '@skein/ai'
 import type { AgentStrategy, StepEffect } from '../contract/agent-types.ts'
-import { uapEvent } from '../contract/event.ts'
+import { type AgentStreamEvent, uapEvent } from '../contract/event.ts'
 import type { AgentState } from '../state/state.ts'
 import { openCallsOf } from '../state/transcript.ts'
 import { CallBatch, type CallsInput, type CallsResult } from './calls.ts'
@@ -21,6 +23,7 @@ import {
   type Batches,
   drain,
   followSubagents,
+  type LiveEvents,
   mergeLive,
   type SubagentSink,
 } from './live-events.ts'
@@ -32,6 +35,10 @@ import {
 export interface StepInput extends CallsInput {
   readonly llm: LLMInstance
   readonly tools: readonly Tool[]
+  /** What the model is sent instead of the state's messages; the state keeps its own. */
+  readonly messages?: readonly Message[]
+  /** The number of this inference in its run, from 1; middleware of the model sees it as `cycle`. */
+  readonly cycle?: number
   /** The number of new messages at the end of the state. */
   readonly inputs?: number
   /** Default: the step number of the state. */
@@ -79,10 +86,10 @@ export async function* step(input: StepInput): Batches<StepResult> {
   await commit?.({ type: 'inference_start', step: number, state })
   let inference: Inference
   try {
-    const sent = state.messages
     inference = yield* runInference({
       llm,
-      messages: sent,
+      messages: input.messages ?? state.messages,
+      cycle: input.cycle,
       inputs,
       streaming,
       signal,
@@ -125,7 +132,7 @@ async function* act(
   await hooks?.onAct?.(origin.step, batch.calls)
   const { live, sink } = followSubagents(streaming, () => origin)
   input.onSubagents?.(sink)
-  const tools = runCalls(input, batch, { sink, indexes })
+  const tools = runCalls(input, batch, { sink, live, origin, indexes })
   let result: BatchResult
   try {
     result = streaming ? yield* mergeLive(tools, live) : await drain(tools)
@@ -145,15 +152,41 @@ async function* act(
   return { ...outcome, state: traced }
 }
 
+/** How the calls of a step are followed while they run. */
+interface CallsFollowed {
+  readonly sink: SubagentSink
+  readonly live: LiveEvents
+  readonly origin: { readonly step: number; readonly agentId: string }
+  readonly indexes: ReadonlyMap<string, number>
+}
+
 /** Runs calls through the model's instance, so that its tool strategy and middleware apply to each call. */
 async function* runCalls(
   input: StepInput,
   batch: CallBatch,
-  { sink, indexes }: { sink: SubagentSink; indexes: ReadonlyMap<string, number> },
+  { sink, live, origin, indexes }: CallsFollowed,
 ): Batches<BatchResult> {
   const { state, llm, commit, signal, mode, succeeded, middlewareState } = input
   const { streaming = true, clock = systemClock, toolStrategy: strategy } = input
   const step = input.step ?? state.step
+  // What a tool yields before the reader has seen the start of its call waits for that event.
+  const early = new Map(batch.calls.map(({ toolCallId }) => [toolCallId, [] as AgentStreamEvent[]]))
+  const progress = ({ toolCallId, toolName }: ToolCall, output: unknown): void => {
+    if (!streaming) return
+    const event = uapEvent(origin, 'tool_progress', { toolCallId, toolName, output })
+    const waiting = early.get(toolCallId)
+    if (waiting) waiting.push(event)
+    else live.push(event)
+  }
+  const withEarly = (event: StreamEvent): readonly AgentStreamEvent[] => {
+    if (event.type !== 'tool_execution_start') return [toAgentEvent(event)]
+    return [toAgentEvent(event), ...(early.get(event.delta.toolCallId)?.splice(0) ?? [])]
+  }
+  const release = (event: StreamEvent): void => {
+    if (event.type !== 'tool_execution_start') return
+    for (const waiting of early.get(event.delta.toolCallId) ?? []) live.push(waiting)
+    early.delete(event.delta.toolCallId)
+  }
   const journal = commit && { commit: (effect: ToolEffect) => commit({ ...effect, step }) }
   const task = {
     calls: batch.calls,
@@ -165,7 +198,7 @@ async function* runCalls(
     open(call: ToolCall): CallPorts {
       const { isApproved, context } = batch.portsOf(call)
       const own = { ...input.context?.(call, state), ...context, onSubagentEvent: sink.push }
-      return { isApproved, context: own, journal }
+      return { isApproved, context: own, journal, progress }
     },
   }
   const events =
@@ -176,7 +209,9 @@ async function* runCalls(
     for (;;) {
       const next = await events.next()
       if (next.done) return next.value
-      if (streaming) yield next.value.map(toAgentEvent)
+      if (!streaming) continue
+      yield next.value.flatMap(withEarly)
+      next.value.forEach(release)
     }
   } finally {
     await events.return({ settled: [], warnings: [] })

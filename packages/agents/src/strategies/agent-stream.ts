@@ -1,5 +1,5 @@
 import { BatchReader, type Message, UserMessage } from '@skein/ai'
-import { AGENT_ORIGIN } from '../contract/agent-error.ts'
+import { AGENT_ORIGIN, invalidUse } from '../contract/agent-error.ts'
 import type {
   AgentInput,
   AgentRun,
@@ -28,10 +28,12 @@ const sources = new WeakMap<AgentStreamResult, AgentStreamSource>()
 export class AgentStream implements AgentRun {
   readonly #reader: BatchReader<AgentStreamEvent, GenerateResult>
   readonly #source: AgentStreamSource
+  #isOver = false
 
   constructor(source: AgentStreamSource) {
     this.#source = source
-    this.#reader = new BatchReader({ ...source, origin: AGENT_ORIGIN })
+    const batches = this.#untilEnd(source)
+    this.#reader = new BatchReader({ ...source, batches, origin: AGENT_ORIGIN })
     sources.set(this, source)
   }
 
@@ -48,7 +50,21 @@ export class AgentStream implements AgentRun {
   }
 
   steer(message: AgentInput): void {
+    if (this.#isOver || this.#source.isFinal?.() || this.#source.controller.signal.aborted)
+      throw invalidUse(
+        'The run is over, so it cannot be steered.',
+        'Start another run: agent.generate(message, run.state).',
+      )
     this.#source.steer(message)
+  }
+
+  /** Reads the batches of the run and notes its end, however it ends. */
+  async *#untilEnd({ batches }: AgentStreamSource): Batches<GenerateResult> {
+    try {
+      return yield* batches
+    } finally {
+      this.#isOver = true
+    }
   }
 
   [Symbol.asyncIterator](): AsyncIterator<AgentStreamEvent, undefined> {

@@ -26,6 +26,7 @@ const otherHooks = [
   'stopCondition',
   'onStepStart',
   'onReason',
+  'onInference',
   'onAct',
   'onObserve',
   'onComplete',

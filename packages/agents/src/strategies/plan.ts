@@ -29,30 +29,45 @@ export interface PlanOptions {
   readonly maxPlanSteps?: number
   /** Whether a failed step leads to a new plan. Default true. */
   readonly allowReplan?: boolean
+  /**
+   * How many new plans failed steps may lead to in one conversation; the next failure fails the run. Default:
+   * no limit.
+   */
+  readonly maxReplans?: number
+  /**
+   * How many steps that do not depend on each other are given to the model at once, so that their calls can
+   * run at the same time. Default 1: one step after the other.
+   */
+  readonly maxParallelSteps?: number
   readonly planSchema?: JsonSchema
 }
 
 type Settings = Required<PlanOptions> & { readonly planner: Planner }
 
 /**
- * Makes a plan first, then works on its steps one by one in the order of their dependencies (UAP §5.4).
- * Planning is one step of the run, and each step of the plan with all its tool calls is another.
+ * Makes a plan first, then works on its steps in the order of their dependencies (UAP §5.4). Planning is one
+ * step of the run, and each step of the plan, or each group of parallel ones, with all its tool calls is
+ * another. Failed steps stay in `state.plan` with their status.
  */
 export function plan(options: PlanOptions = {}): ExecutionStrategy {
   const { maxPlanSteps = Infinity, allowReplan = true, planSchema = defaultPlanSchema } = options
+  const { maxReplans = Infinity, maxParallelSteps = 1 } = options
   checkLimit('maxPlanSteps', maxPlanSteps, 1)
+  checkLimit('maxReplans', maxReplans, 0)
+  checkLimit('maxParallelSteps', maxParallelSteps, 1)
   return builtIn('plan', async function* (run) {
     const { llm, tools, resume } = run.context
     const planner = plannerOf(llm, planSchema)
-    const settings = { maxPlanSteps, allowReplan, planSchema, planner }
+    const limits = { maxPlanSteps, maxReplans, maxParallelSteps }
+    const settings = { ...limits, allowReplan, planSchema, planner }
     let end: AgentStopReason | undefined
     if (!resume || !run.state.plan)
       end = yield* makePlan(run, settings, planPrompt(tools, maxPlanSteps))
     let isAnswered = resume !== undefined && run.isAnswered
     for (;;) {
       if (end) return run.result(end)
-      const next = nextStep(run.state.plan ?? [])
-      if (next) end = yield* carryOut(run, next, settings)
+      const next = nextSteps(run.state.plan ?? [], maxParallelSteps)
+      if (next.length > 0) end = yield* carryOut(run, next, settings)
       else if (isAnswered) return run.result('complete')
       // No step is left, but there is no answer yet: the plan was empty, or a steering message arrived.
       else end = yield* answer(run)
@@ -61,10 +76,15 @@ export function plan(options: PlanOptions = {}): ExecutionStrategy {
   })
 }
 
-function nextStep(steps: readonly PlanStep[]): PlanStep | undefined {
+/** Returns the steps to carry out now: those in progress, otherwise at most `limit` that are ready. */
+function nextSteps(steps: readonly PlanStep[], limit: number): readonly PlanStep[] {
+  const started = steps.filter(({ status }) => status === 'in_progress')
+  if (started.length > 0) return started
   const completed = steps.filter(({ status }) => status === 'completed')
-  const open = steps.filter(({ status }) => status === 'pending' || status === 'in_progress')
-  return open.find(({ status }) => status === 'in_progress') ?? dependencyOrder(open, completed)[0]
+  const open = steps.filter(({ status }) => status === 'pending')
+  if (limit === 1) return dependencyOrder(open, completed).slice(0, 1)
+  const done = new Set(completed.map(({ id }) => id))
+  return open.filter(({ dependsOn }) => dependsOn.every((id) => done.has(id))).slice(0, limit)
 }
 
 /** Runs one step that stores a plan in the state. */
@@ -72,8 +92,9 @@ async function* makePlan(
   run: StrategyRun,
   settings: Settings,
   prompt: string,
-  completed: readonly PlanStep[] = [],
+  ended: readonly PlanStep[] = [],
 ): Batches<AgentStopReason | undefined> {
+  const completed = ended.filter(({ status }) => status === 'completed')
   yield* run.beginStep('plan')
   run.prompt(prompt, 'plan')
   let proposal = yield* propose(run, settings, completed)
@@ -86,7 +107,7 @@ async function* makePlan(
   const steps = cutPlan(proposal.steps, completed, settings.maxPlanSteps)
   const names = new Set(run.context.tools.map(({ name }) => name))
   run.record.addExecutions([], unknownTools(steps, names))
-  run.state = run.state.withPlan(joinPlans(completed, steps))
+  run.state = run.state.withPlan(joinPlans(ended, steps))
   yield* run.emit('plan_created', { plan: run.state.plan ?? [] })
   return yield* run.endStep()
 }
@@ -109,56 +130,75 @@ async function* propose(
   }
 }
 
-/** Runs one step of the plan, and makes a new plan if it fails. */
+/** Runs steps of the plan, and makes a new plan if one fails. */
 async function* carryOut(
   run: StrategyRun,
-  step: PlanStep,
+  steps: readonly PlanStep[],
   settings: Settings,
 ): Batches<AgentStopReason | undefined> {
-  const isNew = step.status === 'pending'
-  if (isNew) setStatus(run, step, 'in_progress')
+  const isNew = steps.every(({ status }) => status === 'pending')
+  if (isNew) for (const step of steps) setStatus(run, step, 'in_progress')
   yield* run.beginStep('execute')
   if (isNew) {
-    yield* run.emit('plan_step_start', { planStep: current(run, step) })
-    const tool = step.tool === undefined ? '' : ` Use the tool "${step.tool}".`
-    run.prompt(`Carry out step "${step.id}" of the plan: ${step.description}${tool}`, 'execute')
+    for (const step of steps) yield* run.emit('plan_step_start', { planStep: current(run, step) })
+    run.prompt(carryOutPrompt(steps), 'execute')
   }
-  const { end, failure } = yield* work(run, step)
+  const { end, failure, failed = [] } = yield* work(run, steps)
   if (end && end !== 'complete') return yield* run.endStep(end)
-  setStatus(run, step, failure ? 'failed' : 'completed')
-  yield* run.emit('plan_step_end', { planStep: current(run, step) })
-  const isLast = !failure && nextStep(run.state.plan ?? []) === undefined
+  for (const step of steps) {
+    setStatus(run, step, failed.includes(step) ? 'failed' : 'completed')
+    yield* run.emit('plan_step_end', { planStep: current(run, step) })
+  }
+  const isLast = !failure && nextSteps(run.state.plan ?? [], 1).length === 0
   const stop = yield* run.endStep(isLast ? 'complete' : undefined)
   if (stop || !failure) return stop
   if (!settings.allowReplan) throw failure
-  return yield* replan(run, { step, failure }, settings)
+  const failures = (run.state.plan ?? []).filter(({ status }) => status === 'failed').length
+  if (failures > settings.maxReplans) throw failure
+  return yield* replan(run, { step: failed[0] ?? steps[0]!, failure }, settings)
+}
+
+function carryOutPrompt(steps: readonly PlanStep[]): string {
+  const texts = steps.map(({ id, description, tool }) => {
+    const use = tool === undefined ? '' : ` Use the tool "${tool}".`
+    return `step "${id}" of the plan: ${description}${use}`
+  })
+  if (texts.length === 1) return `Carry out ${texts[0]}`
+  const lines = texts.map((text) => `- ${text}`)
+  return ['Carry out these steps. They do not depend on each other.', ...lines].join('\n')
 }
 
 interface Work {
   /** Why the work ended: `complete` ends the step of the plan, any other reason ends the run. */
   readonly end?: AgentStopReason
   readonly failure?: UPPError
+  /** The steps that failed. */
+  readonly failed?: readonly PlanStep[]
 }
 
 /**
  * Runs inferences and tools until the model requests none. The step fails if an inference fails, or if the
  * last call of the tool that the plan names for it fails.
  */
-async function* work(run: StrategyRun, step: PlanStep): Batches<Work> {
-  let last: ToolExecution | undefined
+async function* work(run: StrategyRun, steps: readonly PlanStep[]): Batches<Work> {
+  const last = new Map<string, ToolExecution>()
   try {
     for (;;) {
       const result = yield* run.ask({ runsTools: run.mayRunTools })
-      last = result.executions.findLast(({ toolName }) => toolName === step.tool) ?? last
+      for (const execution of result.executions) last.set(execution.toolName, execution)
       const end = await run.endAfter(result)
       if (!end) continue
-      if (end !== 'complete' || !last?.isError) return { end }
-      const said = `its tool "${last.toolName}" said: ${String(last.result)}`
-      return { failure: unusableResponse(`Step "${step.id}" of the plan failed: ${said}`) }
+      const failed = steps.filter(({ tool }) => tool !== undefined && last.get(tool)?.isError)
+      const [first] = failed
+      if (end !== 'complete' || !first) return { end }
+      const { toolName, result: output } = last.get(first.tool!)!
+      const said = `its tool "${toolName}" said: ${String(output)}`
+      const failure = unusableResponse(`Step "${first.id}" of the plan failed: ${said}`)
+      return { failure, failed }
     }
   } catch (error) {
     if (!isUPPError(error) || isCancelled(error) || !isInferenceError(error)) throw error
-    return { failure: error }
+    return { failure: error, failed: steps }
   }
 }
 
@@ -167,13 +207,16 @@ async function* replan(
   { step: failed, failure }: { readonly step: PlanStep; readonly failure: UPPError },
   settings: Settings,
 ): Batches<AgentStopReason | undefined> {
-  const completed = (run.state.plan ?? []).filter(({ status }) => status === 'completed')
+  const ended = (run.state.plan ?? []).filter(
+    ({ status }) => status === 'completed' || status === 'failed',
+  )
+  const completed = ended.filter(({ status }) => status === 'completed')
   const { tools, input } = run.context
   const { maxPlanSteps } = settings
   const reason = failure.message
   const prompt = replanPrompt({ goal: input.text, completed, failed, reason, tools, maxPlanSteps })
   try {
-    return yield* makePlan(run, settings, prompt, completed)
+    return yield* makePlan(run, settings, prompt, ended)
   } catch (error) {
     if (isCancelled(error)) throw error
     // The run fails with the code of the failed step; the error of planning again is the cause.

@@ -222,14 +222,14 @@ export function cutPlan(
 }
 
 /**
- * Appends a new plan to the completed steps of the old one; a new step whose id is already in use gets
- * another id.
+ * Appends a new plan to the completed and failed steps of the old one; a new step whose id is already in use
+ * gets another id.
  */
 export function joinPlans(
-  completed: readonly PlanStep[],
+  ended: readonly PlanStep[],
   steps: readonly PlanStep[],
 ): readonly PlanStep[] {
-  const taken = new Set(completed.map(({ id }) => id))
+  const taken = new Set(ended.map(({ id }) => id))
   const renamed = new Map<string, string>()
   const all = new Set([...taken, ...steps.map(({ id }) => id)])
   for (const { id } of steps) {
@@ -245,7 +245,7 @@ export function joinPlans(
     id: named(step.id),
     dependsOn: step.dependsOn.map(named),
   }))
-  return [...completed, ...added]
+  return [...ended, ...added]
 }
 
 /** Returns warnings for steps that name an unknown tool. The plan may work without it. */

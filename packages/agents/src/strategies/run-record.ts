@@ -42,7 +42,7 @@ export class RunRecord {
   }
 
   addMessages(messages: readonly Message[]): void {
-    for (const message of messages) this.#messages.push(message)
+    for (const message of messages) this.#messages.push(deepFreeze(message))
   }
 
   /** Adds an inference; `messages` are the messages that are not in the record yet. */
@@ -50,15 +50,15 @@ export class RunRecord {
     this.#last = turn
     this.openCalls = turn.openCalls
     this.addMessages(messages)
-    this.#executions.push(...turn.toolExecutions)
-    this.#cycles.push(...turn.usageByCycle)
-    this.#warnings.push(...turn.warnings)
+    this.#executions.push(...deepFreeze(turn.toolExecutions))
+    this.#cycles.push(...deepFreeze(turn.usageByCycle))
+    this.#warnings.push(...deepFreeze(turn.warnings))
     this.usage = addUsage(this.usage, turn.usage)
   }
 
   addExecutions(executions: readonly ToolExecution[], warnings: readonly Warning[]): void {
-    this.#executions.push(...executions)
-    this.#warnings.push(...warnings)
+    this.#executions.push(...deepFreeze(executions))
+    this.#warnings.push(...deepFreeze(warnings))
   }
 
   beginStep(): void {
@@ -91,15 +91,19 @@ export class RunRecord {
       response: response ?? new AssistantMessage([]),
       stopReason: 'other',
     }
-    return deepFreeze({
-      ...last,
-      messages: this.#messages.slice(mark.messages),
-      toolExecutions: this.#executions.slice(mark.executions),
-      usage,
-      usageByCycle,
+    // Everything in the lists is frozen when it is added. Walking through the whole run each time a stop
+    // condition reads its turn would make long runs quadratic.
+    const from = <T>(items: readonly T[], index: number): readonly T[] =>
+      Object.freeze(items.slice(index))
+    return Object.freeze({
+      ...deepFreeze(last),
+      messages: from(this.#messages, mark.messages),
+      toolExecutions: from(this.#executions, mark.executions),
+      usage: deepFreeze(usage),
+      usageByCycle: Object.freeze(usageByCycle),
       cycles: usageByCycle.length,
-      warnings: this.#warnings.slice(mark.warnings),
-      openCalls: this.openCalls,
+      warnings: from(this.#warnings, mark.warnings),
+      openCalls: deepFreeze(this.openCalls),
     })
   }
 }

@@ -7,6 +7,7 @@ import {
   type Message,
   succeededTools,
   type TokenUsage,
+  type Tool,
   type ToolCall,
   ToolResultMessage,
   type UPPError,
@@ -19,6 +20,8 @@ import type {
   AgentStrategy,
   ExecutionContext,
   ExecutionResult,
+  InferenceChanges,
+  InferenceRequest,
   RunTotals,
 } from '../contract/agent-types.ts'
 import {
@@ -31,7 +34,6 @@ import {
 import type { Answers, Interrupt } from '../state/state-types.ts'
 import type { AgentState } from '../state/state.ts'
 import { openCallsOf, repairHistory } from '../state/transcript.ts'
-import { interruptsOf } from '../step/calls.ts'
 import type { Batches, SubagentSink } from '../step/live-events.ts'
 import { step as runStep, type StepResult } from '../step/step.ts'
 import { hooksOf } from './hooks.ts'
@@ -41,6 +43,13 @@ import { RunRecord } from './run-record.ts'
 interface AskOptions {
   readonly llm?: LLMInstance
   readonly runsTools?: boolean
+}
+
+/** What one inference is asked with, after the `onInference` hooks. */
+interface InferenceSettings {
+  readonly llm: LLMInstance
+  readonly tools: readonly Tool[]
+  readonly messages: readonly Message[]
 }
 
 /**
@@ -71,6 +80,10 @@ export class StrategyRun {
   /** Tokens of sub-agents in finished steps; those of the current step are in `#running`. */
   #spent: TokenUsage = zeroUsage
   #running: SubagentSink | undefined
+  /** The number of inferences, what the last one was sent, and the history at that time. */
+  #cycle = 0
+  #last: InferenceRequest['last']
+  #sent: { readonly history: readonly Message[]; readonly messages: readonly Message[] } | undefined
 
   constructor(context: ExecutionContext, streaming: boolean) {
     this.context = context
@@ -165,12 +178,20 @@ export class StrategyRun {
   }
 
   /** Runs one inference with its tools, or the open calls of a resumed state. */
-  async *ask({ llm = this.context.llm, runsTools = true }: AskOptions = {}): Batches<StepResult> {
-    const { signal, commit, tools, agent } = this.context
+  async *ask({
+    llm: given = this.context.llm,
+    runsTools = true,
+  }: AskOptions = {}): Batches<StepResult> {
+    const { signal, commit, agent } = this.context
+    const { llm, tools, messages } = this.hasOpenCalls
+      ? { llm: given, tools: this.context.tools, messages: undefined }
+      : await this.#prepare(given)
     const result = yield* runStep({
       state: this.state,
       llm,
       tools,
+      messages,
+      cycle: this.#cycle,
       runsTools,
       inputs: this.#inputs,
       step: this.step,
@@ -194,8 +215,73 @@ export class StrategyRun {
       clock: this.#clock,
       ids: this.#ids,
     })
+    if (messages && result.turn) {
+      const usage = result.turn.usageByCycle?.at(-1) ?? result.turn.usage
+      this.#last = { messages, usage }
+    }
     this.#note(result)
     return result
+  }
+
+  /**
+   * Calls the `onInference` hooks and returns the model, the tools and the messages of the next inference. The
+   * state keeps its whole history. Replaced messages stay in force for the rest of the run, as long as the
+   * history only grows.
+   */
+  async #prepare(given: LLMInstance): Promise<InferenceSettings> {
+    const { agent, tools } = this.context
+    this.#cycle++
+    let request: InferenceRequest = {
+      step: this.step,
+      cycle: this.#cycle,
+      state: this.state,
+      messages: this.#view(),
+      inputs: this.#inputs,
+      tools,
+      model: agent.model,
+      params: agent.params ?? {},
+      last: this.#last,
+    }
+    let changes: InferenceChanges = {}
+    const apply = (more: InferenceChanges | void): void => {
+      if (!more) return
+      for (const [name, value] of Object.entries(more.metadata ?? {}))
+        this.state = this.state.withMetadata(name, value)
+      changes = { ...changes, ...more }
+      request = { ...request, ...more, state: this.state }
+    }
+    for (const one of agent.middleware ?? []) {
+      if (!one.onInference) continue
+      try {
+        apply(await awaitUnlessAborted(one.onInference(request), this.context.signal))
+      } catch (error) {
+        throw codeError(error, `onInference of the middleware "${one.name}"`)
+      }
+    }
+    apply(await this.hook('onInference', (hooks) => hooks.onInference?.(request)))
+    const sources = { ids: this.#ids, clock: this.#clock }
+    const messages = repairHistory(request.messages, { sources })
+    this.#sent = { history: this.state.messages, messages }
+    // A planner has its own tools, so a hook cannot replace them.
+    const own = given === this.context.llm && changes.tools ? { tools: changes.tools } : {}
+    const { model, params } = changes
+    const settings = { ...own, ...(model && { model }), ...(params && { params }) }
+    const isChanged = Object.keys(settings).length > 0 && typeof given.with === 'function'
+    return { llm: isChanged ? given.with(settings) : given, tools: own.tools ?? tools, messages }
+  }
+
+  /** The messages as earlier hooks of this run left them, and those that are new since. */
+  #view(): readonly Message[] {
+    const { messages } = this.state
+    const { history, messages: sent } = this.#sent ?? {}
+    const isLonger =
+      history &&
+      messages.length >= history.length &&
+      messages[0] === history[0] &&
+      messages[history.length - 1] === history.at(-1)
+    return isLonger && sent && sent !== history
+      ? [...sent, ...messages.slice(history.length)]
+      : messages
   }
 
   #note(result: StepResult): void {
@@ -225,6 +311,7 @@ export class StrategyRun {
     })
     if (adopted) this.#adopt(adopted)
     const stopReason = await this.#isOver(end)
+    yield* this.#reportConflicts()
     const usage = this.record.stepUsage
     try {
       yield* this.emit('step_end', stopReason ? { usage, stopReason } : { usage })
@@ -232,7 +319,18 @@ export class StrategyRun {
       // In `finally`, because the reader may leave at this event, and the finished step must still be saved.
       await awaitUnlessAborted(this.context.checkpoint?.(this.state), this.context.signal)
     }
+    yield* this.#reportConflicts()
     return stopReason
+  }
+
+  /** Reports conflicts of saves: as events, and as warnings of the turn. */
+  *#reportConflicts(): Generator<readonly AgentStreamEvent[]> {
+    for (const conflict of this.context.takeConflicts?.() ?? []) {
+      const { sessionId } = conflict
+      const message = `The session ${JSON.stringify(sessionId)} was saved by somebody else during this run.`
+      this.record.addExecutions([], [{ code: 'checkpoint_conflict', message }])
+      yield* this.emit('checkpoint_conflict', conflict)
+    }
   }
 
   /** Returns why the run ends. A steering message keeps a run going that was about to complete. */
@@ -280,8 +378,7 @@ export class StrategyRun {
   /** Returns the result of a run that ends now. */
   result(stopReason: AgentStopReason): ExecutionResult {
     const turn = this.record.turn(this.#lastAnswer())
-    const interrupts =
-      stopReason === 'interrupted' ? interruptsOf(this.state.suspension?.deferred ?? []) : []
+    const interrupts = stopReason === 'interrupted' ? this.state.interrupts : []
     const result = { turn, state: this.state, stopReason }
     return Object.freeze(interrupts.length > 0 ? { ...result, interrupts } : result)
   }

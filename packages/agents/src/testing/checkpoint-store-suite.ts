@@ -2,6 +2,7 @@ import { canonicalJson, type JsonObject, type TestFunctions } from '@skein/base'
 import { AssistantMessage, ToolResultMessage, UserMessage } from '@skein/ai'
 import type { CheckpointStore } from '../contract/checkpoint-store.ts'
 import { journalEntry } from '../checkpoint/saved-state.ts'
+import { forkCheckpoint } from '../checkpoint/versions.ts'
 import type { AgentStateJSON } from '../state/state-types.ts'
 import { AgentState } from '../state/state.ts'
 
@@ -96,6 +97,56 @@ const cases: Readonly<Record<string, Case>> = {
     if (!first?.checkpointId || first.checkpointId === second?.checkpointId)
       throw new Error(`Two checkpoints share the id ${JSON.stringify(first?.checkpointId)}.`)
   },
+  'every version can be loaded again, and the history names them in order': async (store) => {
+    if (!store.history || !store.loadVersion) return
+    const saved: AgentStateJSON[] = []
+    for (const state of growingStates(60)) {
+      saved.push(state)
+      await store.save('s', state)
+      same(await store.load('s'), state, `the newest state after ${saved.length} saves`)
+    }
+    const history = await store.history('s')
+    same(
+      history.map(({ step }) => step),
+      saved.map(({ step }) => step),
+      'the steps of the history',
+    )
+    same(history.at(-1), await store.loadMetadata?.('s'), 'the newest entry of the history')
+    for (const [index, { checkpointId }] of history.entries())
+      same(await store.loadVersion('s', checkpointId), saved[index], `version ${index}`)
+    same(await store.loadVersion('s', 'no such version'), null, 'an unknown version')
+    same(await store.history('nobody'), [], 'the history of an unknown session')
+    await store.delete('s')
+    same(await store.history('s'), [], 'the history of a deleted session')
+    same(await store.loadVersion('s', history[0]!.checkpointId), null, 'a deleted version')
+  },
+  'a save that expects another version is refused, and changes nothing': async (store) => {
+    if (!store.history || !store.loadMetadata) return
+    await store.save('s', stateWith('one'), { expected: null })
+    const first = (await store.loadMetadata('s'))!.checkpointId
+    await store.save('s', stateWith('two'), { expected: first })
+    for (const expected of [first, null]) {
+      const refused = await store.save('s', stateWith('late'), { expected }).catch((one) => one)
+      same((refused as { code?: unknown })?.code, 'CHECKPOINT_CONFLICT', 'the code of the error')
+    }
+    same(textOf(await store.load('s')), 'two', 'the state after a refused save')
+    same((await store.history('s')).length, 2, 'the number of versions')
+    await store.save('s', stateWith('three'))
+    same(textOf(await store.load('s')), 'three', 'the state after a save that expects nothing')
+  },
+  'a version can be the start of another session': async (store) => {
+    if (!store.history || !store.loadVersion) return
+    await store.save('s', stateWith('one'))
+    await store.save('s', stateWith('two'))
+    const [first] = await store.history('s')
+    const from = { sessionId: 's', checkpointId: first!.checkpointId, to: 't' }
+    await forkCheckpoint(store, from)
+    same(textOf(await store.load('t')), 'one', 'the forked state')
+    same((await store.load('t'))?.metadata['sessionId'], 't', 'its session')
+    same(textOf(await store.load('s')), 'two', 'the original')
+    const again = await forkCheckpoint(store, from).catch((error: unknown) => error)
+    same((again as { code?: unknown }).code, 'CHECKPOINT_CONFLICT', 'a fork onto a session')
+  },
   'a journal answers the calls it knows, until the next save': async (store) => {
     if (!store.record) return
     const call = (toolCallId: string) => ({ toolCallId, toolName: 'pay', arguments: {} })
@@ -121,6 +172,19 @@ const ids = ['plain', 'With Space', 'a/b', '../up', '.', '..', 'a%2Fb', 'ünï/c
 
 function stateWith(text: string): AgentStateJSON {
   return AgentState.initial().withMessage(new UserMessage(text)).withStep(1).toJSON()
+}
+
+/** States as a run leaves them: mostly longer each time, now and then cut, replaced or with other metadata. */
+function growingStates(count: number): AgentStateJSON[] {
+  let state = AgentState.initial()
+  return Array.from({ length: count }, (_, index) => {
+    state = state.withStep(index + 1).withMessage(new UserMessage(`${index} ${'x'.repeat(700)}`))
+    if (index % 7 === 3) state = state.withMetadata('at', { index })
+    if (index % 7 === 5) state = state.withMetadata('at', undefined).withReasoning(`why ${index}`)
+    if (index % 20 === 19) state = state.withContext(state.messages.slice(-3))
+    if (index % 11 === 10) state = state.withPlan([])
+    return state.toJSON()
+  })
 }
 
 function richState(): AgentStateJSON {

@@ -1,4 +1,10 @@
-import { isPlainObject, type JsonObject, type JsonSchema, type JsonValue } from '@skein/base'
+import {
+  isPlainObject,
+  type JsonObject,
+  type JsonSchema,
+  type JsonValue,
+  SkeinError,
+} from '@skein/base'
 import type { ProviderMetadata } from './content.ts'
 
 /** A model's request to run a tool. */
@@ -48,7 +54,8 @@ export interface ToolContext {
  * A function the model may call (UPP §11.1). Arguments are untrusted: `llm()` never validates them (UPP
  * §11.2); a tool built with `tool()` validates them in its own `run`.
  *
- * `run` is called with `(params, context)` when it declares two parameters or is marked by `withToolContext`,
+ * `run` may be an async generator: each value that it yields is shown while the tool runs, and the last one is
+ * the result. `run` is called with `(params, context)` when it declares two parameters or is marked by `withToolContext`,
  * otherwise with `(params)` alone (UAP §8.4).
  */
 export interface Tool {
@@ -56,6 +63,11 @@ export interface Tool {
   readonly description: string
   readonly parameters: JsonSchema
   readonly run: (params: never, context: never) => unknown
+  /**
+   * Returns the form of a result that the model sees. The application sees the result itself, in
+   * `turn.toolExecutions` and in events.
+   */
+  readonly toModel?: (result: never) => unknown
   /** `true` lets the call run; `false` or `deny(reason)` denies it; `defer(...)` makes it wait. */
   readonly approval?: (params: never, context: never) => ApprovalResult | Promise<ApprovalResult>
   readonly metadata?: ProviderMetadata
@@ -93,8 +105,24 @@ export interface Deferred extends DeferRequest {
   readonly [deferred]: true
 }
 
-/** Makes a value that `run` or `approval` returns to end the turn with an open call instead of a result. */
+const DEFER_KINDS: readonly DeferRequest['kind'][] = ['approval', 'input', 'child', 'timer']
+
+/**
+ * Makes a value that `run` or `approval` returns to end the turn with an open call instead of a result. Throws
+ * at once for a request that nobody could store or answer; inside a tool that becomes the call's error.
+ */
 export function defer(request: DeferRequest): Deferred {
+  const { kind, request: asked } = (request ?? {}) as Partial<DeferRequest>
+  const problem = DEFER_KINDS.some((known) => known === kind)
+    ? asked === undefined || typeof asked === 'function' || typeof asked === 'symbol'
+      ? `request is ${asked === undefined ? 'missing' : `a ${typeof asked}`}`
+      : undefined
+    : `kind is ${JSON.stringify(kind) ?? 'missing'}`
+  if (problem !== undefined)
+    throw new SkeinError(`A call cannot be deferred like this: ${problem}.`, {
+      code: 'DEFER_REQUEST_INVALID',
+      hint: `defer({ kind, request }): kind is one of ${DEFER_KINDS.join(', ')}, request is JSON.`,
+    })
   return Object.freeze({ ...request, [deferred]: true as const })
 }
 
@@ -126,7 +154,12 @@ export type ApprovalResult = boolean | Deferred | Denied
 
 /** The outcome of one call. The executor returns one per call, in call order. */
 export type ToolOutcome =
-  | { readonly type: 'done'; readonly result: unknown }
+  | {
+      readonly type: 'done'
+      readonly result: unknown
+      /** The form of the result that the model sees, if it is another one. */
+      readonly modelResult?: unknown
+    }
   | {
       readonly type: 'error'
       readonly message: string

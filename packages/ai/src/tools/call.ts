@@ -8,6 +8,7 @@ import {
 } from '@skein/base'
 import { hookError } from '../contract/error.ts'
 import {
+  defer,
   isDeferred,
   isDenied,
   type ApprovalResult,
@@ -35,6 +36,10 @@ export interface CallPorts {
   readonly journal?: ToolJournal
   /** Extra fields of the second argument of `run` and `approval`. */
   readonly context?: object
+  /**
+   * Called with each value that a tool yields while it runs; the last one is also its result.
+   */
+  progress?(call: ToolCall, output: unknown): void
   /**
    * May replace the outcome that the model sees. Called for every
    * settled outcome, also of calls that did not run.
@@ -153,12 +158,14 @@ export async function runToolCall(
     signal.throwIfAborted()
     report({ type: 'start', call })
     const startedAt = settings.clock.now()
-    own = await runInTime(call, { ...environment, tool: environment.tool! }, context)
+    const tool = environment.tool!
+    own = await runInTime(call, { ...environment, tool, progress: ports.progress }, context)
     durationMs = settings.clock.now() - startedAt
     signal.throwIfAborted()
   }
 
-  const outcome = own.type === 'deferred' ? own : await review(call, own, ports, environment)
+  const reviewed = own.type === 'deferred' ? own : await review(call, own, ports, environment)
+  const outcome = await withModelForm(call, reviewed, environment.tool)
 
   // The gate settles only here, after the hooks, which may take long, so that its records belong to the same
   // commit as the journal's `call_end`.
@@ -263,7 +270,7 @@ async function approve(
   return { type: 'denied', reason: `The call to "${call.toolName}" was denied.` }
 }
 
-type KnownTool = CallEnvironment & { readonly tool: Tool }
+type KnownTool = CallEnvironment & Pick<CallPorts, 'progress'> & { readonly tool: Tool }
 
 async function runInTime(
   call: ToolCall,
@@ -299,17 +306,67 @@ async function runInTime(
 /** Runs the tool. Never rejects: an error of the tool, or a result that is not JSON, becomes an outcome. */
 async function run(
   call: ToolCall,
-  { tool, signal }: KnownTool,
+  { tool, signal, progress }: KnownTool,
   context: object | undefined,
 ): Promise<ToolOutcome> {
   try {
     const args = call.arguments as never // `Tool` does not declare the types of its parameters
-    const result = wantsContext(tool)
+    const given = wantsContext(tool)
       ? await tool.run(args, contextOf(call, signal, context) as never)
       : await (tool.run as (params: never) => unknown).call(tool, args)
+    const result = isGenerator(given)
+      ? await readGenerator(given, signal, (output) => progress?.(call, output))
+      : given
     return isDeferred(result) ? deferredOutcome(call, result) : doneOutcome(call, result)
   } catch (error) {
     return failed(messageOf(error), error)
+  }
+}
+
+function isGenerator(value: unknown): value is AsyncGenerator<unknown, unknown> {
+  if (typeof value !== 'object' || value === null) return false
+  const { next, return: end } = value as Partial<AsyncGenerator>
+  return Symbol.asyncIterator in value && typeof next === 'function' && typeof end === 'function'
+}
+
+/**
+ * Reads a tool that yields its progress. Its result is what it returns, or the last value it yields if it
+ * returns nothing. After an abort it is told to stop and nothing more is reported.
+ */
+async function readGenerator(
+  generator: AsyncGenerator<unknown, unknown>,
+  signal: AbortSignal,
+  progress: (output: unknown) => void,
+): Promise<unknown> {
+  let last: unknown
+  let isDone = false
+  try {
+    for (;;) {
+      const step = await generator.next()
+      if ((isDone = step.done === true)) return step.value === undefined ? last : step.value
+      signal.throwIfAborted()
+      if (isDeferred(step.value)) return step.value
+      last = step.value
+      progress(toResultJson(last, 'progress'))
+    }
+  } finally {
+    if (!isDone) void Promise.resolve(generator.return(undefined)).catch(() => {}) // its error has no reader
+  }
+}
+
+/** Adds the form of a result that the model sees, for a tool with `toModel`. */
+async function withModelForm(
+  call: ToolCall,
+  outcome: ToolOutcome,
+  tool: Tool | undefined,
+): Promise<ToolOutcome> {
+  if (outcome.type !== 'done' || !tool?.toModel) return outcome
+  try {
+    const form = await (tool.toModel as (result: unknown) => unknown)(outcome.result)
+    return { ...outcome, modelResult: toResultJson(form) }
+  } catch (error) {
+    const message = `The tool "${call.toolName}" has run, but its result cannot be shown to the model: ${messageOf(error)} Calling it again would do its work a second time.`
+    return failed(message, error)
   }
 }
 
@@ -360,8 +417,9 @@ export function doneOutcome({ toolName }: ToolCall, result: unknown): SettledOut
 }
 
 /** Returns a deferred outcome. Its request must be JSON too, because it is stored and answered elsewhere. */
-function deferredOutcome({ toolName }: ToolCall, { kind, request }: DeferRequest): ToolOutcome {
+function deferredOutcome({ toolName }: ToolCall, given: DeferRequest): ToolOutcome {
   try {
+    const { kind, request } = defer(given)
     return { type: 'deferred', request: { kind, request: toResultJson(request, 'request') } }
   } catch (error) {
     const message = `The call to "${toolName}" cannot wait for an answer: ${messageOf(error)}.`
@@ -405,7 +463,9 @@ async function strategyHook<T>(
 /** Returns the result that the model sees. Must not be used for a deferred call, which has no result yet. */
 export function toToolResult(settled: SettledCall): ToolResult {
   const { toolCallId, toolName, result, isError } = toToolExecution(settled)
-  return { toolCallId, toolName, result, isError }
+  const { outcome } = settled
+  const hasForm = outcome.type === 'done' && outcome.modelResult !== undefined
+  return { toolCallId, toolName, result: hasForm ? outcome.modelResult : result, isError }
 }
 
 /** Returns the entry for a call in the turn's `toolExecutions` (UPP §7.3). */
@@ -448,6 +508,10 @@ export function joinPorts(
         },
       },
       context: { ...second.context, ...first.context },
+      progress: (running, output) => {
+        first.progress?.(running, output)
+        second.progress?.(running, output)
+      },
       review: async (reviewed, outcome) => (await reviewer.review?.(reviewed, outcome)) ?? outcome,
     }
   }

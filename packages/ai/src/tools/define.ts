@@ -25,12 +25,20 @@ type Approval<Args, Context> = (
 /** The input of `tool`. */
 export interface ToolDeclaration<Args, Result, Context = ToolContext> extends Omit<
   Tool,
-  'parameters' | 'run' | 'approval'
+  'parameters' | 'run' | 'approval' | 'toModel'
 > {
   readonly parameters: ToolSchema<Args> | RawSchema
   readonly run: (args: Args, context: Context) => Result | Promise<Result>
   readonly approval?: Approval<Args, Context>
+  /** Returns the form of the result that the model sees. */
+  readonly toModel?: (result: ToolValue<NoInfer<Result>>) => unknown
 }
+
+/** The result of a tool: what `run` returns, or what it yields if it is an async generator. */
+export type ToolValue<Result> =
+  Result extends AsyncGenerator<infer Yielded, infer Returned>
+    ? Yielded | Exclude<Returned, void>
+    : Result
 
 /** A tool whose `run` validates its arguments. It can be used wherever a `Tool` is accepted. */
 export interface DefinedTool<Args, Result, Context = ToolContext> extends Omit<

@@ -477,3 +477,36 @@ test('approval can say why it denies, and the model is told', async () => {
   expect(settled[0]!.outcome).toEqual({ type: 'denied', reason: 'Refunds are closed on Sundays.' })
   expect(ran).toEqual([])
 })
+
+test('a thousand calls without an order are not searched through once per call', async () => {
+  const count = 1000
+  let reads = 0
+  const tool: Tool = {
+    name: 'work',
+    description: 'Works.',
+    parameters: { type: 'object' },
+    get sequential() {
+      reads++
+      return false
+    },
+    run: () => 1,
+  }
+  const batch = Array.from({ length: count }, (_, index) => ({
+    toolCallId: `call_${index}`,
+    toolName: 'work',
+    arguments: {},
+  }))
+  const events = executeTools({
+    calls: batch,
+    tools: [tool],
+    signal: new AbortController().signal,
+    clock: manualClock(),
+  })
+  for (;;) {
+    const step = await events.next()
+    if (!step.done) continue
+    expect(step.value.settled.length).toBe(count)
+    break
+  }
+  expect(reads).toBeLessThanOrEqual(4 * count)
+})

@@ -121,7 +121,10 @@ class Execution {
   #reuse(call: ToolCall, position: number): void {
     const known = this.#batch.settled?.get(call.toolCallId)
     if (!known) return
-    const outcome = known.type === 'done' ? doneOutcome(call, known.result) : known
+    const outcome =
+      known.type === 'done' && known.modelResult === undefined
+        ? doneOutcome(call, known.result)
+        : known
     this.#settle(position, { call, outcome, durationMs: 0 })
   }
 
@@ -214,34 +217,64 @@ class Schedule {
   readonly #outcomes: (ToolOutcome | undefined)[]
   /** For each call, the positions of the calls that must settle before it. */
   readonly #waitsFor: readonly ReadonlySet<number>[]
+  readonly #isOrdered: boolean
   #hasCycle = false
+  /** The number of calls that have not started, and of those that are neither settled nor blocked. */
+  #pendingCount: number
+  #openCount: number
 
   constructor(input: ScheduleInput) {
     this.#input = input
     this.#status = input.calls.map(() => 'pending')
     this.#outcomes = input.calls.map(() => undefined)
     this.#waitsFor = this.#edges()
+    this.#isOrdered = input.calls.some(
+      (_, position) => this.#isExclusive(position) || this.#waitsFor[position]!.size > 0,
+    )
+    this.#pendingCount = input.calls.length
+    this.#openCount = input.calls.length
   }
 
   /** Returns the positions to start now, in call order. Each position is returned once. */
   next(): number[] {
+    if (this.#pendingCount === 0) return []
+    const all = this.#pickAll()
+    if (all) return all
     const start: number[] = []
     for (;;) {
       const position = this.#pick()
       if (position === undefined) return start
-      this.#status[position] = 'running'
+      this.#begin(position)
       start.push(position)
     }
   }
 
+  /** Returns all calls if nothing orders them, which is the common case, so that many calls cost no n². */
+  #pickAll(): number[] | undefined {
+    const { calls, maxConcurrency } = this.#input
+    const isFree =
+      this.#pendingCount === calls.length && calls.length <= maxConcurrency && !this.#isOrdered
+    if (!isFree) return undefined
+    for (let position = 0; position < calls.length; position++) this.#begin(position)
+    return calls.map((_, position) => position)
+  }
+
+  #begin(position: number): void {
+    this.#status[position] = 'running'
+    this.#pendingCount--
+  }
+
   settle(position: number, outcome: ToolOutcome): void {
     this.#outcomes[position] = outcome
+    if (this.#status[position] === 'pending') this.#pendingCount--
+    if (this.#status[position] === 'pending' || this.#status[position] === 'running')
+      this.#openCount--
     this.#status[position] = 'settled'
   }
 
   /** True when no call runs and none can start; the remaining calls wait for a deferred call. */
   get isOver(): boolean {
-    return this.#status.every((status) => status === 'settled' || status === 'blocked')
+    return this.#openCount === 0
   }
 
   /** Returns why this call must not run, if a tool it depends on has not succeeded (UAP §8.5). */
@@ -309,6 +342,8 @@ class Schedule {
       for (const position of this.#positions('pending')) {
         if (![...this.#waitsFor[position]!].some((other) => this.#isOpen(other))) continue
         this.#status[position] = 'blocked'
+        this.#pendingCount--
+        this.#openCount--
         changed = true
       }
     }

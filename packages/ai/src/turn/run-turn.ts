@@ -38,6 +38,8 @@ export interface TurnTask {
   /** Returns the gate, journal and context of a tool call. */
   readonly open?: ToolBatch['open']
   readonly state?: Map<string, unknown> | undefined
+  /** The number of the first inference, as `onCycle` gets it. Default 1. */
+  readonly cycle?: number | undefined
   /** Called when the model's last answer is complete, before its last events are yielded. */
   readonly onFinal?: () => void
 }
@@ -150,7 +152,7 @@ class Call {
   async infer(base: LLMRequest): Promise<AsyncIterator<readonly StreamEvent[]>> {
     const messages = base.messages.concat(this.draft.produced)
     const request = await this.race.run(
-      this.run.cycle({ ...base, messages }, this.draft.cycles + 1),
+      this.run.cycle({ ...base, messages }, this.draft.cycles + (this.#task.cycle ?? 1)),
     )
     this.race.throwIfAborted()
     this.#tools = request.tools

@@ -7,6 +7,15 @@ export {
 } from './encode-ui-message.ts'
 export { UIStreamEncoder, type UIStreamEncoderOptions } from './encode-events.ts'
 export { UIStreamDecoder, fromUIChunks, type DecodeUIStreamOptions } from './ui-stream.ts'
+export {
+  agentUIResponse,
+  agentUIStream,
+  uiAnswers,
+  type AgentEvent,
+  type AgentEvents,
+  type AgentUIStreamOptions,
+  type UIAnswers,
+} from './agent-stream.ts'
 export { UIMessageAssembler } from './assemble.ts'
 export {
   UIChunkReader,

@@ -1,0 +1,274 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import files from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { AssistantMessage, type Tool, ToolResultMessage, UserMessage } from '@skein/ai'
+import { calls, says, scripted } from '@skein/ai/testing'
+import { agent, AgentState, type AgentStateJSON, type AgentStreamEvent } from '../index.ts'
+import {
+  CheckpointConflict,
+  type CheckpointStore,
+  fileCheckpoints,
+  memoryCheckpoints,
+  sqliteCheckpoints,
+} from './index.ts'
+import { decodeVersions, ownCopy, VersionWriter } from './versions.ts'
+
+let dir: string
+beforeEach(() => (dir = mkdtempSync(join(tmpdir(), 'versions-'))))
+afterEach(() => {
+  vi.restoreAllMocks()
+  rmSync(dir, { recursive: true })
+})
+
+/** The states of a run whose steps have one call with a result of 500 bytes each. */
+function* runOf(steps: number): Generator<AgentState> {
+  let state = AgentState.initial().withMessage(new UserMessage('go'))
+  for (let step = 1; step <= steps; step++) {
+    const toolCallId = `call_${step}`
+    state = state
+      .withStep(step)
+      .withMessages([
+        new AssistantMessage('', [{ toolCallId, toolName: 'read', arguments: { step } }]),
+        new ToolResultMessage([{ toolCallId, toolName: 'read', result: 'x'.repeat(500) }]),
+      ])
+    yield state
+  }
+}
+
+describe('bytes', () => {
+  const STEPS = 2000
+
+  /** Counts the bytes that the file store hands to the disk and takes from it. */
+  function countBytes(): { written: number; read: number } {
+    const count = { written: 0, read: 0 }
+    const { open, readFile } = files
+    vi.spyOn(files, 'open').mockImplementation(async (...args) => {
+      const handle = await open(...args)
+      const { writeFile } = handle
+      handle.writeFile = async (data, ...more) => {
+        count.written += Buffer.byteLength(data as string | Uint8Array)
+        return writeFile.call(handle, data, ...more)
+      }
+      return handle
+    })
+    vi.spyOn(files, 'readFile').mockImplementation((async (path: string) => {
+      const bytes = await readFile(path)
+      count.read += bytes.byteLength
+      return bytes
+    }) as typeof readFile)
+    return count
+  }
+
+  test('of 2,000 steps grow linearly, and any version is read for twice the newest at most', async () => {
+    const count = countBytes()
+    const store = fileCheckpoints({ dir, fsync: false })
+    const totals: number[] = []
+    for (const state of runOf(STEPS)) {
+      await store.save('s', state.toJSON())
+      totals.push(count.written)
+    }
+    const whole = JSON.stringify(await store.load('s')).length
+    // Each state written whole would be a thousand times the last one.
+    expect(totals.at(-1)!).toBeLessThan(6 * whole)
+    const [first, half, all] = [STEPS / 4, STEPS / 2, STEPS].map((step) => totals[step - 1]!)
+    expect(half! / first!).toBeLessThan(2.5)
+    expect(all! / half!).toBeLessThan(2.5)
+    // A step that writes no whole state costs the same at the end as at the beginning.
+    const perStep = totals.map((total, index) => total - (totals[index - 1] ?? 0))
+    const median = (list: readonly number[]): number =>
+      list.toSorted((a, b) => a - b)[list.length >> 1]!
+    expect(median(perStep.slice(-200))).toBeLessThan(1.1 * median(perStep.slice(100, 300)))
+
+    count.read = 0
+    await store.load('s')
+    const newest = count.read
+    const history = await store.history('s')
+    expect(history.length).toBe(STEPS)
+    for (let index = 0; index < STEPS; index += 37) {
+      count.read = 0
+      const version = await store.loadVersion('s', history[index]!.checkpointId)
+      expect(version?.step).toBe(index + 1)
+      expect(count.read).toBeLessThanOrEqual(2 * newest)
+    }
+  }, 60_000)
+
+  test('of the rows in SQLite and of the records in memory grow linearly too', () => {
+    const writer = new VersionWriter()
+    let total = 0
+    let chain: number[] = []
+    let whole = 0
+    for (const state of runOf(STEPS)) {
+      const { isWhole, text } = writer.encode(ownCopy(state.toJSON()))
+      total += text.length
+      if (isWhole) chain = []
+      chain.push(text.length)
+      whole = Math.max(whole, ...(isWhole ? [text.length] : []))
+      const longest = chain.reduce((sum, length) => sum + length, 0)
+      expect(longest).toBeLessThanOrEqual(2 * Math.max(chain[0]!, 16_384))
+    }
+    expect(total).toBeLessThan(6 * whole)
+  })
+})
+
+test('whatever a state does, the chain gives it back', () => {
+  const message = fc.string({ maxLength: 8 }).map((text) => new UserMessage(text))
+  type Move = (state: AgentState) => AgentState
+  const move = fc.oneof(
+    message.map(
+      (one): Move =>
+        (state) =>
+          state.withMessage(one),
+    ),
+    fc.nat(5).map(
+      (count): Move =>
+        (state) =>
+          state.withContext(state.messages.slice(count)),
+    ),
+    fc.tuple(fc.constantFrom('a', 'b'), fc.jsonValue()).map(
+      ([name, value]): Move =>
+        (state) =>
+          state.withMetadata(name, value === null ? undefined : value),
+    ),
+    fc.string({ maxLength: 5 }).map(
+      (text): Move =>
+        (state) =>
+          state.withReasoning(text),
+    ),
+    fc.constant<Move>((state) => state.withPlan([])),
+    fc.constant<Move>((state) => state.withSuspension({ deferred: [] })),
+    fc.constant<Move>((state) => state.withSuspension(undefined)),
+  )
+  fc.assert(
+    fc.property(fc.array(move, { maxLength: 30 }), (moves) => {
+      const writer = new VersionWriter()
+      let state = AgentState.initial()
+      let chain: { isWhole: boolean; value: unknown }[] = []
+      for (const one of moves) {
+        state = one(state)
+        const { isWhole, text } = writer.encode(ownCopy(state.toJSON()))
+        if (isWhole) chain = []
+        chain.push({ isWhole, value: JSON.parse(text) })
+        expect(decodeVersions(chain)).toEqual(JSON.parse(JSON.stringify(state)))
+      }
+    }),
+    { seed: 36, numRuns: process.env['SKEIN_DEEP'] ? 5000 : 300 },
+  )
+})
+
+describe('files', () => {
+  const last = (steps: number): AgentStateJSON => [...runOf(steps)].at(-1)!.toJSON()
+
+  test('of an older release, and of another program, are the newest state', async () => {
+    const store = fileCheckpoints({ dir, fsync: false })
+    await store.save('s', last(100))
+    const foreign = last(3)
+    writeFileSync(join(dir, 's', 'checkpoint.json'), JSON.stringify(foreign))
+    expect(await store.load('s')).toEqual(foreign)
+    rmSync(join(dir, 's', 'versions'), { recursive: true })
+    expect(await fileCheckpoints({ dir }).load('s')).toEqual(foreign)
+    expect(await store.history('s')).toEqual([])
+  })
+
+  test('checkpoint.json of a long state is behind, but nothing that was saved is lost', async () => {
+    const store = fileCheckpoints({ dir, fsync: false })
+    const states = [...runOf(120)].map((state) => state.toJSON())
+    for (const state of states) await store.save('s', state)
+    const written = JSON.parse(readFileSync(join(dir, 's', 'checkpoint.json'), 'utf8')) as {
+      step: number
+    }
+    expect(written.step).toBeLessThan(120)
+    expect((await fileCheckpoints({ dir }).load('s'))?.step).toBe(120)
+    // Another process goes on with a segment of its own, also after a line that was cut off.
+    const segments = readdirSync(join(dir, 's', 'versions')).toSorted()
+    const torn = join(dir, 's', 'versions', segments.at(-2)!)
+    writeFileSync(torn, '{"checkpointId":"x","chan', { flag: 'a' })
+    const onError = vi.fn()
+    expect((await fileCheckpoints({ dir, onError }).load('s'))?.step).toBe(120)
+    expect(onError).toHaveBeenCalledTimes(1)
+  })
+
+  test('keepVersions removes the oldest', async () => {
+    const store = fileCheckpoints({ dir, fsync: false, keepVersions: 50 })
+    for (const state of runOf(400)) await store.save('s', state.toJSON())
+    const history = await store.history('s')
+    expect(history.length).toBeGreaterThanOrEqual(50)
+    expect(history.length).toBeLessThan(400)
+    for (const { checkpointId, step } of history)
+      expect((await store.loadVersion('s', checkpointId))?.step).toBe(step)
+    expect((await store.load('s'))?.step).toBe(400)
+  })
+})
+
+describe('two runs of one session at the same time', () => {
+  const stores: Readonly<Record<string, () => CheckpointStore>> = {
+    memory: () => memoryCheckpoints(),
+    files: () => fileCheckpoints({ dir, fsync: false }),
+    SQLite: () => sqliteCheckpoints({ path: ':memory:' }),
+  }
+  test.each(Object.entries(stores))(
+    '%s: the second is told by event, warning and handler; both are in the history',
+    async (_, open) => {
+      const store = open()
+      let release = (): void => {}
+      const gate = new Promise<void>((resolve) => (release = resolve))
+      const work: Tool = {
+        name: 'work',
+        description: 'Works.',
+        parameters: { type: 'object' },
+        run: async () => {
+          await gate
+          return 'ok'
+        },
+      }
+      const errors: unknown[] = []
+      const make = () =>
+        agent({
+          model: scripted([calls('work', {}), says('done')]),
+          tools: [work],
+          checkpoints: store,
+          sessionId: 's',
+          durability: 'sync',
+          onCheckpointError: (error) => void errors.push(error),
+        })
+      const runs = [make(), make()].map((one) => one.stream('go', AgentState.initial()))
+      const read = async (run: AsyncIterable<AgentStreamEvent>): Promise<string[]> => {
+        const types: string[] = []
+        for await (const { uap } of run) if (uap) types.push(uap.type)
+        return types
+      }
+      const reading = Promise.all(runs.map(read))
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      release()
+      const types = await reading
+      const results = await Promise.all(runs.map((run) => run.result))
+      expect(types.flat().filter((type) => type === 'checkpoint_conflict').length).toBeGreaterThan(
+        0,
+      )
+      expect(results.flatMap(({ turn }) => turn.warnings.map(({ code }) => code))).toContain(
+        'checkpoint_conflict',
+      )
+      expect(errors.some((error) => error instanceof CheckpointConflict)).toBe(true)
+      expect(results.map(({ stopReason }) => stopReason)).toEqual(['complete', 'complete'])
+      expect((await store.history!('s')).length).toBe(4)
+    },
+  )
+
+  test('one run after the other is no conflict', async () => {
+    const onCheckpointError = vi.fn()
+    const store = fileCheckpoints({ dir, fsync: false })
+    const worker = agent({
+      model: scripted([says('a'), says('b')]),
+      checkpoints: store,
+      sessionId: 's',
+      onCheckpointError,
+    })
+    const { state } = await worker.generate('go', AgentState.initial())
+    await worker.generate('again', state)
+    await worker.flush()
+    expect(onCheckpointError).not.toHaveBeenCalled()
+    expect((await store.history('s')).length).toBe(2)
+  })
+})

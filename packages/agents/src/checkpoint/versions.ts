@@ -1,0 +1,194 @@
+import { isDeepFrozen, isPlainObject, SkeinError } from '@skein/base'
+import type { CheckpointMetadata, CheckpointStore } from '../contract/checkpoint-store.ts'
+import { invalidUse } from '../contract/agent-error.ts'
+import type { AgentStateJSON } from '../state/state-types.ts'
+import { stateText } from './saved-state.ts'
+
+// A store keeps every version of a session as a chain: a whole state, then changes. As soon as the changes are
+// together as long as the whole state was, the next version is whole again. So the bytes written grow linearly
+// with the steps, and reading any version reads at most about twice its own size.
+
+/** The lists of a state that mostly grow at their end. */
+const LISTS = ['messages', 'reasoning', 'subagentTraces'] as const
+
+/** What changed from one version to the next. */
+interface StateChange {
+  /** New values of fields that are no lists. */
+  readonly set: Readonly<Record<string, unknown>>
+  /** Names of fields that are gone. */
+  readonly drop: readonly string[]
+  /** For each changed list: how many items stay, and which follow. */
+  readonly lists: Readonly<
+    Record<string, { readonly keep: number; readonly add: readonly unknown[] }>
+  >
+}
+
+/** One version as it is written. */
+export interface EncodedVersion {
+  readonly isWhole: boolean
+  readonly text: string
+}
+
+/** States shorter than this are written whole as often as needed: it costs little and reads faster. */
+export const SMALL_STATE = 16_384
+
+/** Encodes the versions of one session, one after the other. */
+export class VersionWriter {
+  #last: AgentStateJSON | undefined
+  #wholeLength = 0
+  #changeLength = 0
+
+  /** Whether the newest state is short enough to be written whole each time. */
+  get isSmall(): boolean {
+    return this.#wholeLength + this.#changeLength <= SMALL_STATE
+  }
+
+  /** Encodes the next version. The state must not be changed afterwards: see `ownCopy`. */
+  encode(state: AgentStateJSON): EncodedVersion {
+    const change = this.#last && JSON.stringify(changeOf(this.#last, state))
+    this.#last = state
+    const limit = Math.max(this.#wholeLength, SMALL_STATE)
+    if (change !== undefined && this.#changeLength + change.length <= limit) {
+      this.#changeLength += change.length
+      return { isWhole: false, text: change }
+    }
+    const text = stateText(state)
+    this.#wholeLength = text.length
+    this.#changeLength = 0
+    return { isWhole: true, text }
+  }
+}
+
+/** One version as it was read: the JSON value of its text. */
+export interface ReadVersion {
+  readonly isWhole: boolean
+  readonly value: unknown
+}
+
+/** Returns the last state of a chain, which begins with a whole one. Throws if the chain is damaged. */
+export function decodeVersions(chain: readonly ReadVersion[]): AgentStateJSON {
+  let state: AgentStateJSON | undefined
+  for (const { isWhole, value } of chain) {
+    if (isWhole)
+      state = value as AgentStateJSON // what `encode` wrote; a run checks it in `fromJSON`
+    else if (state && isChange(value)) state = withChange(state, value)
+    else throw new TypeError('a change has no state that it belongs to')
+  }
+  if (!state) throw new TypeError('there is no whole state')
+  return state
+}
+
+function changeOf(before: AgentStateJSON, after: AgentStateJSON): StateChange {
+  const [old, next] = [before, after].map((state) => ({ ...state }) as Record<string, unknown>)
+  const lists: Record<string, { keep: number; add: readonly unknown[] }> = {}
+  for (const name of LISTS) {
+    const [had, has] = [old![name], next![name]]
+    if (!Array.isArray(had) || !Array.isArray(has)) continue
+    delete old![name]
+    delete next![name]
+    let keep = 0
+    while (keep < had.length && keep < has.length && isSame(had[keep], has[keep])) keep++
+    if (keep < had.length || keep < has.length) lists[name] = { keep, add: has.slice(keep) }
+  }
+  const set: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(next!))
+    if (!isSame(old![name], value)) set[name] = value
+  const drop = Object.keys(old!).filter((name) => next![name] === undefined)
+  return { set, drop, lists }
+}
+
+function isSame(a: unknown, b: unknown): boolean {
+  return a === b || JSON.stringify(a) === JSON.stringify(b)
+}
+
+function isChange(value: unknown): value is StateChange {
+  return (
+    isPlainObject(value) &&
+    isPlainObject(value['set']) &&
+    isPlainObject(value['lists']) &&
+    Array.isArray(value['drop'])
+  )
+}
+
+function withChange(state: AgentStateJSON, { set, drop, lists }: StateChange): AgentStateJSON {
+  const next: Record<string, unknown> = { ...state, ...set }
+  for (const name of drop) delete next[name]
+  for (const [name, { keep, add }] of Object.entries(lists)) {
+    const had = (state as unknown as Record<string, unknown>)[name]
+    next[name] = [...(Array.isArray(had) ? had.slice(0, keep) : []), ...add]
+  }
+  return next as unknown as AgentStateJSON // a state with fields and items of another state
+}
+
+/** Returns a copy that nobody else can change: deep-frozen messages are shared, everything else is copied. */
+export function ownCopy({ messages, ...rest }: AgentStateJSON): AgentStateJSON {
+  return {
+    ...plainCopy(rest),
+    messages: messages.map((message) => (isDeepFrozen(message) ? message : plainCopy(message))),
+  }
+}
+
+function plainCopy<T>(value: T): T {
+  return JSON.parse(JSON.stringify(value)) as T // JSON data does not change in a round trip
+}
+
+/** Thrown by `store.save` when the newest version is not the expected one. Nothing was saved. */
+export class CheckpointConflict extends SkeinError {
+  readonly sessionId: string
+  /** Null: no version was expected. */
+  readonly expected: string | null
+  /** Null: there is no version. */
+  readonly found: string | null
+
+  constructor(sessionId: string, versions: { expected: string | null; found: string | null }) {
+    const { expected, found } = versions
+    const name = (id: string | null): string => (id === null ? 'none' : `"${id}"`)
+    super(
+      `The session ${JSON.stringify(sessionId)} was changed by somebody else: the newest version is ${name(found)}, expected was ${name(expected)}.`,
+      {
+        code: 'CHECKPOINT_CONFLICT',
+        hint: 'Load the newest version and try again, or save without `expected` to make this one the newest.',
+      },
+    )
+    this.sessionId = sessionId
+    this.expected = expected
+    this.found = found
+  }
+}
+
+/** Throws a conflict unless the newest version is the expected one. `undefined` expects nothing. */
+export function checkExpected(
+  sessionId: string,
+  expected: string | null | undefined,
+  newest: CheckpointMetadata | null | undefined,
+): void {
+  const found = newest?.checkpointId ?? null
+  if (expected !== undefined && expected !== found)
+    throw new CheckpointConflict(sessionId, { expected, found })
+}
+
+/**
+ * Copies one version of a session into a new session, which then goes on from there. The original session
+ * stays as it is. Returns the state of the new session.
+ *
+ *     const [first] = await store.history('chat')
+ *     await forkCheckpoint(store, { sessionId: 'chat', checkpointId: first.checkpointId, to: 'chat-2' })
+ */
+export async function forkCheckpoint(
+  store: CheckpointStore,
+  from: { readonly sessionId: string; readonly checkpointId?: string; readonly to: string },
+): Promise<AgentStateJSON> {
+  const { sessionId, checkpointId, to } = from
+  const state =
+    checkpointId === undefined
+      ? await store.load(sessionId)
+      : await store.loadVersion?.(sessionId, checkpointId)
+  if (!state)
+    throw invalidUse(
+      `The session ${JSON.stringify(sessionId)} has no version ${JSON.stringify(checkpointId ?? 'newest')}.`,
+      'See `store.history(sessionId)`; a store of your own needs `loadVersion`.',
+    )
+  const forked = { ...state, metadata: { ...state.metadata, sessionId: to } }
+  await store.save(to, forked, { expected: null })
+  return forked
+}

@@ -1,0 +1,32 @@
+import { isPlainObject } from '@skein/base'
+import type { DeferRequest } from '@skein/ai'
+import type { AgentStateJSON, DeferredCall, Interrupt } from './state-types.ts'
+
+/** The request with which `subagent()` defers a call; the sub-agent's whole state is part of it. */
+export interface ChildRequest {
+  readonly subagent: string
+  readonly prompt: string
+  readonly state: AgentStateJSON
+  readonly interrupts: readonly Interrupt[]
+}
+
+/** Returns the request of a call deferred by `subagent()`, or undefined for any other request. */
+export function childRequestOf({ kind, request }: DeferRequest): ChildRequest | undefined {
+  if (kind !== 'child' || !isPlainObject(request)) return undefined
+  const { subagent, state, interrupts } = request
+  const isChild = typeof subagent === 'string' && isPlainObject(state) && Array.isArray(interrupts)
+  return isChild ? (request as unknown as ChildRequest) : undefined // its fields were checked above
+}
+
+/** Returns the interrupts of deferred calls; a sub-agent's call is replaced by the interrupts inside it. */
+export function interruptsOf(deferred: readonly DeferredCall[]): readonly Interrupt[] {
+  return deferred.flatMap(({ toolCallId, request }): Interrupt[] => {
+    const child = childRequestOf(request)
+    if (!child) return [{ id: toolCallId, toolCallId, path: [], ...request }]
+    return child.interrupts.map((inner) => ({
+      ...inner,
+      id: `${toolCallId}/${inner.id}`,
+      path: [child.subagent, ...inner.path],
+    }))
+  })
+}

@@ -1,0 +1,115 @@
+import { describe, expect, test } from 'vitest'
+import type { Tool } from '@skein/ai'
+import { calls, says, scripted } from '@skein/ai/testing'
+import { agent, AgentState } from '../index.ts'
+import { plan } from './plan.ts'
+
+const start = AgentState.initial()
+const steps = (...drafts: readonly { id: string; tool?: string; dependsOn?: string[] }[]) =>
+  says(
+    JSON.stringify({
+      steps: drafts.map((draft) => ({ description: `Do ${draft.id}`, dependsOn: [], ...draft })),
+    }),
+  )
+const tool = (name: string, run: Tool['run']): Tool => ({
+  name,
+  description: name,
+  parameters: { type: 'object' },
+  run,
+})
+
+describe('maxReplans', () => {
+  const broken = tool('broken', () => Promise.reject(new Error('no')))
+  const stubborn = () =>
+    scripted(({ structure, messages }) => {
+      if (structure) return steps({ id: 'a', tool: 'broken' })
+      return messages.at(-1)?.type === 'tool_result' ? says('sorry') : calls('broken', {})
+    })
+
+  test.each([0, 1, 3])(
+    'a tool that always fails ends the run after %i new plans',
+    async (limit) => {
+      const model = stubborn()
+      const execution = plan({ maxReplans: limit })
+      const saved: AgentState[] = []
+      const run = agent({
+        model,
+        tools: [broken],
+        execution,
+        strategy: { onStepEnd: (_, { state }) => void saved.push(state) },
+      }).generate('x', start)
+      await expect(run).rejects.toThrow(/failed: its tool "broken" said: no/)
+      expect(model.requests.filter(({ structure }) => structure).length).toBe(limit + 1)
+      const statuses = saved.at(-1)!.plan!.map(({ id, status }) => `${id} ${status}`)
+      expect(statuses.length).toBe(limit + 1) // every failed step is still there
+      expect(statuses.every((one) => one.endsWith('failed'))).toBe(true)
+    },
+  )
+
+  test('is a whole number', () => {
+    expect(() => plan({ maxReplans: -1 })).toThrow(/maxReplans/)
+    expect(() => plan({ maxParallelSteps: 0 })).toThrow(/maxParallelSteps/)
+  })
+})
+
+describe('maxParallelSteps', () => {
+  test('independent steps are given to the model at once, and their calls overlap', async () => {
+    let running = 0
+    let most = 0
+    const slow = (name: string) =>
+      tool(name, async () => {
+        most = Math.max(most, ++running)
+        await new Promise((resolve) => setTimeout(resolve, 5))
+        running--
+        return name
+      })
+    const model = scripted([
+      steps({ id: 'a', tool: 'one' }, { id: 'b', tool: 'two' }, { id: 'c', dependsOn: ['a', 'b'] }),
+      [calls('one', {}), calls('two', {})],
+      says('both'),
+      says('joined'),
+    ])
+    const events: string[] = []
+    const run = agent({
+      model,
+      tools: [slow('one'), slow('two')],
+      execution: plan({ maxParallelSteps: 4 }),
+    }).stream('x', start)
+    for await (const { uap } of run)
+      if (uap?.type === 'plan_step_start' || uap?.type === 'plan_step_end')
+        events.push(`${uap.type.slice(10)} ${uap.data.planStep.id} ${uap.data.planStep.status}`)
+    const { state } = await run.result
+    expect(most).toBe(2)
+    expect(events).toEqual([
+      'start a in_progress',
+      'start b in_progress',
+      'end a completed',
+      'end b completed',
+      'start c in_progress',
+      'end c completed',
+    ])
+    expect(model.requests[1]!.messages.at(-1)!.text).toContain('do not depend on each other')
+    expect(state.plan!.map(({ status }) => status)).toEqual(Array(3).fill('completed'))
+  })
+
+  test('only the step whose tool failed is failed', async () => {
+    const model = scripted([
+      steps({ id: 'a', tool: 'good' }, { id: 'b', tool: 'bad' }),
+      [calls('good', {}), calls('bad', {})],
+      says('hm'),
+      steps({ id: 'c' }),
+      says('done'),
+    ])
+    const tools = [tool('good', () => 1), tool('bad', () => Promise.reject(new Error('no')))]
+    const { state } = await agent({
+      model,
+      tools,
+      execution: plan({ maxParallelSteps: 2 }),
+    }).generate('x', start)
+    expect(state.plan!.map(({ id, status }) => `${id} ${status}`)).toEqual([
+      'a completed',
+      'b failed',
+      'c completed',
+    ])
+  })
+})
