@@ -38,14 +38,14 @@ function checkDecision(
   principal: Principal,
   thread: ThreadInfo,
   item: WaitingItem,
-  { toolCallId, input }: ClientAnswer,
+  { shown }: Extract<ClientAnswer, { type: 'decision' }>,
 ): void {
   if (!hasScope(principal, 'approvals:write'))
     throw new HttpError('Approvals need the scope approvals:write.', { code: 'SCOPE_MISSING' })
   // A child's approval is shown on the call that created the child, so there are no arguments to compare.
   if (item.threadId !== thread.id) return
-  const isSame = input !== undefined && canonicalJson(item.arguments ?? {}) === canonicalJson(input)
-  if (item.toolCallId === toolCallId && isSame) return
+  const input = shown(item.toolCallId)
+  if (input !== undefined && canonicalJson(item.arguments ?? {}) === canonicalJson(input)) return
   throw new HttpError(`The decision ${item.interruptId} is about another call.`, {
     code: 'ANSWER_INVALID',
     hint: 'Load the chat again: the arguments that the page shows are not those that would run.',
