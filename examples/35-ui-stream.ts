@@ -65,8 +65,9 @@ const stored = toUIMessages(threadFromEvents(events).value)
 const isSame = canonicalJson(stored[0]?.parts) === canonicalJson(page.message.parts)
 console.log('same as stored:', isSame)
 
-// A retry is still a retry, although the page shows it as an error.
-const { value } = fromUIMessages([page.message])
+// A retry is still a retry, although the page shows it as an error. That is carried in metadata, which is
+// believed here because our own stream wrote it; a server ignores it in a request.
+const { value } = fromUIMessages([page.message], { carrier: 'trust' })
 const [turn] = value.turns
 const messages = turn?.turn_type === 'agent' ? turn.messages : []
 const parts = messages.flatMap((message) =>

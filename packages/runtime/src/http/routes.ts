@@ -10,6 +10,7 @@ import { fileOperations } from '../operations/files.ts'
 import { approvalOperations, messageOperations } from '../operations/messages.ts'
 import type { OperationRoute } from '../operations/operation.ts'
 import { logOperations, threadOperations } from '../operations/threads.ts'
+import { agUiOperations } from './chat/ag-ui.ts'
 import { chatOperations } from './chat/chat-operations.ts'
 import { compatOperations } from './compat/compat-operations.ts'
 import { endpointOperations } from './endpoints.ts'
@@ -36,5 +37,6 @@ export const ROUTES: readonly OperationRoute[] = [
   ...effectOperations,
   ...endpointOperations,
   ...chatOperations,
+  ...agUiOperations,
   ...compatOperations,
 ]

@@ -79,6 +79,7 @@ export const ADDRESSES = {
   getChat: 'GET /agents/{agent}/chat/{threadId}',
   resumeChat: 'GET /agents/{agent}/chat/{threadId}/stream',
   stopChat: 'POST /agents/{agent}/chat/{threadId}/stop',
+  runAgUi: 'POST /agents/{agent}/ag-ui',
 
   chatCompletions: 'POST /v1/chat/completions',
   responses: 'POST /v1/responses',

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { agentTurn, answer, call, request, response, thread } from '../../test/samples.ts'
+import { agentTurn, answer, call, request, response, thread, userTurn } from '../../test/samples.ts'
+import { toPydanticAI } from '../convert/pydantic-ai/index.ts'
 import { offloadContent, restoreContent, type ContentStore } from './content-ref.ts'
 import { parseThread, stringifyThread } from './thread-text.ts'
 import { validateThread } from './validate.ts'
@@ -55,4 +56,38 @@ describe('content_ref', () => {
     store.items.clear()
     await expect(restoreContent(light, store)).rejects.toMatchObject({ code: 'CONTENT_MISSING' })
   })
+})
+
+test('the bytes of files, attachments, speech and provider tools are moved too', async () => {
+  const store = memoryStore()
+  const data = 'aGk_'.repeat(1000)
+  const binary = { kind: 'binary', data, media_type: 'image/png', identifier: 'b1' } as const
+  const heavy = thread([
+    userTurn([
+      { part_kind: 'user-prompt', content: ['Look.', binary, { ...binary, data: 'AAAA' }] },
+      { part_kind: 'speech', speaker: 'user', audio: { ...binary, media_type: 'audio/wav' } },
+    ]),
+    agentTurn('ada', [
+      response(
+        'ada',
+        1,
+        { part_kind: 'file', content: { ...binary, vendor_metadata: { a: 1 } } },
+        { part_kind: 'builtin-tool-call', tool_name: 's', tool_call_id: 'b', args: {} },
+        { part_kind: 'builtin-tool-return', tool_name: 's', tool_call_id: 'b', content: { data } },
+      ),
+    ]),
+  ])
+  const before = stringifyThread(heavy)
+  const light = await offloadContent(heavy, { store, minBytes: 1000 })
+  expect(stringifyThread(light).length).toBeLessThan(3000)
+  expect(stringifyThread(light)).not.toContain(data)
+  expect(store.items.size).toBe(2) // the same bytes are stored once
+  expect(validateThread(light).issues.filter((issue) => issue.severity === 'error')).toEqual([])
+  expect(stringifyThread(heavy)).toBe(before)
+  expect(stringifyThread(await restoreContent(parseThread(stringifyThread(light)), store))).toBe(
+    before,
+  )
+  // Whoever exports a thread with moved bytes is told.
+  const { lost } = toPydanticAI(light)
+  expect(lost.filter(({ reason }) => reason.includes('kept elsewhere'))).toHaveLength(4)
 })

@@ -3,7 +3,13 @@ import { ThreadError } from '../issue.ts'
 import { keepJsonText, stringifyJson } from '../json/json-stringify.ts'
 import { parseJson } from '../json/json-parse.ts'
 import type { SystemMessage, Thread, ThreadMessage, Turn } from './thread.ts'
-import type { ContentRef, MessagePart, ToolReturnPart } from './part.ts'
+import type {
+  BinaryContent,
+  BuiltinToolReturnPart,
+  ContentRef,
+  MessagePart,
+  ToolReturnPart,
+} from './part.ts'
 
 /** A store that keeps large contents, each under an address. */
 export interface ContentStore {
@@ -24,21 +30,34 @@ const MEDIA_TYPE = 'application/json'
 const encoder = new TextEncoder()
 
 /**
- * Moves large tool returns into a store and replaces each with a reference that contains its hash. The
- * address is that hash, so equal contents are stored once.
+ * Moves large contents into a store and replaces each with a reference that contains its hash: returns of
+ * tools, also of those that the provider ran, and the bytes of files, attachments and speech. The address is
+ * that hash, so equal contents are stored once.
  */
 export async function offloadContent(thread: Thread, options: OffloadOptions): Promise<Thread> {
   const { store, minBytes = 100_000, previewChars = 200 } = options
-  return mapReturns(thread, async (part) => {
-    if (part.content_ref) return part
-    const bytes = encoder.encode(stringifyJson(part.content))
-    if (bytes.length < minBytes) return part
+  const move = async (content: unknown, media_type: string): Promise<ContentRef | undefined> => {
+    const bytes = encoder.encode(stringifyJson(content))
+    if (bytes.length < minBytes) return undefined
     const hash = sha256Hex(bytes)
     const uri = `sha256:${hash}`
     await store.put(uri, bytes)
-    const content_ref = { uri, size_bytes: bytes.length, hash, media_type: MEDIA_TYPE }
-    const preview = typeof part.content === 'string' ? part.content.slice(0, previewChars) : null
-    return keepJsonText(part, { ...part, content: preview, content_ref })
+    return { uri, size_bytes: bytes.length, hash, media_type }
+  }
+  return mapParts(thread, {
+    returned: async (part) => {
+      if (part.content_ref) return part
+      const content_ref = await move(part.content, MEDIA_TYPE)
+      if (!content_ref) return part
+      const preview = typeof part.content === 'string' ? part.content.slice(0, previewChars) : null
+      return keepJsonText(part, { ...part, content: preview, content_ref })
+    },
+    binary: async (binary) => {
+      if (binary.content_ref) return binary
+      // The base64 text is stored, not the bytes that it stands for: it has to come back byte for byte.
+      const content_ref = await move(binary.data, binary.media_type)
+      return content_ref ? keepJsonText(binary, { ...binary, data: '', content_ref }) : binary
+    },
   })
 }
 
@@ -47,11 +66,19 @@ export async function offloadContent(thread: Thread, options: OffloadOptions): P
  * other bytes than were moved.
  */
 export async function restoreContent(thread: Thread, store: ContentStore): Promise<Thread> {
-  return mapReturns(thread, async (part) => {
-    const { content_ref: reference, ...rest } = part
-    if (!reference) return part
-    const content = await readContent(reference, store)
-    return keepJsonText(part, { ...rest, content })
+  return mapParts(thread, {
+    returned: async (part) => {
+      const { content_ref: reference, ...rest } = part
+      if (!reference) return part
+      const content = await readContent(reference, store)
+      return keepJsonText(part, { ...rest, content } as typeof part)
+    },
+    binary: async (binary) => {
+      const { content_ref: reference, ...rest } = binary
+      if (!reference) return binary
+      const data = await readContent(reference, store)
+      return keepJsonText(binary, { ...rest, data: String(data) })
+    },
   })
 }
 
@@ -76,32 +103,69 @@ export async function readContent(reference: ContentRef, store: ContentStore): P
   return parseJson(new TextDecoder().decode(bytes)).value
 }
 
-type Change = (part: ToolReturnPart) => Promise<ToolReturnPart>
+type Returned = ToolReturnPart | BuiltinToolReturnPart
+type Binary = BinaryContent & { readonly content_ref?: ContentRef }
+
+interface Change {
+  readonly returned: <Part extends Returned>(part: Part) => Promise<Part>
+  readonly binary: (content: Binary) => Promise<Binary>
+}
 
 /**
- * Applies `change` to every tool return. Turns and messages in which nothing changed stay the same objects.
+ * Applies `change` to every tool return and to all bytes. Turns, messages and parts in which nothing changed
+ * stay the same objects.
  */
-async function mapReturns(thread: Thread, change: Change): Promise<Thread> {
+async function mapParts(thread: Thread, change: Change): Promise<Thread> {
+  const inHolder = async <T extends { readonly parts: readonly MessagePart[] }>(
+    holder: T,
+  ): Promise<T> => {
+    if (!Array.isArray(holder.parts)) return holder
+    const parts = await mapShared(holder.parts, (part) => changePart(part, change))
+    return parts === holder.parts ? holder : keepJsonText(holder, { ...holder, parts })
+  }
   const turns = await mapShared(thread.turns, async (turn): Promise<Turn> => {
-    if (turn.turn_type === 'user') return mapParts(turn, change)
+    if (turn.turn_type === 'user') return inHolder(turn)
+    if (!Array.isArray(turn.messages)) return turn
     const messages = await mapShared(
       turn.messages,
       async (message: ThreadMessage | SystemMessage) =>
-        message.message_type === 'system' ? message : mapParts(message, change),
+        message.message_type === 'system' ? message : inHolder(message),
     )
     return messages === turn.messages ? turn : keepJsonText(turn, { ...turn, messages })
   })
   return turns === thread.turns ? thread : keepJsonText(thread, { ...thread, turns })
 }
 
-async function mapParts<T extends { readonly parts: readonly MessagePart[] }>(
-  holder: T,
-  change: Change,
-): Promise<T> {
-  const parts = await mapShared(holder.parts, async (part) =>
-    part.part_kind === 'tool-return' ? change(part) : part,
-  )
-  return parts === holder.parts ? holder : keepJsonText(holder, { ...holder, parts })
+async function changePart(part: MessagePart, change: Change): Promise<MessagePart> {
+  switch (part.part_kind) {
+    case 'tool-return':
+    case 'builtin-tool-return':
+      return change.returned(part)
+    case 'file': {
+      const content = await changeContent(part.content, change)
+      return content === part.content ? part : keepJsonText(part, { ...part, content })
+    }
+    case 'user-prompt': {
+      if (typeof part.content === 'string') return part
+      const content = await mapShared(part.content, (item) => changeContent(item, change))
+      return content === part.content ? part : keepJsonText(part, { ...part, content })
+    }
+    case 'speech': {
+      const { audio } = part
+      if (!audio) return part
+      const moved = await changeContent(audio, change)
+      return moved === audio ? part : keepJsonText(part, { ...part, audio: moved })
+    }
+    default:
+      return part
+  }
+}
+
+async function changeContent<Content>(content: Content, { binary }: Change): Promise<Content> {
+  if (typeof content !== 'object' || content === null) return content
+  const { kind, data } = content as Partial<Binary>
+  if (kind !== 'binary' || typeof data !== 'string') return content
+  return binary(content as Content & Binary) as Promise<Content & Binary>
 }
 
 /** Maps a list; returns the list itself when no item changed. */
@@ -111,5 +175,5 @@ async function mapShared<T>(
 ): Promise<readonly T[]> {
   const mapped: T[] = []
   for (const item of list) mapped.push(await map(item))
-  return mapped.every((item, index) => item === list[index]) ? list : mapped
+  return mapped.every((item, index) => item === list[index]) ? list : keepJsonText(list, mapped)
 }

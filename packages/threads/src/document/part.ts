@@ -143,6 +143,8 @@ export interface BuiltinToolReturnPart extends ProviderFields {
   readonly outcome?: ToolReturnOutcome
   readonly tool_kind?: string | null
   readonly timestamp?: string | null
+  /** A reference to a large return that is stored elsewhere; `content` is then a preview or null. */
+  readonly content_ref?: ContentRef
 }
 
 /** A provider's summary that replaces earlier messages. */
@@ -221,6 +223,8 @@ export interface BinaryContent {
   readonly media_type: string
   readonly identifier: string
   readonly vendor_metadata?: unknown
+  /** A reference to bytes that are stored elsewhere; `data` is then empty. */
+  readonly content_ref?: ContentRef
 }
 
 /** Text with metadata that is not sent to the model (Pydantic AI). */

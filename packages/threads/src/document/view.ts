@@ -1,4 +1,5 @@
 import { ThreadError } from '../issue.ts'
+import { setOwn } from '../json/json-parse.ts'
 import { keepJsonText } from '../json/json-stringify.ts'
 import type { AgentTurn, Thread, ThreadMessage, UserTurn } from './thread.ts'
 import type { MessagePart, TextPart, UserPromptPart } from './part.ts'
@@ -166,9 +167,9 @@ class View {
         if (this.#policy === 'as-user') return [this.#userPrompt(part, label)]
         return [keepJsonText(part, { ...part, content: label + escapePrefixes(part.content) })]
       case 'user-prompt':
-        return [escapePrompt(part)]
+        return [escapePart(part)]
       case 'thinking':
-        return this.#keepThinking && this.#policy === 'prefix' ? [part] : []
+        return this.#keepThinking && this.#policy === 'prefix' ? [escapePart(part)] : []
       case 'file':
         return this.#policy === 'as-user'
           ? [{ part_kind: 'user-prompt', content: [part.content] }]
@@ -183,11 +184,11 @@ class View {
       case 'compaction':
       case 'speech':
       case 'tool-availability-delta':
-        return this.#policy === 'prefix' ? [part] : []
+        return this.#policy === 'prefix' ? [escapePart(part)] : []
       default:
         // A part of an unknown kind is treated like a tool part: only `prefix` shows it.
         part satisfies never
-        return this.#policy === 'prefix' ? [part] : []
+        return this.#policy === 'prefix' ? [escapePart(part)] : []
     }
   }
 
@@ -202,12 +203,7 @@ class View {
    */
   #own(parts: readonly MessagePart[]): readonly MessagePart[] {
     if (this.#policy === 'raw') return parts
-    const viewed = parts.map((part) => {
-      if (part.part_kind === 'user-prompt') return escapePrompt(part)
-      if (part.part_kind !== 'text') return part
-      const content = escapePrefixes(part.content)
-      return content === part.content ? part : keepJsonText(part, { ...part, content })
-    })
+    const viewed = parts.map(escapePart)
     return viewed.every((part, index) => part === parts[index]) ? parts : viewed
   }
 }
@@ -220,29 +216,56 @@ function fieldsInView(source: object): { [field: string]: unknown } {
   return Object.fromEntries(Object.entries(source).filter(([key]) => !NOT_IN_VIEW.has(key)))
 }
 
-function escapePrompt(part: UserPromptPart): UserPromptPart {
-  const content =
-    typeof part.content === 'string'
-      ? escapePrefixes(part.content)
-      : part.content.map(escapeContent)
-  const same =
-    typeof content === 'string'
-      ? content === part.content
-      : content.every((item, index) => item === part.content[index])
-  return same ? part : keepJsonText(part, { ...part, content })
+/**
+ * Escapes labels in the text of a part. Results of tools and requests to try again count as text too: they
+ * repeat what a page, a file or another program said, which is the likeliest place for a forged label. A part
+ * without a label is the same object as before.
+ */
+function escapePart<Part extends MessagePart>(part: Part): Part {
+  if (isFixed(part)) return part
+  const field = part.part_kind === 'speech' ? 'transcript' : 'content'
+  const value = (part as { readonly content?: unknown; readonly transcript?: unknown })[field]
+  const escaped = escapeValue(value)
+  return escaped === value ? part : keepJsonText(part, { ...part, [field]: escaped })
 }
 
-function escapeContent<Content>(item: Content): Content {
-  if (typeof item === 'string') return escapePrefixes(item) as Content & string
-  if (
-    typeof item !== 'object' ||
-    item === null ||
-    !('content' in item) ||
-    typeof item.content !== 'string'
-  )
-    return item
-  const content = escapePrefixes(item.content)
-  return content === item.content ? item : { ...item, content }
+/**
+ * Whether a part has to reach the model unchanged: what a model called, so that it sees what it sent, and
+ * content that a provider made and checks when it comes back.
+ */
+function isFixed(part: MessagePart): boolean {
+  switch (part.part_kind) {
+    case 'tool-call':
+    case 'builtin-tool-call':
+    case 'builtin-tool-return':
+    case 'compaction':
+      return true
+    case 'thinking':
+      return typeof part.signature === 'string'
+    default:
+      return false
+  }
+}
+
+/** Escapes every text inside a value, keys included; bytes are skipped. */
+function escapeValue(value: unknown): unknown {
+  if (typeof value === 'string') return escapePrefixes(value)
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) {
+    const items = value.map(escapeValue)
+    return items.every((item, index) => item === value[index]) ? value : keepJsonText(value, items)
+  }
+  const source = value as { readonly [key: string]: unknown }
+  const copy: { [key: string]: unknown } = {}
+  let hasChanged = false
+  for (const key of Object.keys(source)) {
+    const name = escapePrefixes(key)
+    const isBytes = key === 'data' && source['kind'] === 'binary'
+    const field = isBytes ? source[key] : escapeValue(source[key])
+    hasChanged ||= name !== key || field !== source[key]
+    setOwn(copy, name, field)
+  }
+  return hasChanged ? keepJsonText(source, copy, escapePrefixes) : value
 }
 
 /** Returns the label for another agent's text: `{agent:NAME}: `, with the agent's name from the registry. */

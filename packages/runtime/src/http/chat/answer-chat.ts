@@ -22,8 +22,25 @@ import { findAnswer } from './find-answer.ts'
 import { giveAnswers } from './give-answers.ts'
 
 /** The part of a call that all chat operations use. */
-type ChatCall = Pick<Call, 'request' | 'runtime' | 'principal' | 'services' | 'connection'> & {
+export type ChatCall = Pick<
+  Call,
+  'request' | 'runtime' | 'principal' | 'services' | 'connection'
+> & {
   readonly query: { readonly hold?: boolean; readonly children?: boolean }
+}
+
+/** Where the answer to a chat request is found. */
+export interface AdmittedChat {
+  readonly thread: ThreadInfo
+  /**
+   * The answer to stream. Absent when the request has nothing new: every message is in the thread, and the
+   * thread waits for none of the answers.
+   */
+  readonly answer?: Pick<AnswerStreamOptions, 'after' | 'queueId' | 'continues'>
+  /** The message that the client wants to continue. */
+  readonly messageId?: string
+  /** Whether the request repeats the last message, so that its answer is streamed again. */
+  readonly isRepeated?: boolean
 }
 
 /**
@@ -33,10 +50,23 @@ type ChatCall = Pick<Call, 'request' | 'runtime' | 'principal' | 'services' | 'c
 export async function answerChat(
   call: ChatCall & { readonly params: { readonly agent: string }; readonly body: PageBody },
 ): Promise<Response> {
+  const body = parseChatBody(call.body, call.principal)
+  const { answer, thread, messageId } = await admitChat(call, body)
+  return answer ? streamAnswer(call, thread, answer) : nothingNew(call, messageId)
+}
+
+/**
+ * Gives what is new in a chat request to its thread, which is created when the chat id is new. All protocols
+ * for pages use it, so that from a page they take the same: new messages of the person, answers to calls that
+ * wait, and outputs of tools that run in the page.
+ */
+export async function admitChat(
+  call: ChatCall & { readonly params: { readonly agent: string } },
+  body: ChatBody,
+): Promise<AdmittedChat> {
   const { runtime, principal, params, services } = call
   // Checked first, so that a request which cannot be answered changes nothing.
   services.streams.checkRoom(accountOf(principal))
-  const body = parseChatBody(call.body, principal)
   const thread = await openChat(runtime, principal, { chatId: body.chatId, agent: params.agent })
   const place = await findAnswer(runtime, thread.id, thread.seq)
   const messages = await newMessages(runtime, thread, body)
@@ -47,21 +77,21 @@ export async function answerChat(
   // A page that names no message and sends no new message continues the message that contains its answers.
   const messageId = body.continued ?? (body.messages.length === 0 ? body.answered : undefined)
   if (messageId !== undefined) {
-    if (answerCount === 0) return nothingNew(call, messageId)
+    if (answerCount === 0) return { thread, messageId }
     const continues = { messageId, seq: place.seq }
-    return streamAnswer(call, thread, { after: place.after, continues })
+    return { thread, messageId, answer: { after: place.after, continues } }
   }
   const { lifecycle } = thread
   if (messages.length > 0) {
     const isAtRest = !['queued', 'running', 'waiting'].includes(lifecycle)
-    return streamAnswer(call, thread, { after: isAtRest ? place.seq : place.after, queueId })
+    return { thread, answer: { after: isAtRest ? place.seq : place.after, queueId } }
   }
-  if (body.messages.length === 0) return nothingNew(call)
+  if (body.messages.length === 0) return { thread }
   // The thread already has this message: its answer is streamed again, and a failed or stopped thread is
   // resumed.
   if (lifecycle === 'failed' || lifecycle === 'stopped')
     await runtime.threads.resume(thread.id, { by: actorOf(principal) })
-  return streamAnswer(call, thread, { after: place.after })
+  return { thread, answer: { after: place.after }, isRepeated: true }
 }
 
 /** Streams an answer of a thread to the page. */

@@ -15,19 +15,17 @@ import {
 import type { SendMessage } from '../../contract/runtime-api.ts'
 
 /** A person's decision, or the result of a tool that ran in the page. */
-export type ClientAnswer = {
-  readonly toolCallId: string
-  readonly input: JsonValue | undefined
-} & (
+export type ClientAnswer =
   | {
       readonly type: 'decision'
       readonly approvalId: string
       readonly isApproved: boolean
       readonly reason?: string
+      /** The arguments with which the page shows a call to the person; undefined if it does not show it. */
+      readonly shown: (toolCallId: string) => JsonValue | undefined
     }
-  | { readonly type: 'output'; readonly output: JsonValue }
-  | { readonly type: 'failure'; readonly message: string }
-)
+  | { readonly type: 'output'; readonly toolCallId: string; readonly output: JsonValue }
+  | { readonly type: 'failure'; readonly toolCallId: string; readonly message: string }
 
 /** A chat request, reduced to the parts that a page may decide. */
 export interface ChatBody {
@@ -125,10 +123,11 @@ function isAnswered({ type, state }: JsonObject): boolean {
 function toAnswer(part: JsonObject): ClientAnswer[] {
   const { toolCallId, state, input, approval, output, errorText } = part
   if (!isAnswered(part) || typeof toolCallId !== 'string') return []
-  const call = { toolCallId, input }
-  if (state === 'output-available') return [{ ...call, type: 'output', output: output ?? null }]
+  if (state === 'output-available') return [{ toolCallId, type: 'output', output: output ?? null }]
   if (state === 'output-error')
-    return [{ ...call, type: 'failure', message: typeof errorText === 'string' ? errorText : '' }]
+    return [
+      { toolCallId, type: 'failure', message: typeof errorText === 'string' ? errorText : '' },
+    ]
   if (!isPlainObject(approval) || typeof approval['id'] !== 'string') return []
   const {
     id: approvalId,
@@ -136,10 +135,11 @@ function toAnswer(part: JsonObject): ClientAnswer[] {
     reason,
   } = approval as { id: string; approved?: unknown; reason?: unknown }
   const why = typeof reason === 'string' && reason !== '' ? reason : undefined
-  return [{ ...call, type: 'decision', approvalId, isApproved: approved === true, reason: why }]
+  const shown = (id: string): JsonValue | undefined => (id === toolCallId ? input : undefined)
+  return [{ type: 'decision', approvalId, isApproved: approved === true, reason: why, shown }]
 }
 
-function invalid(field: string, message: string): HttpError {
+export function invalid(field: string, message: string): HttpError {
   return new HttpError(`${field} ${message}.`, {
     code: 'INPUT_INVALID',
     problems: [{ field, message }],
@@ -147,7 +147,7 @@ function invalid(field: string, message: string): HttpError {
 }
 
 /** Converts the text and files of a page's message to content blocks for a model. */
-function toUserContent(
+export function toUserContent(
   parts: readonly JsonObject[],
   field: string,
 ): readonly [UserContent, ...UserContent[]] {

@@ -95,7 +95,7 @@ export const chatOperations: readonly OperationRoute[] = [
  * Returns the messages that a page needs when it opens a chat: the same messages that the page would have
  * built from its own streams.
  */
-async function chatHistory(
+export async function chatHistory(
   runtime: Runtime,
   thread: ThreadInfo,
   options: { readonly hold: boolean },

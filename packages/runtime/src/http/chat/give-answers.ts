@@ -47,12 +47,12 @@ function foundBy(answer: Exclude<ClientAnswer, { type: 'decision' }>): unknown {
 function checkDecision(
   thread: ThreadInfo,
   item: WaitingItem,
-  { toolCallId, input }: ClientAnswer,
+  { shown }: Extract<ClientAnswer, { type: 'decision' }>,
 ): void {
   // A child's approval is shown on the call that created the child, so there are no arguments to compare.
   if (item.threadId !== thread.id) return
-  const isSame = input !== undefined && canonicalJson(item.arguments ?? {}) === canonicalJson(input)
-  if (item.toolCallId === toolCallId && isSame) return
+  const input = shown(item.toolCallId)
+  if (input !== undefined && canonicalJson(item.arguments ?? {}) === canonicalJson(input)) return
   throw new HttpError(`The decision ${item.interruptId} is about another call.`, {
     code: 'ANSWER_INVALID',
     hint: 'Load the chat again: the arguments that the page shows are not those that would run.',

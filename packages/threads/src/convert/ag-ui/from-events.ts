@@ -1,13 +1,26 @@
 import type { Converted } from '../../issue.ts'
-import type { AgentTurn, Thread } from '../../document/thread.ts'
-import type { MessagePart } from '../../document/part.ts'
+import { isObject, sha256Hex } from '@skein/base'
+import type { AgentTurn, Thread, Usage } from '../../document/thread.ts'
+import type { MessagePart, UserContent } from '../../document/part.ts'
+import { instantOf } from '../../document/timestamp.ts'
 import { ThreadBuilder, type ImportOptions } from '../bridge/build.ts'
 import { Losses } from '../bridge/walk.ts'
-import type { AgUiEvent, AgUiKnownEvent, AgUiOutcome } from './types.ts'
+import { USAGE } from './to-events.ts'
+import type {
+  AgUiContentPart,
+  AgUiEvent,
+  AgUiInput,
+  AgUiInterrupt,
+  AgUiKnownEvent,
+  AgUiMessage,
+  AgUiOutcome,
+  AgUiUsage,
+} from './types.ts'
 
 /**
- * Converts AG-UI events to a thread: each run becomes one turn. Events that are not part of the conversation
- * are kept whole, as system events.
+ * Converts AG-UI events to a thread: each run becomes one turn, and the new user messages of its input become
+ * turns before it. Events that are not part of the conversation are kept whole, as system events; fields that
+ * a thread has no place for are listed in `lost`.
  */
 export function fromAgUiEvents(
   events: Iterable<AgUiEvent>,
@@ -16,6 +29,35 @@ export function fromAgUiEvents(
   const reader = new EventReader(options)
   for (const event of events) reader.read(event as AgUiKnownEvent)
   return reader.end()
+}
+
+const DELTA = ['messageId', 'delta']
+
+/** The fields of each event that are read. Other fields of these events are reported as lost. */
+const READ: Readonly<Record<AgUiKnownEvent['type'], readonly string[]>> = {
+  RUN_STARTED: ['threadId', 'runId', 'protocolVersion', 'input'],
+  RUN_FINISHED: ['threadId', 'runId', 'outcome', 'usage'],
+  RUN_ERROR: ['message', 'code', 'usage'],
+  MESSAGES_SNAPSHOT: ['messages'],
+  STEP_STARTED: ['stepName'],
+  STEP_FINISHED: ['stepName'],
+  TEXT_MESSAGE_START: ['messageId', 'role', 'name'],
+  TEXT_MESSAGE_CONTENT: DELTA,
+  TEXT_MESSAGE_END: ['messageId'],
+  TEXT_MESSAGE_CHUNK: [...DELTA, 'role', 'name'],
+  REASONING_START: ['messageId'],
+  REASONING_END: ['messageId'],
+  REASONING_MESSAGE_START: ['messageId', 'role'],
+  REASONING_MESSAGE_CONTENT: DELTA,
+  REASONING_MESSAGE_END: ['messageId'],
+  REASONING_MESSAGE_CHUNK: DELTA,
+  REASONING_ENCRYPTED_VALUE: ['subtype', 'entityId', 'encryptedValue'],
+  TOOL_CALL_START: ['toolCallId', 'toolCallName', 'parentMessageId'],
+  TOOL_CALL_ARGS: ['toolCallId', 'delta'],
+  TOOL_CALL_END: ['toolCallId'],
+  TOOL_CALL_CHUNK: ['toolCallId', 'toolCallName', 'parentMessageId', 'delta'],
+  TOOL_CALL_RESULT: ['messageId', 'toolCallId', 'content', 'role', 'metadata'],
+  CUSTOM: ['name', 'value'],
 }
 
 /** A part that is still being streamed. */
@@ -42,8 +84,11 @@ class EventReader {
   #resultsAt: string | undefined
   #startedAt: string | undefined
   #runId: string | undefined
+  #threadId: string | undefined
   #chunk: string | undefined
   #count = 0
+  /** Messages that are already in the thread. */
+  readonly #seen = new Set<string>()
 
   constructor(options: ImportOptions | undefined) {
     this.#builder = new ThreadBuilder(options)
@@ -53,18 +98,26 @@ class EventReader {
     const { timestamp } = event
     if (typeof timestamp === 'number') this.#at = new Date(timestamp).toISOString()
     this.#count++
+    if (Object.hasOwn(READ, event.type)) this.#rest(event, '', READ[event.type])
     switch (event.type) {
       case 'RUN_STARTED':
         this.#endRun()
+        this.#thread(event.threadId)
+        if (event.input) this.#input(event.input)
         this.#runId = event.runId
         this.#startedAt = this.#at
         return
       case 'RUN_FINISHED':
-        return this.#finishRun(event.outcome)
-      case 'RUN_ERROR':
+        return this.#finishRun(event.outcome, this.#usage(event.usage))
+      case 'RUN_ERROR': {
         this.#flush()
-        this.#builder.event('stream.error', { message: event.message, code: event.code }, this.#at)
-        return this.#endRun(interrupted('error', this.#at))
+        const { message, code } = event
+        const problem = code === undefined ? { message } : { message, code }
+        this.#builder.event('stream.error', problem, this.#at)
+        return this.#endRun({ ...interrupted('error', this.#at), ...this.#usage(event.usage) })
+      }
+      case 'MESSAGES_SNAPSHOT':
+        return this.#snapshot(event.messages)
       case 'STEP_STARTED':
         return this.#flush()
       case 'STEP_FINISHED':
@@ -85,6 +138,14 @@ class EventReader {
         return this.#add(`r:${event.messageId}`, { part_kind: 'thinking', content: '' })
       case 'REASONING_MESSAGE_CONTENT':
         return this.#append(`r:${event.messageId}`, event.delta)
+      case 'REASONING_MESSAGE_CHUNK': {
+        const id = event.messageId === undefined ? this.#chunk : `r:${event.messageId}`
+        if (id === undefined) return this.#lost('a chunk without the id of its message')
+        this.#chunk = id
+        if (!this.#drafts.has(id)) this.#add(id, { part_kind: 'thinking', content: '' })
+        if (event.delta !== undefined) this.#append(id, event.delta)
+        return
+      }
       case 'REASONING_ENCRYPTED_VALUE': {
         const draft =
           this.#drafts.get(`r:${event.entityId}`) ?? this.#drafts.get(`c:${event.entityId}`)
@@ -98,14 +159,14 @@ class EventReader {
         return this.#append(`c:${event.toolCallId}`, event.delta)
       case 'TOOL_CALL_CHUNK': {
         const { toolCallId = this.#chunk, toolCallName, delta } = event
-        if (toolCallId === undefined) return
+        if (toolCallId === undefined) return this.#lost('a chunk without the id of its call')
         this.#chunk = toolCallId
         if (!this.#drafts.has(`c:${toolCallId}`)) this.#startCall(toolCallId, toolCallName ?? '')
         if (delta !== undefined) this.#append(`c:${toolCallId}`, delta)
         return
       }
       case 'TOOL_CALL_RESULT':
-        return this.#result(event.toolCallId, event.content)
+        return this.#result(event)
       case 'CUSTOM':
         this.#flush()
         return this.#builder.event(event.name, event.value, this.#at)
@@ -119,6 +180,75 @@ class EventReader {
     if (this.#runId !== undefined) this.#endRun(interrupted('network_failure', this.#at))
     this.#flush()
     return { value: this.#builder.build(), lost: this.#losses.list }
+  }
+
+  /** The first thread id is the thread's, unless the options name one. */
+  #thread(threadId: string): void {
+    if (this.#threadId === undefined) this.#builder.threadId = this.#threadId = threadId
+    else if (this.#threadId !== threadId) this.#lost(`a run of another thread, ${threadId}`)
+  }
+
+  #input(input: AgUiInput): void {
+    this.#rest(input, '/input', ['threadId', 'runId', 'protocolVersion', 'messages'])
+    for (const [index, message] of input.messages.entries()) {
+      if (this.#seen.has(message.id)) continue
+      const at = `/input/messages/${index}`
+      if (message.role === 'user') this.#asked(message, at)
+      // The answers of earlier runs: they are in the thread if their runs were read.
+      else if (!this.#isKnown(message))
+        this.#lost(`a message of the role ${message.role} whose run was not read`, at)
+    }
+  }
+
+  #asked(message: AgUiMessage, pointer: string): void {
+    const { id, metadata, content = '' } = message
+    const { submitted_at, ...others } = ownFields(metadata)
+    this.#rest(message, pointer, ['id', 'role', 'content', 'metadata'])
+    const { threadprotocol: _, ...foreign } = metadata ?? {}
+    this.#rest(foreign, `${pointer}/metadata`, [])
+    this.#rest(others, `${pointer}/metadata/threadprotocol`, [])
+    const part: MessagePart = { part_kind: 'user-prompt', content: promptOf(content) }
+    const isTime = typeof submitted_at === 'string' && !Number.isNaN(instantOf(submitted_at))
+    this.#seen.add(id)
+    this.#builder.user([part], isTime ? submitted_at : this.#at, { turn_id: id })
+  }
+
+  #isKnown({ id, role, toolCallId, toolCalls = [] }: AgUiMessage): boolean {
+    if (role === 'tool') return toolCallId !== undefined && this.#names.has(toolCallId)
+    if (toolCalls.length > 0 && toolCalls.every((call) => this.#names.has(call.id))) return true
+    return this.#roles.has(id) || this.#drafts.has(`r:${id}`)
+  }
+
+  /** A snapshot repeats messages. Those that were not streamed are reported. */
+  #snapshot(messages: readonly AgUiMessage[]): void {
+    for (const [index, message] of messages.entries()) {
+      if (this.#seen.has(message.id) || this.#isKnown(message)) continue
+      const at = `/messages/${index}`
+      if (message.role === 'user' && this.#runId === undefined) this.#asked(message, at)
+      else this.#lost(`a message of the role ${message.role} that was not streamed`, at)
+    }
+  }
+
+  #usage(usage: readonly AgUiUsage[] | undefined): Partial<AgentTurn> {
+    if (!usage || usage.length === 0) return {}
+    const total: Record<string, number> = {}
+    for (const [index, entry] of usage.entries()) {
+      this.#rest(entry, `/usage/${index}`, Object.values(USAGE))
+      for (const [name, field] of Object.entries(USAGE)) {
+        const count = entry[field]
+        if (typeof count === 'number') total[name] = (total[name] ?? 0) + count
+      }
+    }
+    return { total_usage: total satisfies Usage }
+  }
+
+  #rest(value: object, tail: string, read: readonly string[]): void {
+    const known = ['type', 'timestamp', ...read]
+    this.#losses.rest(value, `/${this.#count - 1}${tail}`, known, 'a thread has no field for it')
+  }
+
+  #lost(reason: string, tail = ''): void {
+    this.#losses.add(`/${this.#count - 1}${tail}`, reason)
   }
 
   #startText(id: string, role: string, name: string | undefined): void {
@@ -139,17 +269,14 @@ class EventReader {
     this.#flush()
     const part: MessagePart = { part_kind: 'user-prompt', content }
     if (role !== 'user')
-      this.#losses.add(
-        `/${this.#count - 1}`,
-        `a ${role} message is configuration and is not stored in a thread`,
-      )
+      this.#lost(`a ${role} message is configuration and is not stored in a thread`)
     else if (this.#runId === undefined) this.#builder.user([part], this.#at, { turn_id: id })
     else this.#builder.request([part], this.#at)
   }
 
   #textChunk(event: Extract<AgUiKnownEvent, { type: 'TEXT_MESSAGE_CHUNK' }>): void {
     const id = event.messageId ?? this.#chunk
-    if (id === undefined) return
+    if (id === undefined) return this.#lost('a chunk without the id of its message')
     this.#chunk = id
     if (!this.#drafts.has(id)) this.#startText(id, event.role ?? 'assistant', event.name)
     if (event.delta !== undefined) this.#append(id, event.delta)
@@ -165,16 +292,17 @@ class EventReader {
     })
   }
 
-  #result(id: string, content: string): void {
+  #result({
+    toolCallId: id,
+    content,
+    metadata = {},
+  }: Extract<AgUiKnownEvent, { type: 'TOOL_CALL_RESULT' }>): void {
     const tool_name = this.#names.get(id) ?? ''
+    const { threadprotocol: _, ...foreign } = metadata
+    this.#rest(foreign, '/metadata', [])
+    const status = ownFields(metadata)['status'] === 'error' ? 'error' : 'success'
     if (this.#results.length === 0) this.#resultsAt = this.#at
-    this.#results.push({
-      part_kind: 'tool-return',
-      tool_name,
-      tool_call_id: id,
-      status: 'success',
-      content,
-    })
+    this.#results.push({ part_kind: 'tool-return', tool_name, tool_call_id: id, status, content })
   }
 
   #add(key: string, draft: Draft): void {
@@ -188,8 +316,7 @@ class EventReader {
 
   #append(key: string, delta: string): void {
     const draft = this.#drafts.get(key)
-    if (!draft)
-      return this.#losses.add(`/${this.#count - 1}`, 'a delta for something that was never started')
+    if (!draft) return this.#lost('a delta for something that was never started')
     if (draft.part_kind === 'tool-call') draft.args += delta
     else draft.content += delta
   }
@@ -207,8 +334,21 @@ class EventReader {
     this.#results = []
   }
 
-  #finishRun(outcome: AgUiOutcome | undefined): void {
-    this.#endRun(outcome?.type === 'cancelled' ? interrupted('user_cancelled', this.#at) : {})
+  #finishRun(outcome: AgUiOutcome | undefined, usage: Partial<AgentTurn>): void {
+    if (outcome?.type === 'interrupt') this.#interrupts(outcome.interrupts)
+    const how = outcome?.type === 'cancelled' ? interrupted('user_cancelled', this.#at) : {}
+    this.#endRun({ ...how, ...usage })
+  }
+
+  /** Keeps what a run waits for, unless the open call says the same. */
+  #interrupts(interrupts: readonly AgUiInterrupt[]): void {
+    this.#flush()
+    for (const interrupt of interrupts) {
+      const { id, reason, toolCallId, ...more } = interrupt
+      const isOpenCall = id === toolCallId && reason === 'tool_call' && this.#names.has(id)
+      if (!isOpenCall || Object.keys(more).length > 0)
+        this.#builder.event('ag-ui.interrupt', interrupt, this.#at)
+    }
   }
 
   #endRun(fields: Partial<AgentTurn> = {}): void {
@@ -228,4 +368,23 @@ class EventReader {
 function interrupted(reason: string, at: string | undefined): Partial<AgentTurn> {
   if (at === undefined) return { completion_status: 'interrupted' }
   return { completion_status: 'interrupted', interruption: { reason, interrupted_at: at } }
+}
+
+/** Our own fields in the metadata of a message or event. */
+function ownFields(metadata: unknown): Readonly<Record<string, unknown>> {
+  const own = isObject(metadata) ? metadata['threadprotocol'] : undefined
+  return isObject(own) ? own : {}
+}
+
+function promptOf(content: string | readonly AgUiContentPart[]): string | readonly UserContent[] {
+  if (typeof content === 'string') return content
+  return content.map((part): UserContent => {
+    if (part.type === 'text') return part.text
+    const { source, type } = part
+    const identifier = sha256Hex(source.value).slice(0, 6)
+    if (source.type === 'data')
+      return { kind: 'binary', data: source.value, media_type: source.mimeType, identifier }
+    const named = source.mimeType === undefined ? {} : { media_type: source.mimeType }
+    return { kind: `${type}-url`, url: source.value, identifier, ...named }
+  })
 }

@@ -1,4 +1,5 @@
 export { toAgUiEvents } from './to-events.ts'
 export { fromAgUiEvents } from './from-events.ts'
+export { AgUiStreamEncoder, type AgUiStreamOptions, toAgUiMessages } from './encode.ts'
 export type { ImportOptions } from '../bridge/build.ts'
-export type { AgUiEvent } from './types.ts'
+export type { AgUiEvent, AgUiMessage, AgUiOutcome } from './types.ts'

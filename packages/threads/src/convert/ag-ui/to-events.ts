@@ -5,16 +5,27 @@ import type {
   SystemMessage,
   Thread,
   ThreadMessage,
+  Usage,
   UserTurn,
 } from '../../document/thread.ts'
-import type { MessagePart } from '../../document/part.ts'
+import type { MessagePart, MultiModalContent } from '../../document/part.ts'
 import { Losses } from '../bridge/walk.ts'
-import type { AgUiEvent, AgUiInterrupt, AgUiKnownEvent } from './types.ts'
+import {
+  AG_UI_VERSION,
+  type AgUiContentPart,
+  type AgUiEvent,
+  type AgUiInterrupt,
+  type AgUiKnownEvent,
+  type AgUiMessage,
+  type AgUiUsage,
+} from './types.ts'
 
 const NO_PLACE = 'AG-UI has no field for it'
 
 /**
- * Converts a thread to AG-UI events: each agent turn is a run, and a person's input is a message before it.
+ * Converts a thread to AG-UI events: each agent turn is a run, and what a person said before it is in the
+ * `input` of its `RUN_STARTED`, because a stream must begin with that event. What was said after the last
+ * agent turn becomes a run without an answer.
  */
 export function toAgUiEvents(thread: Thread): Converted<AgUiEvent[]> {
   const losses = new Losses()
@@ -28,6 +39,7 @@ export function toAgUiEvents(thread: Thread): Converted<AgUiEvent[]> {
       writer.agentTurn(turn, pointer, id, index === thread.turns.length - 1)
     else losses.add(pointer, 'a kind of turn that is not known here')
   })
+  writer.end()
   return { value: writer.events, lost: losses.list }
 }
 
@@ -36,6 +48,10 @@ class EventWriter {
   readonly #thread: Thread
   readonly #losses: Losses
   #timestamp = 0
+  /** What people said since the last run. */
+  #asked: AgUiMessage[] = []
+  /** The message that holds the calls of a response. */
+  #parent: string | undefined
 
   constructor(thread: Thread, losses: Losses) {
     this.#thread = thread
@@ -62,12 +78,36 @@ class EventWriter {
   userTurn(turn: UserTurn, pointer: string, id: string): void {
     this.#time(turn.submitted_at, joinPointer(pointer, 'submitted_at'))
     this.#losses.rest(turn, pointer, ['turn_type', 'submitted_at', 'parts', 'turn_id'], NO_PLACE)
+    const submitted_at = new Date(this.#timestamp).toISOString()
     turn.parts.forEach((part, index) => {
       const place = joinPointer(pointer, 'parts', index)
-      const messageId = index === 0 ? id : `${id}.${index}`
-      if (part.part_kind === 'user-prompt') this.#prompt(part, place, messageId)
-      else this.#part(part, place, messageId)
+      if (part.part_kind !== 'user-prompt')
+        return this.#losses.add(place, `AG-UI has no message for a ${part.part_kind} part`)
+      if (index > 0) this.#losses.add(place, 'it becomes a message of its own')
+      this.#asked.push({
+        id: index === 0 ? id : `${id}.${index}`,
+        role: 'user',
+        content: this.#content(part, place),
+        metadata: { threadprotocol: { submitted_at } },
+      })
     })
+  }
+
+  /** Ends with a run that has only a question, if the last turn is a person's. */
+  end(): void {
+    if (this.#asked.length === 0) return
+    const runId = `${this.#asked.at(-1)!.id}:run`
+    const { thread_id: threadId } = this.#thread
+    this.#startRun(runId)
+    this.#emit({ type: 'RUN_FINISHED', threadId, runId, outcome: { type: 'success' } })
+  }
+
+  #startRun(runId: string): void {
+    const { thread_id: threadId } = this.#thread
+    const messages = this.#asked.splice(0)
+    const input = messages.length > 0 ? { input: { threadId, runId, messages } } : {}
+    const protocolVersion = AG_UI_VERSION
+    this.#emit({ type: 'RUN_STARTED', threadId, runId, protocolVersion, ...input })
   }
 
   agentTurn(turn: AgentTurn, pointer: string, runId: string, isLast: boolean): void {
@@ -81,24 +121,45 @@ class EventWriter {
       'completed_at',
       'completion_status',
       'interruption',
+      'total_usage',
     ]
     this.#losses.rest(turn, pointer, carried, 'AG-UI runs have no field for it')
-    this.#emit({ type: 'RUN_STARTED', threadId, runId })
+    this.#startRun(runId)
     turn.messages.forEach((message, index) =>
       this.#message(message, joinPointer(pointer, 'messages', index), `${runId}.${index}`),
     )
     this.#time(turn.completed_at, joinPointer(pointer, 'completed_at'))
     const interrupts = isLast ? this.#interrupts() : []
+    const usage = this.#usage(turn.total_usage, joinPointer(pointer, 'total_usage'))
     if (turn.completion_status === 'interrupted') {
       this.#losses.rest(turn.interruption ?? {}, joinPointer(pointer, 'interruption'), [], NO_PLACE)
-      this.#emit({ type: 'RUN_FINISHED', threadId, runId, outcome: { type: 'cancelled' } })
+      this.#emit({
+        type: 'RUN_FINISHED',
+        threadId,
+        runId,
+        outcome: { type: 'cancelled' },
+        ...usage,
+      })
     } else {
       const outcome =
         interrupts.length > 0
           ? ({ type: 'interrupt', interrupts } as const)
           : ({ type: 'success' } as const)
-      this.#emit({ type: 'RUN_FINISHED', threadId, runId, outcome })
+      this.#emit({ type: 'RUN_FINISHED', threadId, runId, outcome, ...usage })
     }
+  }
+
+  #usage(
+    usage: Usage | null | undefined,
+    pointer: string,
+  ): { readonly usage?: readonly AgUiUsage[] } {
+    if (!usage) return {}
+    this.#losses.rest(usage, pointer, Object.keys(USAGE), NO_PLACE)
+    const counters = Object.entries(USAGE).flatMap(([name, field]) => {
+      const count = usage[name as keyof typeof USAGE]
+      return typeof count === 'number' ? [[field, count] as const] : []
+    })
+    return { usage: [Object.fromEntries(counters)] }
   }
 
   /**
@@ -130,6 +191,7 @@ class EventWriter {
       NO_PLACE,
     )
     const isResponse = message.message_type === 'response'
+    this.#parent = undefined
     if (isResponse) this.#emit({ type: 'STEP_STARTED', stepName: id })
     message.parts.forEach((part, index) => {
       const place = joinPointer(pointer, 'parts', index)
@@ -144,30 +206,41 @@ class EventWriter {
     pointer: string,
     messageId: string,
   ): void {
+    const content = this.#content(part, pointer)
+    if (typeof content === 'string') return this.#text('user', content, messageId)
+    // A streamed message has only text.
+    const text = content.flatMap((item, index) => {
+      if (item.type === 'text') return [item.text]
+      this.#losses.add(joinPointer(pointer, 'content', index), 'AG-UI streams text only')
+      return []
+    })
+    const reason = 'the borders between content items are not kept'
+    this.#losses.add(joinPointer(pointer, 'content'), reason)
+    this.#text('user', text.join('\n'), messageId)
+  }
+
+  /** Returns a prompt as the content of a message; text, images, audio, video and documents have a place. */
+  #content(
+    part: MessagePart & { part_kind: 'user-prompt' },
+    pointer: string,
+  ): string | readonly AgUiContentPart[] {
     this.#losses.rest(part, pointer, ['part_kind', 'content'], NO_PLACE)
     const { content } = part
-    if (typeof content !== 'string') {
-      content.forEach((item, index) => {
-        if (typeof item !== 'string')
-          this.#losses.add(
-            joinPointer(pointer, 'content', index),
-            'AG-UI text messages hold text only',
-          )
-      })
-      this.#losses.add(
-        joinPointer(pointer, 'content'),
-        'the borders between content items are not kept',
-      )
-    }
-    const text =
-      typeof content === 'string'
-        ? content
-        : content.filter((item) => typeof item === 'string').join('\n')
-    this.#text('user', text, messageId)
+    if (typeof content === 'string') return content
+    return content.flatMap((item, index): AgUiContentPart[] => {
+      if (typeof item === 'string') return [{ type: 'text', text: item }]
+      const place = joinPointer(pointer, 'content', index)
+      const file = fileContent(item)
+      if (!file) this.#losses.add(place, `AG-UI has no content of the kind ${item.kind}`)
+      else this.#losses.rest(item, place, ['kind', 'url', 'data', 'media_type'], NO_PLACE)
+      return file ? [file] : []
+    })
   }
 
   #text(role: 'user' | 'assistant', delta: string, messageId: string, name?: string): void {
-    this.#emit({ type: 'TEXT_MESSAGE_START', messageId, role, name })
+    if (role === 'assistant') this.#parent = messageId
+    const named = name === undefined ? {} : { name }
+    this.#emit({ type: 'TEXT_MESSAGE_START', messageId, role, ...named })
     // AG-UI does not allow an empty delta.
     if (delta !== '') this.#emit({ type: 'TEXT_MESSAGE_CONTENT', messageId, delta })
     this.#emit({ type: 'TEXT_MESSAGE_END', messageId })
@@ -235,7 +308,9 @@ class EventWriter {
     if (typeof args !== 'string')
       this.#losses.add(joinPointer(pointer, 'args'), 'arguments become JSON text')
     const delta = typeof args === 'string' ? args : JSON.stringify(args ?? {})
-    this.#emit({ type: 'TOOL_CALL_START', toolCallId, toolCallName })
+    // All calls of a response are in one message; without this id a client shows one message per call.
+    const parentMessageId = (this.#parent ??= `${toolCallId}:calls`)
+    this.#emit({ type: 'TOOL_CALL_START', toolCallId, toolCallName, parentMessageId })
     if (delta !== '') this.#emit({ type: 'TOOL_CALL_ARGS', toolCallId, delta })
     this.#emit({ type: 'TOOL_CALL_END', toolCallId })
   }
@@ -253,8 +328,9 @@ class EventWriter {
     )
     if (part.part_kind === 'retry-prompt')
       this.#losses.add(joinPointer(pointer, 'part_kind'), 'a retry becomes a result')
-    else if (part.status !== 'success')
-      this.#losses.add(joinPointer(pointer, 'status'), 'an error becomes a result like any other')
+    else if (part.status === 'validation_error')
+      this.#losses.add(joinPointer(pointer, 'status'), 'AG-UI knows one kind of error')
+    const isError = part.part_kind === 'retry-prompt' || part.status !== 'success'
     if (typeof part.content !== 'string')
       this.#losses.add(joinPointer(pointer, 'content'), 'the result becomes JSON text')
     const content = typeof part.content === 'string' ? part.content : JSON.stringify(part.content)
@@ -264,6 +340,42 @@ class EventWriter {
       toolCallId: part.tool_call_id ?? '',
       content,
       role: 'tool',
+      ...(isError && { metadata: { threadprotocol: { status: 'error' } } }),
     })
+  }
+}
+
+/** The counters of a thread that AG-UI has, and their names there. */
+export const USAGE: Readonly<
+  Record<
+    `${'input' | 'output' | 'total' | 'thinking' | 'cache_read' | 'cache_write'}_tokens`,
+    Exclude<keyof AgUiUsage, 'provider' | 'model'>
+  >
+> = {
+  input_tokens: 'inputTokens',
+  output_tokens: 'outputTokens',
+  total_tokens: 'totalTokens',
+  thinking_tokens: 'reasoningTokens',
+  cache_read_tokens: 'cachedInputTokens',
+  cache_write_tokens: 'cacheWriteInputTokens',
+}
+
+function fileContent(item: MultiModalContent): AgUiContentPart | undefined {
+  switch (item.kind) {
+    case 'image-url':
+    case 'audio-url':
+    case 'video-url':
+    case 'document-url': {
+      const type = item.kind.slice(0, -'-url'.length) as 'image' | 'audio' | 'video' | 'document'
+      const named = item.media_type == null ? {} : { mimeType: item.media_type }
+      return { type, source: { type: 'url', value: item.url, ...named } }
+    }
+    case 'binary': {
+      const kind = item.media_type.split('/')[0]
+      const type = kind === 'image' || kind === 'audio' || kind === 'video' ? kind : 'document'
+      return { type, source: { type: 'data', value: item.data, mimeType: item.media_type } }
+    }
+    default:
+      return undefined
   }
 }

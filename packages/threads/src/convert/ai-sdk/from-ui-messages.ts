@@ -1,4 +1,4 @@
-import { systemClock, timeOrderedIds, type Clock, type IdSource } from '@skein/base'
+import { isObject, systemClock, timeOrderedIds, type Clock, type IdSource } from '@skein/base'
 import type { Converted, Loss } from '../../issue.ts'
 import { instantOf } from '../../document/timestamp.ts'
 import type { AgentConfig, Thread, Turn } from '../../document/thread.ts'
@@ -6,12 +6,19 @@ import { CARRIER, messageCarrier, omitKeys } from './carrier.ts'
 import { rebuildTurns } from './from-ui-carried.ts'
 import { agentTurns } from './from-ui-assistant.ts'
 import { userPrompt, type StreamNotes } from './from-ui-parts.ts'
-import type { UIMessage } from './types.ts'
+import type { UIMessage, UIMessagePart } from './types.ts'
 
 /** Settings of `fromUIMessages`: values for data that the messages do not contain. */
 export interface FromUIMessagesOptions {
-  /** Fields of the thread; the fields of a carried thread override them. */
+  /** Fields of the thread. They go before those of a carried thread. */
   readonly thread?: Partial<Omit<Thread, 'version' | 'turns'>>
+  /**
+   * What is done with the thread data that messages carry in their metadata (`toUIMessages` with `carry`).
+   * Whoever wrote the messages wrote the carrier too, so `ignore`, the default, reads only what a page shows:
+   * its parts, times and its own metadata. `trust` restores the carried turns, agents and attribution; it is
+   * for messages from a store of your own, never for the body of a request.
+   */
+  readonly carrier?: 'ignore' | 'trust'
   /** The agent to use for parts that name none. Default `assistant`. */
   readonly agent?: { readonly agent_id: string; readonly agent_name: string }
   readonly clock?: Clock
@@ -21,20 +28,24 @@ export interface FromUIMessagesOptions {
 }
 
 /**
- * Converts a chat's messages to a thread. Messages that carry their thread (`carry: 'all'`) restore it
- * unchanged, and additions of the client are appended; other messages are converted step by step.
+ * Converts a chat's messages to a thread, step by step. With `carrier: 'trust'`, messages that carry their
+ * thread (`carry: 'all'`) restore it unchanged, and additions of the client are appended.
  */
 export function fromUIMessages(
-  messages: readonly UIMessage[],
+  given: readonly UIMessage[],
   options: FromUIMessagesOptions = {},
 ): Converted<Thread> {
+  const messages = options.carrier === 'trust' ? given : given.map(withoutCarrier)
   const { clock = systemClock, agent = { agent_id: 'assistant', agent_name: 'Assistant' } } =
     options
   const lost: Loss[] = []
-  const agents: Record<string, AgentConfig> = { ...options.thread?.agents }
   const turns: Turn[] = []
   const times = turnTimes(messages, clock)
   const rebuilt = rebuildTurns(messages)
+  const agents: Record<string, AgentConfig> = {
+    ...rebuilt.thread?.agents,
+    ...options.thread?.agents,
+  }
   messages.forEach((message, index) => {
     const at = times[index]!
     const pointer = `/${index}`
@@ -58,15 +69,43 @@ export function fromUIMessages(
   const now = new Date(clock.now()).toISOString()
   const value: Thread = {
     version: '2.0.0',
-    thread_id: rebuilt.thread?.thread_id ?? thread?.thread_id ?? ids(),
+    thread_id: thread?.thread_id ?? rebuilt.thread?.thread_id ?? ids(),
     created_at: times[0] ?? now,
     updated_at: times.at(-1) ?? now,
+    ...rebuilt.thread,
     ...thread,
     agents,
-    ...rebuilt.thread,
     turns,
   }
   return { value, lost }
+}
+
+/** Returns the message without the data under our key, on the message and on its parts. */
+function withoutCarrier(message: UIMessage): UIMessage {
+  const parts = message.parts.filter(({ type }) => !type.startsWith('data-tp-')).map(partWithout)
+  const isSame =
+    parts.length === message.parts.length &&
+    parts.every((part, index) => part === message.parts[index])
+  const { metadata } = message
+  const own = isObject(metadata) && Object.hasOwn(metadata, CARRIER)
+  if (isSame && !own) return message
+  return own ? { ...message, parts, metadata: omitKeys(metadata, CARRIER) } : { ...message, parts }
+}
+
+const METADATA = ['providerMetadata', 'callProviderMetadata', 'resultProviderMetadata'] as const
+
+function partWithout(part: UIMessagePart): UIMessagePart {
+  const fields = part as { readonly [key in (typeof METADATA)[number]]?: unknown }
+  const changed: Record<string, unknown> = {}
+  for (const name of METADATA) {
+    const metadata = fields[name]
+    if (!isObject(metadata) || !Object.hasOwn(metadata, CARRIER)) continue
+    const rest = omitKeys(metadata, CARRIER)
+    changed[name] = Object.keys(rest).length === 0 ? undefined : rest
+  }
+  const items = part.type === 'steering-message' ? part.parts.map(partWithout) : undefined
+  if (Object.keys(changed).length === 0 && !items) return part
+  return { ...part, ...changed, ...(items && { parts: items }) } as UIMessagePart
 }
 
 /** Stores the client's own metadata on the turn, without our carrier, which has already been read. */

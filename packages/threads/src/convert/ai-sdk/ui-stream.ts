@@ -106,6 +106,8 @@ export class UIStreamDecoder {
 
   end(): Converted<Thread> {
     const { value, lost } = fromUIMessages(this.messages, {
+      // A stream comes from the server, so what it carries is believed unless the options say otherwise.
+      carrier: 'trust',
       ...this.#options,
       notes: this.#assembler,
     })

@@ -34,6 +34,8 @@ export class ThreadBuilder {
   #messages: Entry[] | undefined
   #agentId: string
   #time: string | undefined
+  /** The id of the thread, where the source names it; the options go before it. */
+  threadId: string | undefined
 
   constructor(options: ImportOptions = {}) {
     this.#options = options
@@ -106,7 +108,8 @@ export class ThreadBuilder {
     }
     return {
       version: '2.0.0',
-      thread_id: thread?.thread_id ?? (ids ?? timeOrderedIds({ clock: this.#clock }))(),
+      thread_id:
+        thread?.thread_id ?? this.threadId ?? (ids ?? timeOrderedIds({ clock: this.#clock }))(),
       created_at,
       updated_at: timesOf(this.#turns.at(-1))[1] ?? now,
       ...thread,

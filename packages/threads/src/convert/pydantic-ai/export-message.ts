@@ -9,7 +9,7 @@ import type {
   UserTurn,
 } from '../../document/thread.ts'
 import type { ExportContext } from './export.ts'
-import { renameKey, RESERVED } from './import-message.ts'
+import { KEPT_PART, renameKey, RESERVED } from './import-message.ts'
 import {
   CONTENT_KINDS,
   DATED_PARTS,
@@ -46,7 +46,10 @@ export function exportMessage(
     ? goBack(source, origin as PydanticOrigin, { kind, at, owner, context })
     : fromThread(source, { kind, at, owner, context })
   const reason = draft['finish_reason']
-  if (typeof reason === 'string' && !FINISH_REASONS.has(reason)) {
+  // A reason that Pydantic AI itself wrote is given back, also if it is newer than this package.
+  const isOwn =
+    isObject(origin) && isObject(origin['fields']) && 'finish_reason' in origin['fields']
+  if (typeof reason === 'string' && !FINISH_REASONS.has(reason) && !isOwn) {
     if (context.refuse(`${at}/finish_reason`, `unknown finish reason`))
       draft['finish_reason'] = null
   }
@@ -196,13 +199,27 @@ interface PartExport {
  */
 function exportPart(part: unknown, options: PartExport): unknown {
   const { at, context, time } = options
+  // A part that a reader of threads refuses is kept inside another one, in the form that it came in or, if its
+  // kind is known, in the thread's form.
+  if (isObject(part) && part['part_kind'] === KEPT_PART && 'part' in part)
+    return exportPart(part['part'], options)
   if (!isObject(part)) return context.refuse(at, 'not a part') ? undefined : part
   const reason = refusal(part, options)
   if (reason !== undefined && context.refuse(at, reason)) return undefined
+  reportMoved(part, at, context)
   const checked = part['part_kind'] === 'user-prompt' ? withKnownContent(part, at, context) : part
   if (options.verbatim) return checked
-  const renamed = withPydanticNames(checked, at, context)
+  const renamed = withPydanticNames(checked)
   return time === undefined ? renamed : withDefaults(renamed, time)
+}
+
+/** Reports contents that `offloadContent` has moved: the thread has only a preview of them, or nothing. */
+function reportMoved(part: Fields, at: string, context: ExportContext): void {
+  const { content, audio } = part
+  const items = Array.isArray(content) ? (content as readonly unknown[]) : [content]
+  for (const holder of [part, audio, ...items])
+    if (isObject(holder) && isObject(holder['content_ref']))
+      context.lose(`${at}/content`, 'only a preview; the content is kept elsewhere')
 }
 
 /** Returns why Pydantic AI would reject a message with this part; undefined if it would not. */
@@ -244,7 +261,7 @@ function withKnownContent(part: Fields, at: string, context: ExportContext): Fie
 }
 
 /** Reverses `importPart`; fields of parts that did not come from Pydantic AI are renamed in the same way. */
-function withPydanticNames(part: Fields, at: string, context: ExportContext): Fields {
+function withPydanticNames(part: Fields): Fields {
   if (part['part_kind'] === 'thinking') {
     if (!Object.hasOwn(part, 'thinking_id')) return part
     if (!Object.hasOwn(part, 'id')) return renameKey(part, 'thinking_id', 'id')
@@ -252,8 +269,6 @@ function withPydanticNames(part: Fields, at: string, context: ExportContext): Fi
     return part
   }
   if (part['part_kind'] !== 'tool-return') return part
-  if (isObject(part['content_ref']))
-    context.lose(`${at}/content`, 'only a preview; the content is kept elsewhere')
   const { status, ...rest } = part
   const failed =
     (status === 'error' || status === 'validation_error') && rest['outcome'] === undefined

@@ -5,6 +5,7 @@ import { setOwn } from '../../json/json-parse.ts'
 import type { SystemPromptMark } from '../../document/thread.ts'
 import type { ToolReturnStatus } from '../../document/part.ts'
 import { instantOf } from '../../document/timestamp.ts'
+import { validateTurns } from '../../document/validate.ts'
 
 type Fields = { readonly [key: string]: unknown }
 type Draft = { [key: string]: unknown }
@@ -41,9 +42,19 @@ export const RESERVED: { readonly [owner in 'user' | 'agent']: ReadonlySet<strin
 /**
  * Converts one message, key by key in the order of the source, so that the export can reverse it: `kind`
  * becomes `turn_type` or `message_type` at the same position, and so on. Anything that could not be restored
- * from the result is recorded in `pydantic_ai`.
+ * from the result is recorded in `pydantic_ai`. So are fields and parts of later versions that a reader of
+ * threads refuses, for example an unknown finish reason: an import never makes a document that cannot be read.
  */
 export function importMessage(source: Fields, options: MessageImport): Draft {
+  const draft = convert(source, options, false)
+  const isPlain = (draft['parts'] as readonly unknown[]).every(
+    (part) => !isObject(part) || part['part_kind'] !== KEPT_PART,
+  )
+  return isPlain && isReadable(draft, options) ? draft : convert(source, options, true)
+}
+
+/** With `isChecked`, what a reader refuses is put aside. */
+function convert(source: Fields, options: MessageImport, isChecked: boolean): Draft {
   const { owner, time, configs } = options
   const timeName = owner === 'user' ? 'submitted_at' : 'timestamp'
   const draft: Draft = {}
@@ -55,7 +66,9 @@ export function importMessage(source: Fields, options: MessageImport): Draft {
   }
   for (const key of Object.keys(source)) {
     const value = source[key]
-    if (RESERVED[owner].has(key)) setOwn((origin['fields'] ??= {}) as Draft, key, value)
+    const isRefused = isChecked && key !== 'parts' && !isReadable({ [key]: value }, options)
+    if (RESERVED[owner].has(key) || (isRefused && !CONVERTED.has(key)))
+      setOwn((origin['fields'] ??= {}) as Draft, key, value)
     else if (key === 'kind') {
       if (owner === 'user') draft[rename(key, 'turn_type')] = 'user'
       else draft[rename(key, 'message_type')] = value
@@ -66,6 +79,8 @@ export function importMessage(source: Fields, options: MessageImport): Draft {
       draft[rename(key, 'instructions_ref')] = configs.put(value)
     } else if (key === 'parts') {
       importParts(value as readonly unknown[], configs, draft, origin)
+      if (isChecked)
+        draft['parts'] = (draft['parts'] as unknown[]).map((part) => readable(part, options))
     } else setOwn(draft, key, value)
   }
   if (!Object.hasOwn(source, 'timestamp')) {
@@ -79,6 +94,40 @@ export function importMessage(source: Fields, options: MessageImport): Draft {
   }
   draft['pydantic_ai'] = origin
   return keepJsonText(source, draft, (key) => renamed.get(key) ?? key)
+}
+
+/** Keys whose values are converted, so that any value of the source can be read. */
+const CONVERTED = new Set(['kind', 'timestamp', 'parts'])
+
+/** Whether `parseThread` accepts a message with these fields. */
+function isReadable(fields: Draft, { owner, time, agentId }: MessageImport): boolean {
+  const { kind: _, ...own } = fields
+  const message =
+    owner === 'user'
+      ? { parts: [], ...own, turn_type: 'user', submitted_at: time }
+      : { message_type: 'response', parts: [], ...own, timestamp: time, agent_id: agentId }
+  const turn =
+    owner === 'user'
+      ? message
+      : {
+          turn_type: 'agent',
+          agent_id: agentId,
+          started_at: time,
+          completed_at: time,
+          messages: [message],
+        }
+  return validateTurns([turn]).wellFormed
+}
+
+/** The kind of a part that holds a part of Pydantic AI which a reader refuses. */
+export const KEPT_PART = 'pydantic_ai.part'
+
+/** Returns the part, inside another one if a reader would refuse it. */
+function readable(part: unknown, options: MessageImport): unknown {
+  const kind = isObject(part) ? part['part_kind'] : undefined
+  if (kind === 'system-prompt' || (kind !== KEPT_PART && isReadable({ parts: [part] }, options)))
+    return part
+  return { part_kind: KEPT_PART, part }
 }
 
 /**

@@ -577,3 +577,63 @@ test('an imported thread survives being stored as text', () => {
   const stored = stringifyThread(value)
   expect(stringifyThread(parseThread(stored, { profile: 'lenient' }))).toBe(stored)
 })
+
+describe('what later versions may write', () => {
+  /** Changes, removes or adds one value anywhere in a history. */
+  const mutated = fc
+    .record({
+      source: fc.constantFrom(everyKind(), pausedRun(), oldDump()),
+      place: fc.nat(),
+      value: fc.oneof(
+        fc
+          .jsonValue({ maxDepth: 1 })
+          .filter((value) => !JSON.stringify(value).includes('__proto__')),
+        fc.constantFrom('a new word', '', null, 0, [], {}, { part_kind: 'pydantic_ai.part' }),
+      ),
+      how: fc.constantFrom('change', 'change', 'change', 'remove', 'add'),
+    })
+    .map(({ source, place, value, how }) => {
+      const history = JSON.parse(source) as unknown
+      const places: { holder: Record<string, unknown>; key: string }[] = []
+      const walk = (holder: unknown): void => {
+        if (typeof holder !== 'object' || holder === null) return
+        for (const key of Object.keys(holder)) {
+          places.push({ holder: holder as Record<string, unknown>, key })
+          walk((holder as Record<string, unknown>)[key])
+        }
+      }
+      walk(history)
+      const { holder, key } = places[place % places.length]!
+      if (how === 'add' && !Array.isArray(holder)) holder[`${key}_later`] = value
+      else if (how === 'remove' && !Array.isArray(holder)) delete holder[key]
+      else holder[key] = value
+      return JSON.stringify(history)
+    })
+
+  test('an import never makes a thread that the reader refuses, and gives back every byte', () => {
+    fc.assert(
+      fc.property(mutated, (source) => {
+        const { value, configs } = fromPydanticAI(source, fixed)
+        const stored = parseThread(stringifyThread(value))
+        expect(toPydanticAIText(stored, { configs, policy: 'raw' }).value).toBe(source)
+      }),
+      { seed: 53, numRuns: process.env['SKEIN_DEEP'] ? 20_000 : 1500 },
+    )
+  })
+
+  test('an unknown finish reason and odd fields come back with every policy', () => {
+    const source = JSON.stringify([
+      pydanticRequest([pydanticPart.prompt('Hi')]),
+      pydanticResponse([pydanticPart.text('Hello')], {
+        finish_reason: 'context_exhausted',
+        model_name: { family: 'x' },
+        usage: 'later',
+      }),
+    ])
+    const { value, configs } = fromPydanticAI(source, fixed)
+    const stored = parseThread(stringifyThread(value))
+    expect(validateThread(stored).wellFormed).toBe(true)
+    for (const policy of ['skip', 'strict', 'raw'] as const)
+      expect(toPydanticAIText(stored, { configs, policy }).value).toBe(source)
+  })
+})

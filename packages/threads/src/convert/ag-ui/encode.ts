@@ -1,0 +1,532 @@
+import { canonicalJson, tryParseJson } from '@skein/base'
+import { carried } from '../ai-sdk/carrier.ts'
+import { encodeUIMessage } from '../ai-sdk/encode-ui-message.ts'
+import type { FileUIPart, TextUIPart, UIMessage, UIMessageChunk } from '../ai-sdk/types.ts'
+import { dataUrlBody } from '../bridge/media.ts'
+import {
+  AG_UI_VERSION,
+  type AgUiContentPart,
+  type AgUiEvent,
+  type AgUiInterrupt,
+  type AgUiKnownEvent,
+  type AgUiMessage,
+  type AgUiOutcome,
+} from './types.ts'
+
+/** Settings of an `AgUiStreamEncoder`. */
+export interface AgUiStreamOptions {
+  readonly threadId: string
+  /** The id that the client gave to the run. */
+  readonly runId: string
+  /** The messages that the client has when the run begins. */
+  readonly messages?: readonly AgUiMessage[]
+  /** Those of `messages` that the run answers; `RUN_STARTED` repeats them for readers who did not ask. */
+  readonly asked?: readonly AgUiMessage[]
+  /** Sends all `messages` to the client first, in place of those it has. */
+  readonly isReplay?: boolean
+}
+
+/**
+ * Converts one response to the events of one AG-UI run. It reads the chunks of a UI message stream, which
+ * `UIStreamEncoder` makes from the events of a thread, so both protocols show the same response:
+ *
+ *     const chunks = new UIStreamEncoder()
+ *     const run = new AgUiStreamEncoder({ threadId, runId, messages })
+ *     send(run.start())
+ *     for await (const event of events) for (const chunk of chunks.push(event)) send(run.push(chunk))
+ *     for (const chunk of chunks.end()) send(run.push(chunk))
+ *
+ * Ids of messages are derived from turns and calls, so a run that is sent again has the same ids. What AG-UI
+ * has no event for (sources, files, application data) is sent as `CUSTOM`.
+ */
+export class AgUiStreamEncoder {
+  readonly #options: AgUiStreamOptions
+  readonly #messages: MessageList
+  readonly #out: AgUiKnownEvent[] = []
+  /** Open text and reasoning blocks: chunk id → message id. */
+  readonly #texts = new Map<string, string>()
+  readonly #reasonings = new Map<string, string>()
+  /** Calls whose arguments are being streamed, with the text so far. */
+  readonly #inputs = new Map<string, string>()
+  /** Calls of this run without a result. */
+  readonly #open = new Set<string>()
+  /** Questions to people, by call. */
+  readonly #interrupts = new Map<string, AgUiInterrupt>()
+  readonly #refusals = new Map<string, string>()
+  #turnId: string
+  #counts = { text: 0, reasoning: 0, step: 0 }
+  #step: { readonly name: string; readonly counts: Counts; readonly added: Set<string> } | undefined
+  /** The message that holds the calls of the step. */
+  #parent: string | undefined
+  #isOver = false
+
+  constructor(options: AgUiStreamOptions) {
+    this.#options = options
+    this.#messages = new MessageList(options.messages ?? [])
+    this.#turnId = options.runId
+  }
+
+  /** The messages that the client has now. */
+  get messages(): readonly AgUiMessage[] {
+    return this.#messages.list()
+  }
+
+  /** How the run ends if it ends now: what it waits for, and the calls that the client has to run. */
+  get outcome(): AgUiOutcome {
+    const interrupts = [...this.#interrupts.values()]
+    if (interrupts.length > 0) return { type: 'interrupt', interrupts }
+    return this.#open.size === 0
+      ? { type: 'success' }
+      : { type: 'success', pendingToolCallIds: [...this.#open] }
+  }
+
+  /** Returns the events with which the run begins. */
+  start(): AgUiEvent[] {
+    const { threadId, runId, asked = [], isReplay } = this.#options
+    const input = asked.length > 0 ? { input: { threadId, runId, messages: asked } } : {}
+    this.#send({ type: 'RUN_STARTED', threadId, runId, protocolVersion: AG_UI_VERSION, ...input })
+    if (isReplay) this.#snapshot()
+    return this.#out.splice(0)
+  }
+
+  /** Returns the events for a chunk; often none. The chunks `finish`, `error` and `abort` end the run. */
+  push(chunk: UIMessageChunk): AgUiEvent[] {
+    if (!this.#isOver) this.#read(chunk)
+    return this.#out.splice(0)
+  }
+
+  /** Ends a run whose response has no `finish` chunk, for example one that only repeats the messages. */
+  end(outcome: AgUiOutcome = this.outcome): AgUiEvent[] {
+    if (this.#isOver) return []
+    const { threadId, runId } = this.#options
+    this.#endStep()
+    this.#isOver = true
+    this.#send({ type: 'RUN_FINISHED', threadId, runId, outcome })
+    return this.#out.splice(0)
+  }
+
+  #read(chunk: UIMessageChunk): void {
+    switch (chunk.type) {
+      case 'start':
+        if (chunk.messageId !== undefined) this.#beginTurn(chunk.messageId)
+        return this.#metadata(chunk.messageMetadata)
+      case 'message-metadata':
+        return this.#metadata(chunk.messageMetadata)
+      case 'start-step':
+        return this.#startStep()
+      case 'finish-step':
+        return this.#endStep()
+      case 'reset-step':
+        return this.#reset()
+      case 'text-start': {
+        const messageId = this.#added(`${this.#turnId}:t${this.#counts.text++}`)
+        this.#texts.set(chunk.id, messageId)
+        this.#parent = messageId
+        const name = carried(chunk.providerMetadata).agent_id
+        return this.#send({
+          type: 'TEXT_MESSAGE_START',
+          messageId,
+          role: 'assistant',
+          ...(name !== undefined && { name }),
+        })
+      }
+      case 'text-delta': {
+        const messageId = this.#texts.get(chunk.id)
+        if (messageId === undefined || chunk.delta === '') return // AG-UI refuses an empty delta
+        return this.#send({ type: 'TEXT_MESSAGE_CONTENT', messageId, delta: chunk.delta })
+      }
+      case 'text-end':
+        if (chunk.citations) this.#custom('citations', chunk.citations)
+        return this.#endText(chunk.id)
+      case 'reasoning-start': {
+        const messageId = this.#added(`${this.#turnId}:r${this.#counts.reasoning++}`)
+        this.#reasonings.set(chunk.id, messageId)
+        this.#send({ type: 'REASONING_START', messageId })
+        return this.#send({ type: 'REASONING_MESSAGE_START', messageId, role: 'reasoning' })
+      }
+      case 'reasoning-delta': {
+        const messageId = this.#reasonings.get(chunk.id)
+        if (messageId === undefined || chunk.delta === '') return
+        return this.#send({ type: 'REASONING_MESSAGE_CONTENT', messageId, delta: chunk.delta })
+      }
+      case 'reasoning-end':
+        return this.#endReasoning(chunk.id)
+      case 'tool-input-start':
+        return this.#startCall(chunk.toolCallId, chunk.toolName)
+      case 'tool-input-delta':
+        return this.#args(chunk.toolCallId, chunk.inputTextDelta)
+      case 'tool-input-available':
+      case 'tool-input-error':
+        this.#call(chunk)
+        if (chunk.type === 'tool-input-error') this.#result(chunk.toolCallId, chunk.errorText, true)
+        return
+      case 'tool-output-available': {
+        const { toolCallId, output, preliminary } = chunk
+        if (preliminary) return this.#custom('tool.progress', { toolCallId, output })
+        return this.#result(toolCallId, textOf(output))
+      }
+      case 'tool-output-error':
+        return this.#result(chunk.toolCallId, chunk.errorText, true)
+      case 'tool-output-denied': {
+        const reason = this.#refusals.get(chunk.toolCallId) ?? 'The call was denied.'
+        return this.#result(chunk.toolCallId, reason, true)
+      }
+      case 'tool-approval-request': {
+        const { approvalId: id, toolCallId, reason: message } = chunk
+        const asked = message === undefined ? {} : { message }
+        const question = { id, reason: 'tool_call', toolCallId, ...asked }
+        this.#interrupts.set(toolCallId, { ...question, responseSchema: DECISION })
+        return
+      }
+      case 'tool-approval-response':
+        for (const [toolCallId, { id }] of this.#interrupts)
+          if (id === chunk.approvalId) {
+            this.#interrupts.delete(toolCallId)
+            if (chunk.reason !== undefined) this.#refusals.set(toolCallId, chunk.reason)
+          }
+        return
+      case 'steering-message':
+        return this.#steering(chunk.id, chunk.parts)
+      case 'finish': {
+        const isCancelled = chunk.finishReason === 'interrupted'
+        this.#metadata(chunk.messageMetadata)
+        return void this.#out.push(
+          ...(this.end(isCancelled ? { type: 'cancelled' } : undefined) as AgUiKnownEvent[]),
+        )
+      }
+      case 'abort':
+        return void this.#out.push(...(this.end({ type: 'cancelled' }) as AgUiKnownEvent[]))
+      case 'error':
+        this.#endStep()
+        this.#isOver = true
+        return this.#send({ type: 'RUN_ERROR', message: chunk.errorText })
+      case 'custom':
+      case 'file':
+      case 'reasoning-file':
+      case 'source-url':
+      case 'source-document': {
+        const { type, ...value } = chunk
+        return this.#custom(type, value)
+      }
+      default: {
+        const { type, id, data } = chunk
+        if (type === 'data-tp-turn' && id !== undefined) this.#beginTurn(id)
+        const name = type.slice('data-'.length)
+        return this.#custom(name, data, id)
+      }
+    }
+  }
+
+  #beginTurn(turnId: string): void {
+    this.#turnId = turnId
+    this.#counts = { text: 0, reasoning: 0, step: 0 }
+  }
+
+  #startStep(): void {
+    this.#endStep()
+    const counts = { ...this.#counts }
+    const name = `${this.#turnId}:${this.#counts.step++}`
+    this.#step = { name, counts, added: new Set() }
+    this.#send({ type: 'STEP_STARTED', stepName: name })
+  }
+
+  #endStep(): void {
+    this.#closeBlocks()
+    this.#parent = undefined
+    if (this.#step) this.#send({ type: 'STEP_FINISHED', stepName: this.#step.name })
+    this.#step = undefined
+  }
+
+  #closeBlocks(): void {
+    for (const id of this.#texts.keys()) this.#endText(id)
+    for (const id of this.#reasonings.keys()) this.#endReasoning(id)
+    for (const toolCallId of this.#inputs.keys()) this.#endCall(toolCallId)
+  }
+
+  /**
+   * Discards the content of the step. AG-UI cannot take back one message, so the client gets all messages
+   * without those of the step. Clients keep reasoning that a snapshot leaves out, so reasoning stays, empty;
+   * the next attempt has the same ids and fills it.
+   */
+  #reset(): void {
+    this.#closeBlocks()
+    const step = this.#step
+    if (!step) return
+    this.#counts = { ...step.counts, step: this.#counts.step }
+    this.#parent = undefined
+    for (const id of this.#messages.calls(step.added)) this.#open.delete(id)
+    for (const id of step.added) this.#messages.discard(id)
+    step.added.clear()
+    this.#snapshot()
+  }
+
+  #snapshot(): void {
+    this.#out.push({ type: 'MESSAGES_SNAPSHOT', messages: this.messages })
+  }
+
+  /** Remembers that the step added this message. */
+  #added(messageId: string): string {
+    this.#step?.added.add(messageId)
+    return messageId
+  }
+
+  #endText(id: string): void {
+    const messageId = this.#texts.get(id)
+    if (messageId === undefined) return
+    this.#texts.delete(id)
+    this.#send({ type: 'TEXT_MESSAGE_END', messageId })
+  }
+
+  #endReasoning(id: string): void {
+    const messageId = this.#reasonings.get(id)
+    if (messageId === undefined) return
+    this.#reasonings.delete(id)
+    this.#send({ type: 'REASONING_MESSAGE_END', messageId })
+    this.#send({ type: 'REASONING_END', messageId })
+  }
+
+  #startCall(toolCallId: string, toolCallName: string): void {
+    // The calls of a step are in one message, after its text; without this id each call is a message.
+    const parentMessageId = (this.#parent ??= this.#added(`${toolCallId}:calls`))
+    this.#inputs.set(toolCallId, '')
+    this.#open.add(toolCallId)
+    this.#send({ type: 'TOOL_CALL_START', toolCallId, toolCallName, parentMessageId })
+  }
+
+  #args(toolCallId: string, delta: string): void {
+    const text = this.#inputs.get(toolCallId)
+    if (text === undefined || delta === '') return
+    this.#inputs.set(toolCallId, text + delta)
+    this.#send({ type: 'TOOL_CALL_ARGS', toolCallId, delta })
+  }
+
+  #endCall(toolCallId: string): void {
+    if (this.#inputs.delete(toolCallId)) this.#send({ type: 'TOOL_CALL_END', toolCallId })
+  }
+
+  #call(
+    chunk: Extract<UIMessageChunk, { type: 'tool-input-available' | 'tool-input-error' }>,
+  ): void {
+    const { toolCallId, toolName, input } = chunk
+    const streamed = this.#inputs.get(toolCallId)
+    if (streamed === undefined) this.#startCall(toolCallId, toolName)
+    const whole = textOf(input ?? {})
+    if (streamed === undefined || streamed === '') this.#args(toolCallId, whole)
+    this.#endCall(toolCallId)
+    if (streamed === undefined || streamed === '' || isSameJson(streamed, whole)) return
+    // The arguments that run are not those that were streamed. The client must show those that run.
+    this.#messages.setArguments(toolCallId, whole)
+    this.#snapshot()
+  }
+
+  #result(toolCallId: string, content: string, isError = false): void {
+    this.#open.delete(toolCallId)
+    this.#interrupts.delete(toolCallId)
+    // The client already has the outputs of its own tools.
+    if (this.#messages.hasResult(toolCallId)) return
+    this.#send({
+      type: 'TOOL_CALL_RESULT',
+      messageId: `${toolCallId}:result`,
+      toolCallId,
+      content,
+      role: 'tool',
+      ...(isError && { metadata: { threadprotocol: { status: 'error' } } }),
+    })
+  }
+
+  /** Shows what a person said during the run, unless the client sent it itself. */
+  #steering(messageId: string, parts: readonly (TextUIPart | FileUIPart)[]): void {
+    if (this.#messages.has(messageId)) return
+    const delta = parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n')
+    const files = parts.filter((part) => part.type === 'file')
+    this.#send({ type: 'TEXT_MESSAGE_START', messageId, role: 'user' })
+    if (delta !== '') this.#send({ type: 'TEXT_MESSAGE_CONTENT', messageId, delta })
+    this.#send({ type: 'TEXT_MESSAGE_END', messageId })
+    for (const file of files) this.#custom('file', { ...file, messageId })
+  }
+
+  #metadata(metadata: unknown): void {
+    if (metadata !== undefined && metadata !== null) this.#custom('message-metadata', metadata)
+  }
+
+  #custom(name: string, value: unknown, id?: string): void {
+    const metadata = id === undefined ? {} : { metadata: { threadprotocol: { id } } }
+    this.#send({ type: 'CUSTOM', name, value: value ?? null, ...metadata })
+  }
+
+  #send(event: AgUiKnownEvent): void {
+    this.#messages.apply(event)
+    this.#out.push(event)
+  }
+}
+
+type Counts = { readonly text: number; readonly reasoning: number; readonly step: number }
+
+/** The answer that an approval expects in a `resume` entry. */
+const DECISION = {
+  type: 'object',
+  properties: { approved: { type: 'boolean' }, reason: { type: 'string' } },
+  required: ['approved'],
+} as const
+
+/**
+ * Converts a chat to the messages of AG-UI, with the ids that a stream of the same thread has, and says what
+ * the last message waits for. Sources, files of the model and application data have no place in such messages.
+ */
+export function toAgUiMessages(chat: readonly UIMessage[]): {
+  readonly messages: readonly AgUiMessage[]
+  readonly outcome: AgUiOutcome
+} {
+  let messages: readonly AgUiMessage[] = []
+  let outcome: AgUiOutcome = { type: 'success' }
+  for (const message of chat) {
+    if (message.role === 'assistant') {
+      const encoder = new AgUiStreamEncoder({ threadId: '', runId: message.id, messages })
+      for (const chunk of encodeUIMessage(message)) if (chunk.type !== 'finish') encoder.push(chunk)
+      ;({ messages, outcome } = encoder)
+    } else {
+      messages = [...messages, { id: message.id, role: message.role, content: contentOf(message) }]
+      outcome = { type: 'success' }
+    }
+  }
+  return { messages, outcome }
+}
+
+function contentOf({ parts }: UIMessage): NonNullable<AgUiMessage['content']> {
+  const content = parts.flatMap((part): AgUiContentPart[] => {
+    if (part.type === 'text') return [{ type: 'text', text: part.text }]
+    return part.type === 'file' ? [filePart(part)] : []
+  })
+  return content.every((part) => part.type === 'text')
+    ? content.map((part) => part.text).join('\n')
+    : content
+}
+
+function filePart({ url, mediaType: mimeType }: FileUIPart): AgUiContentPart {
+  const kind = mimeType.split('/')[0]
+  const type = kind === 'image' || kind === 'audio' || kind === 'video' ? kind : 'document'
+  const data = dataUrlBody(url)
+  return data === undefined
+    ? { type, source: { type: 'url', value: url, mimeType } }
+    : { type, source: { type: 'data', value: data, mimeType } }
+}
+
+interface Draft {
+  id: string
+  role: AgUiMessage['role']
+  content?: AgUiMessage['content']
+  name?: string
+  toolCallId?: string
+  toolCalls?: { id: string; type: 'function'; function: { name: string; arguments: string } }[]
+}
+
+/** The messages that a client has: those of before the run, and those that the events of the run made. */
+class MessageList {
+  readonly #before: readonly AgUiMessage[]
+  readonly #drafts = new Map<string, Draft>()
+  readonly #ids: Set<string>
+  readonly #results: Set<string>
+
+  constructor(before: readonly AgUiMessage[]) {
+    this.#before = before
+    this.#ids = new Set(before.map(({ id }) => id))
+    this.#results = new Set(
+      before.flatMap(({ role, toolCallId }) =>
+        role === 'tool' && toolCallId !== undefined ? [toolCallId] : [],
+      ),
+    )
+  }
+
+  has(id: string): boolean {
+    return this.#ids.has(id) || this.#drafts.has(id)
+  }
+
+  hasResult(toolCallId: string): boolean {
+    return this.#results.has(toolCallId)
+  }
+
+  list(): AgUiMessage[] {
+    const own = [...this.#drafts.values()]
+    const merged = this.#before.map((message) => this.#drafts.get(message.id) ?? message)
+    return structuredClone([...merged, ...own.filter(({ id }) => !this.#ids.has(id))])
+  }
+
+  /** The calls in these messages. */
+  calls(ids: ReadonlySet<string>): string[] {
+    return [...ids].flatMap((id) => this.#drafts.get(id)?.toolCalls?.map((call) => call.id) ?? [])
+  }
+
+  discard(id: string): void {
+    const draft = this.#drafts.get(id)
+    if (draft?.role === 'reasoning') draft.content = ''
+    else this.#drafts.delete(id)
+  }
+
+  setArguments(toolCallId: string, text: string): void {
+    const call = this.#callOf(toolCallId)
+    if (call) call.function.arguments = text
+  }
+
+  apply(event: AgUiKnownEvent): void {
+    switch (event.type) {
+      case 'TEXT_MESSAGE_START': {
+        const { messageId: id, role = 'assistant', name } = event
+        const named = name === undefined ? {} : { name }
+        if (!this.#drafts.has(id)) this.#drafts.set(id, { id, role, content: '', ...named })
+        return
+      }
+      case 'REASONING_MESSAGE_START': {
+        const { messageId: id } = event
+        if (!this.#drafts.has(id)) this.#drafts.set(id, { id, role: 'reasoning', content: '' })
+        return
+      }
+      case 'TEXT_MESSAGE_CONTENT':
+      case 'REASONING_MESSAGE_CONTENT': {
+        const draft = this.#drafts.get(event.messageId)
+        if (draft) draft.content = `${draft.content as string}${event.delta}`
+        return
+      }
+      case 'TOOL_CALL_START': {
+        const { toolCallId, toolCallName: name, parentMessageId: id = toolCallId } = event
+        const parent: Draft = this.#drafts.get(id) ?? { id, role: 'assistant' }
+        this.#drafts.set(id, parent)
+        const call = {
+          id: toolCallId,
+          type: 'function',
+          function: { name, arguments: '' },
+        } as const
+        ;(parent.toolCalls ??= []).push(call)
+        return
+      }
+      case 'TOOL_CALL_ARGS': {
+        const call = this.#callOf(event.toolCallId)
+        if (call) call.function.arguments += event.delta
+        return
+      }
+      case 'TOOL_CALL_RESULT': {
+        const { messageId: id, toolCallId, content } = event
+        this.#results.add(toolCallId)
+        this.#drafts.set(id, { id, role: 'tool', toolCallId, content })
+        return
+      }
+      default:
+    }
+  }
+
+  #callOf(toolCallId: string): NonNullable<Draft['toolCalls']>[number] | undefined {
+    for (const { toolCalls = [] } of this.#drafts.values())
+      for (const call of toolCalls) if (call.id === toolCallId) return call
+    return undefined
+  }
+}
+
+/** Text stays text; other values become JSON text. */
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : (JSON.stringify(value ?? null) ?? 'null')
+}
+
+function isSameJson(left: string, right: string): boolean {
+  const [one, other] = [tryParseJson(left), tryParseJson(right)]
+  if (one === undefined || other === undefined) return left === right
+  return canonicalJson(one) === canonicalJson(other)
+}
