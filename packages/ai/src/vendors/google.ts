@@ -37,11 +37,13 @@ export const google: Provider = defineVendor({
 
 /**
  * Returns the signature that Google documents for calls made by another model. Models before Gemini 3
- * neither need nor accept it.
+ * neither need nor accept it. An alias (`gemini-flash-latest`) names a current model; the first models
+ * had no number at all (`gemini-pro`, `gemini-pro-vision`).
  */
 function unsignedCall(modelId: string): string | undefined {
-  const [, version] = /gemini-(\d+)/.exec(modelId) ?? []
-  return Number(version) >= 3 ? 'skip_thought_signature_validator' : undefined
+  const [, rest] = /(?:^|\/)gemini-(.*)$/.exec(modelId) ?? []
+  if (rest === undefined || /^[12](?:[.-]|$)|^pro(?:-vision)?$|^ultra$/.test(rest)) return undefined
+  return 'skip_thought_signature_validator'
 }
 
 export default google

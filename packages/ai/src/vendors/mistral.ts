@@ -14,6 +14,7 @@ export const mistral: Provider = defineVendor({
   llm: chatCompletions({
     streamUsage: false,
     documentUrl: 'document_url',
+    audio: 'base64',
     reasoning: 'thinking',
     toolCallId: { pattern: /^[a-zA-Z0-9]{9}$/, maxLength: 9 },
   }),

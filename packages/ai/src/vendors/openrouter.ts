@@ -11,6 +11,9 @@ const chat = chatCompletions({
   replayFields: ['annotations'],
 })
 
+/** OpenRouter's Responses has parts for audio and video, which OpenAI's has not. */
+const openResponses = responses({ media: ['image', 'document', 'audio', 'video'] })
+
 /**
  * OpenRouter, through Chat Completions; pass `{ api: 'responses' }` after the model id to use Responses.
  *
@@ -23,7 +26,7 @@ export const openrouter: Provider = defineVendor({
   name: 'openrouter',
   baseUrl: 'https://openrouter.ai/api/v1',
   keyVariables: ['OPENROUTER_API_KEY'],
-  llm: chooseApi('openrouter', { chat, responses: responses() }, 'chat'),
+  llm: chooseApi('openrouter', { chat, responses: openResponses }, 'chat'),
   embedding: openrouterEmbeddings(),
   image: openrouterImages(),
 })
