@@ -11,6 +11,8 @@ import { defineVendor } from './define-vendor.ts'
  * - `params.system` (a list of text blocks, e.g. with `cache_control`) follows the `system` option.
  * - Cache marks: `metadata: { anthropic: { cache_control } }` on a block, message, tool or result.
  * - Beta features: set the header `anthropic-beta` in `config.headers`.
+ *
+ * Request bodies are compared with those of `@anthropic-ai/sdk 1.8.0` (docs/vendor-bodies.md).
  */
 export const anthropic: Provider = defineVendor({
   name: 'anthropic',

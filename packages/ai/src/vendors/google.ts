@@ -12,6 +12,8 @@ import { defineVendor } from './define-vendor.ts'
  *   top of the body: `safetySettings`, `toolConfig`, `cachedContent`, `labels`, `serviceTier`, `store`.
  * - Native tools go in `params.tools`, e.g. `[{ googleSearch: {} }]`.
  * - Grounding, citations and safety ratings are in `message.metadata.google`.
+ *
+ * Request bodies are compared with those of `@google/genai 2.32.0` (docs/vendor-bodies.md).
  */
 export const google: Provider = defineVendor({
   name: 'google',

@@ -21,6 +21,8 @@ const openResponses = responses({ media: ['image', 'document', 'audio', 'video']
  *   `message.metadata.openrouter` and sent back.
  * - Routing goes in `params`: `models`, `provider`, `plugins`, `transforms`.
  * - `usage.costUsd` is the amount that OpenRouter charged.
+ *
+ * Request bodies are compared with those of `@openrouter/sdk 1.3.19` (docs/vendor-bodies.md).
  */
 export const openrouter: Provider = defineVendor({
   name: 'openrouter',
