@@ -216,7 +216,7 @@ describe.each(ways)('inputs of %s', (_, ask) => {
     expect(texts(sent)).toEqual([
       'user: sum',
       'assistant: ',
-      'tool_result: ',
+      'tool_result: 3',
       'assistant: 3',
       'user: again',
     ])
@@ -342,9 +342,9 @@ describe('the turn', () => {
       'user: sum',
       'user: more',
       'assistant: ',
-      'tool_result: ',
+      'tool_result: 3',
       'assistant: ',
-      'tool_result: ',
+      'tool_result: 6',
       'assistant: six',
     ])
     expect(turn.response).toBe(turn.messages.at(-1))

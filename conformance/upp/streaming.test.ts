@@ -274,7 +274,7 @@ describe('failure', () => {
     expect(error.turn?.messages.map(({ type, text }) => `${type} ${text}`)).toEqual([
       'user x',
       'assistant ',
-      'tool_result ',
+      'tool_result {}',
       'assistant part',
     ])
     expect(JSON.stringify(error)).not.toContain('part')

@@ -337,6 +337,7 @@ export const openaiChatCases: readonly VendorCase[] = [
   }),
   chatCase(mistral('m'), {
     bodies: {
+      audio: part({ type: 'input_audio', input_audio: 'AQI=' }),
       documentBase64: part({ type: 'document_url', document_url: pdf, document_name: 'a.pdf' }),
       documentUrl: part({
         type: 'document_url',

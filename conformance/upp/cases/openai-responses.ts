@@ -252,7 +252,10 @@ function responsesCase(model: ModelReference, deviations: Partial<Bodies> = {}):
 export const openaiResponsesCases: readonly VendorCase[] = [
   responsesCase(openai('m')),
   responsesCase(azureOpenai('m')),
-  responsesCase(openrouter('m', { api: 'responses' })),
+  responsesCase(openrouter('m', { api: 'responses' }), {
+    audio: said(user({ type: 'input_audio', input_audio: { data: 'AQI=', format: 'wav' } })),
+    video: said(user({ type: 'input_video', video_url: 'data:video/mp4;base64,AQI=' })),
+  }),
   responsesCase(xai('m', { api: 'responses' }), {
     documentBase64: 'refused',
     documentUrl: 'refused',

@@ -120,6 +120,12 @@ class LLM<Data> implements LLMInstance<Data> {
   constructor(options: LLMOptions<Data>) {
     this.model = bindModel(options?.model)
     const { system, params = {}, structure, clock = systemClock, ids = uuidV4 } = options
+    if (system !== undefined && typeof system !== 'string')
+      throw invalidRequest(
+        `The option system is ${system === null ? 'null' : `an ${typeof system}`}, not a string.`,
+        { provider: this.model.provider, modality: 'llm' },
+        "Blocks of a vendor, e.g. with cache marks, go in that vendor's params.",
+      )
     // UPP §5.4: capabilities do not change during the lifetime of the instance.
     this.capabilities = Object.isFrozen(this.model.capabilities)
       ? this.model.capabilities

@@ -40,7 +40,7 @@ function deaf() {
           yield {
             type: 'preview' as const,
             index: 0,
-            image: Image.fromBytes(new Uint8Array(), 'image/png'),
+            image: Image.fromBytes(new Uint8Array([1]), 'image/png'),
           }
           await never()
         },

@@ -7,6 +7,7 @@ import {
   type DocumentBlock,
   type ImageBlock,
   type ProviderMetadata,
+  resultText,
   type TextBlock,
   toBytesJson,
   type UserContent,
@@ -139,9 +140,20 @@ export class ToolResultMessage extends BaseMessage {
     deepFreeze(this)
   }
 
+  /** The results as the model reads them, one line or more each: texts, and all other data as JSON. */
+  override get text(): string {
+    return this.results
+      .map(({ result }) => {
+        const blocks = contentOf(result)
+        if (blocks.length === 0) return resultText(result)
+        return blocks.map((block) => (block.type === 'text' ? block.text : '')).join('')
+      })
+      .join('\n')
+  }
+
   /**
    * Returns the results that are content blocks themselves (an image,
-   * a document), for accessors such as `text`.
+   * a document), for accessors such as `images`.
    */
   protected blocks(): readonly ContentBlock[] {
     return this.results.flatMap(({ result }) => contentOf(result))

@@ -117,8 +117,11 @@ export interface ProviderConfig extends Partial<Omit<InputLimits, 'maxToolResult
   readonly timeouts?: Timeouts
   readonly fetch?: Fetch
   readonly retryStrategy?: RetryStrategy
-  /** Added to the vendor's headers; a header of the same name, ignoring case, is replaced. */
-  readonly headers?: Readonly<Record<string, string>>
+  /**
+   * Added to the vendor's headers; a header of the same name, ignoring case, is replaced. With null the
+   * vendor's header is removed; undefined changes nothing.
+   */
+  readonly headers?: Readonly<Record<string, string | number | null | undefined>>
 }
 
 /** Limits of the phases of one attempt, in milliseconds. */

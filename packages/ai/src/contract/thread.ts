@@ -46,7 +46,12 @@ export class Thread implements Iterable<Message> {
   #createdAt: Date
   #updatedAt: Date
 
-  constructor({ id, messages = [], ids = uuidV4, clock = systemClock }: ThreadOptions = {}) {
+  constructor(options: ThreadOptions = {}) {
+    if (Array.isArray(options))
+      throw invalid('A thread was given a list.', undefined, 'Use new Thread({ messages }).')
+    const { id, messages = [], ids = uuidV4, clock = systemClock } = options
+    const wrong = messages.findIndex((message) => !isMessage(message))
+    if (wrong >= 0) throw invalid(`Item ${wrong} of the messages of a thread is not a message.`)
     this.id = id ?? ids()
     this.#clock = clock
     this.#messages = [...messages]
@@ -137,11 +142,12 @@ function dateOf(value: unknown, field: string): Date {
   return date
 }
 
-function invalid(message: string, cause?: unknown): UPPError {
+function invalid(message: string, cause?: unknown, hint?: string): UPPError {
   return new UPPError(message, {
     code: ErrorCode.InvalidRequest,
     provider: 'skein',
     modality: 'llm',
     cause,
+    hint,
   })
 }

@@ -16,7 +16,7 @@ const wire: EmbeddingWire = {
   maxBatchSize: 100,
   imageInput: true,
   encode: (request, modelId) => ({
-    path: `/${resourceOf(modelId)}:batchEmbedContents`,
+    path: `/${resourceOf(modelId).split('/').map(encodeURIComponent).join('/')}:batchEmbedContents`,
     body: {
       requests: request.inputs.map((input) => ({
         model: resourceOf(modelId),

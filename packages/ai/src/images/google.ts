@@ -87,7 +87,8 @@ class GoogleImageModel implements BoundImageModel {
     body: JsonObject,
     decode: (body: JsonObject) => DecodedImages,
   ): Promise<ImageResult> {
-    const resource = this.modelId.includes('/') ? this.modelId : `models/${this.modelId}`
+    const id = this.modelId.split('/').map(encodeURIComponent).join('/')
+    const resource = id.includes('/') ? id : `models/${id}`
     const context = { provider: this.provider, modality: 'image' } as const
     const call = {
       endpoint: this.#endpoint,

@@ -147,11 +147,19 @@ export function invalidMedia(message: string, hint: string, cause?: unknown): UP
 
 /** Decodes the caller's base64 in any of its usual forms. */
 export function base64Bytes(base64: string): Uint8Array<ArrayBuffer> {
+  let bytes: Uint8Array<ArrayBuffer>
   try {
-    return decodeLooseBase64(base64)
+    bytes = decodeLooseBase64(base64)
   } catch (cause) {
     throw invalidMedia('The data is not base64.', 'Pass bytes as they are with fromBytes.', cause)
   }
+  if (bytes.length === 0) throw emptyMedia('The data')
+  return bytes
+}
+
+/** Creates the error of media without data, which vendors would reject less clearly. */
+export function emptyMedia(what: string): UPPError {
+  return invalidMedia(`${what} is empty.`, 'Check where it comes from; there is nothing to send.')
 }
 
 /**
@@ -165,6 +173,7 @@ export function checkedType(
 ): string {
   if (!ArrayBuffer.isView(bytes))
     throw invalidMedia(`The data of the ${family} is ${typeof bytes}.`, 'Pass a Uint8Array.')
+  if (bytes.length === 0) throw emptyMedia(`The ${family}`)
   if (mimeType === undefined) {
     const told = mediaTypeOf(bytes) ?? mediaTypeOfName(name)
     if (told === undefined)

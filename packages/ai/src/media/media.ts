@@ -13,6 +13,7 @@ import {
   base64Bytes,
   checkedType,
   checkedUrl,
+  emptyMedia,
   invalidMedia,
   isMismatch,
   mediaTypeOf,
@@ -133,6 +134,7 @@ export class Document implements DocumentBlock {
   }
 
   static fromText(text: string, title?: string): Document {
+    if (text === '') throw emptyMedia('The text of the document')
     return new Document({ type: 'text', data: text }, 'text/plain', title)
   }
 

@@ -1,5 +1,5 @@
 import type * as Files from 'node:fs/promises'
-import { invalidMedia } from './media-type.ts'
+import { emptyMedia, invalidMedia } from './media-type.ts'
 
 interface ProcessLike {
   getBuiltinModule?(name: 'node:fs/promises'): typeof Files
@@ -24,6 +24,7 @@ export async function readFileBytes(
   } catch (error) {
     throw unreadable(path, (error as { code?: string }).code ?? 'it cannot be read', error)
   }
+  if (Math.max(size, bytes.length) === 0) throw emptyMedia(`The file ${JSON.stringify(path)}`)
   if (Math.max(size, bytes.length) <= maxBytes) return bytes
   throw invalidMedia(
     `The file ${JSON.stringify(path)} has ${size} bytes; the limit is ${maxBytes}.`,
@@ -34,7 +35,7 @@ export async function readFileBytes(
 function unreadable(path: string, reason: string, cause: unknown): Error {
   return invalidMedia(
     `The file ${JSON.stringify(path)} was not read: ${reason}.`,
-    'Use fromBytes with bytes that you have.',
+    'Check the path. Data that you have already goes in with fromBase64.',
     cause,
   )
 }

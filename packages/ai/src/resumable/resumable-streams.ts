@@ -11,6 +11,8 @@ import {
   type LogPage,
   memoryEvents,
   streamCut,
+  StreamError,
+  StreamErrorCode,
   streamLimit,
   streamNotFound,
   streamPosition,
@@ -129,6 +131,7 @@ export class ResumableStreams {
   /**
    * Sends the stream as server-sent events with heartbeats. A returning reader resumes after its
    * `Last-Event-ID`; one that has received everything gets status 204, so that a browser does not reconnect.
+   * An unknown stream is answered with 404 and the error as JSON.
    */
   async respond(
     id: string,
@@ -140,7 +143,14 @@ export class ResumableStreams {
     const after = Number(text)
     const reader = new AbortController()
     const signal = AbortSignal.any([reader.signal, request.signal])
-    const page = await this.#open(id, { after })
+    let page: LogPage
+    try {
+      page = await this.#open(id, { after })
+    } catch (error) {
+      if (!(error instanceof StreamError) || error.code !== StreamErrorCode.NotFound) throw error
+      const { code, message } = error
+      return Response.json({ error: { code, message } }, { status: 404, headers: options.headers })
+    }
     if (page.isOver && page.last === after) return new Response(null, { status: 204 })
     const batches = this.#follow(id, page, { after, signal })
     // Also closes the generator between two reads, when no pending read would notice the abort.

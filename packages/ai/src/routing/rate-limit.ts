@@ -1,5 +1,5 @@
 import type { BoundEmbeddingModel, EmbeddingHandler } from '../embedding.ts'
-import type { Modality } from '../contract/error.ts'
+import { invalidRequest, type Modality } from '../contract/error.ts'
 import type { StreamEvent } from '../contract/event.ts'
 import type { BoundImageModel, ImageHandler, ImageUsage } from '../image.ts'
 import type { AnyRequest } from '../contract/middleware.ts'
@@ -32,6 +32,12 @@ export interface RateLimitOptions {
  *     llm({ model: rateLimit(anthropic('claude-sonnet-4-5'), { limiter }) })
  */
 export function rateLimit(model: ModelReference, options: RateLimitOptions): ModelReference {
+  if (typeof options?.limiter?.admit !== 'function')
+    throw invalidRequest(
+      'rateLimit() was given no limiter.',
+      { provider: model.provider.name, modality: 'llm' },
+      'Pass { limiter: new RateLimiter({ requests: 50 }) }.',
+    )
   const { llm, embedding, image } = model.provider.handlers
   const provider = createProvider({
     name: model.provider.name,

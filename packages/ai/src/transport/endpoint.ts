@@ -28,6 +28,18 @@ export function requestUrl(base: string, path: string, context: ErrorContext): s
   const mark = path.indexOf('?')
   const pathname = mark < 0 ? path : path.slice(0, mark)
   const query = mark < 0 ? '' : path.slice(mark + 1)
+  // A model's name may be a part of the path. `..` in it would address something else with our key.
+  if (/\/(?:\.{0,2}\/|\.{1,2}(?::|$))/.test(pathname)) {
+    const shown = JSON.stringify(pathname.slice(0, 200))
+    throw new UPPError(
+      `The path ${shown} for ${context.provider} has an empty, "." or ".." part.`,
+      {
+        code: ErrorCode.InvalidRequest,
+        ...context,
+        hint: 'Check the name of the model.',
+      },
+    )
+  }
   const prefix = url.pathname.replace(/(?<!\/)\/+$/, '')
   const search = [url.search.slice(1), query].filter(Boolean).join('&')
   return `${url.origin}${prefix}${pathname}${search && `?${search}`}`
@@ -97,7 +109,8 @@ function addHeader(
   value: unknown,
   context: ErrorContext,
 ): void {
-  if (value === undefined || value === null) return
+  if (value === undefined) return
+  if (value === null) return void delete headers[name.toLowerCase()]
   // The value is trimmed, as `fetch` does, because a key read from a file often ends in a line break.
   const text = String(value).trim()
   if (!headerName.test(name) || badValue.test(text)) {
@@ -125,10 +138,11 @@ export function resolveKey(
       const key = environment(variable)
       if (key !== undefined) return key
     }
-    // The caller may have set the authentication header in `config.headers` instead of a key.
+    // The caller may have set the authentication header in `config.headers`, or removed it, instead of
+    // giving a key.
     const names = Object.keys(endpoint.authHeaders('key')).map((name) => name.toLowerCase())
-    const hasOwnAuth = Object.keys(config.headers ?? {}).some((name) =>
-      names.includes(name.toLowerCase()),
+    const hasOwnAuth = Object.entries(config.headers ?? {}).some(
+      ([name, value]) => value !== undefined && names.includes(name.toLowerCase()),
     )
     if (endpoint.keyVariables.length === 0 || hasOwnAuth) return undefined
     throw new UPPError(`There is no API key for ${context.provider}.`, {

@@ -1,5 +1,6 @@
 import { redactSecrets } from '@skein/base'
 import { UPPError, type UPPErrorOptions } from '../contract/error.ts'
+import type { ProviderConfig } from '../contract/provider.ts'
 
 /**
  * Checks by a header's name whether its value is a credential. This rule is used for requests,
@@ -12,12 +13,14 @@ export function isSecretHeader(name: string): boolean {
 /** Lists the texts to remove from errors: the key, and the values of headers that look like credentials. */
 export function secretsOf(
   key: string | undefined,
-  headers: Readonly<Record<string, string>>,
+  headers: NonNullable<ProviderConfig['headers']>,
 ): readonly string[] {
   const secrets = key === undefined ? [] : [key, key.trim()]
   for (const [name, value] of Object.entries(headers)) {
     // For `Bearer abc` the token alone is added too, because an error may quote it without the scheme.
-    if (isSecretHeader(name)) secrets.push(value, ...value.split(/\s+/).slice(1))
+    if (value === undefined || value === null || !isSecretHeader(name)) continue
+    const text = String(value)
+    secrets.push(text, ...text.split(/\s+/).slice(1))
   }
   return [...new Set(secrets)]
 }

@@ -7,7 +7,7 @@ import {
   toJsonSchema,
   type MessageJSON,
 } from '@skein/base'
-import type { ContentBlock, UserContent } from '../contract/content.ts'
+import type { ContentBlock, DocumentBlock, ImageBlock, UserContent } from '../contract/content.ts'
 import { messageFromJSON } from '../contract/message-json.ts'
 import { type AssistantMessage, isMessage, type Message, UserMessage } from '../contract/message.ts'
 import {
@@ -112,7 +112,9 @@ function toMessage(value: unknown, { ids, clock, origin }: MessageSources): Mess
     throw invalidRequest(
       `Expected a message but got ${describe(value)}.`,
       origin,
-      'Pass a list of messages, then text and blocks.',
+      isRoleMessage(value)
+        ? 'Use new UserMessage(…) or new AssistantMessage(…), or give the message a type instead of a role.'
+        : 'Pass a list of messages, then text and blocks.',
     )
   if ('text' in value) return value // already a message instance, of this or another copy of the package
   // Parsed JSON becomes a message instance; a missing id or timestamp gets its default.
@@ -123,7 +125,15 @@ function toMessage(value: unknown, { ids, clock, origin }: MessageSources): Mess
 
 function describe(value: unknown): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? typeof value
-  return 'type' in value ? `an object of type ${JSON.stringify(value.type)}` : 'an object'
+  if ('type' in value) return `an object of type ${JSON.stringify(value.type)}`
+  return isRoleMessage(value)
+    ? `an object with a role (${JSON.stringify(value.role)})`
+    : 'an object'
+}
+
+/** True for a message as the SDKs of vendors have it: `{ role, content }`. */
+function isRoleMessage(value: unknown): value is { readonly role: unknown } {
+  return typeof value === 'object' && value !== null && 'role' in value && 'content' in value
 }
 
 /**
@@ -156,11 +166,29 @@ export function checkRequest(
   checkOptions(request, capabilities, origin)
   for (const message of request.messages) {
     if (message.type !== 'user') continue
-    for (const { type } of message.content) {
+    for (const block of message.content) {
+      const { type } = block
+      if (type === 'image' || type === 'document') checkSource(block, origin)
       const needed = type in inputCapability ? inputCapability[type as MediaType] : undefined
       if (needed && !capabilities[needed]) throw unsupported(`${type} input`, origin)
     }
   }
+}
+
+const knownSources = {
+  image: ['bytes', 'base64', 'url'],
+  document: ['base64', 'url', 'text'],
+} as const
+
+/** Throws for a source that exists in a vendor's API and not here, e.g. the id of an uploaded file. */
+function checkSource({ type, source }: ImageBlock | DocumentBlock, origin: ErrorOrigin): void {
+  const known: readonly string[] = knownSources[type]
+  if (known.includes(source?.type)) return
+  throw invalidRequest(
+    `The source of the ${type} has the type ${JSON.stringify(source?.type)}.`,
+    origin,
+    `Known: ${known.join(', ')}. An uploaded file is named in the block's metadata for the vendor.`,
+  )
 }
 
 const inputCapability = {

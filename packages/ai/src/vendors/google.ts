@@ -12,6 +12,8 @@ import { defineVendor } from './define-vendor.ts'
  *   top of the body: `safetySettings`, `toolConfig`, `cachedContent`, `labels`, `serviceTier`, `store`.
  * - Native tools go in `params.tools`, e.g. `[{ googleSearch: {} }]`.
  * - Grounding, citations and safety ratings are in `message.metadata.google`.
+ *
+ * Request bodies are compared with those of `@google/genai 2.32.0` (docs/vendor-bodies.md).
  */
 export const google: Provider = defineVendor({
   name: 'google',
@@ -37,11 +39,13 @@ export const google: Provider = defineVendor({
 
 /**
  * Returns the signature that Google documents for calls made by another model. Models before Gemini 3
- * neither need nor accept it.
+ * neither need nor accept it. An alias (`gemini-flash-latest`) names a current model; the first models
+ * had no number at all (`gemini-pro`, `gemini-pro-vision`).
  */
 function unsignedCall(modelId: string): string | undefined {
-  const [, version] = /gemini-(\d+)/.exec(modelId) ?? []
-  return Number(version) >= 3 ? 'skip_thought_signature_validator' : undefined
+  const [, rest] = /(?:^|\/)gemini-(.*)$/.exec(modelId) ?? []
+  if (rest === undefined || /^[12](?:[.-]|$)|^pro(?:-vision)?$|^ultra$/.test(rest)) return undefined
+  return 'skip_thought_signature_validator'
 }
 
 export default google

@@ -5,6 +5,8 @@ import { chatCompletions } from './openai-family.ts'
 /**
  * Groq: fast inference of open models. Reasoning arrives in `reasoning` if `params` request it
  * (`reasoning_format: 'parsed'`); tools that Groq ran are in `message.metadata.groq.executed_tools`.
+ *
+ * Request bodies are compared with those of `groq-sdk 1.6.0` (docs/vendor-bodies.md).
  */
 export const groq: Provider = defineVendor({
   name: 'groq',

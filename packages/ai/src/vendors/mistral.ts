@@ -6,6 +6,8 @@ import { chatCompletions } from './openai-family.ts'
 /**
  * Mistral. It accepts only tool-call ids of nine letters or digits, so other ids are mapped. It sends
  * usage with the last chunk without being asked, and rejects unknown fields.
+ *
+ * Request bodies are compared with those of `@mistralai/mistralai 2.7.0` (docs/vendor-bodies.md).
  */
 export const mistral: Provider = defineVendor({
   name: 'mistral',
@@ -14,6 +16,7 @@ export const mistral: Provider = defineVendor({
   llm: chatCompletions({
     streamUsage: false,
     documentUrl: 'document_url',
+    audio: 'base64',
     reasoning: 'thinking',
     toolCallId: { pattern: /^[a-zA-Z0-9]{9}$/, maxLength: 9 },
   }),

@@ -10,6 +10,8 @@ import { defineVendor } from './define-vendor.ts'
  * - `params` go to the top of the body: `think`, `keep_alive`, `format`, `logprobs`, …; sampling
  *   options belong inside `params.options`, as the API has them.
  * - Images are sent as data; an image given by URL is rejected with INVALID_REQUEST.
+ *
+ * Request bodies are compared with those of `ollama 0.6.4` (docs/vendor-bodies.md).
  */
 export const ollama: Provider = defineVendor({
   name: 'ollama',

@@ -15,6 +15,8 @@ const chat = chatCompletions({ toolCallId: { pattern: /^[^]+$/, maxLength: 40 } 
  * - `strict` is set for structured output when the unchanged schema meets the conditions of strict mode,
  *   and for a tool when its metadata asks for it: `metadata: { openai: { strict: true } }`.
  * - A tool with `metadata: { openai: { type: 'custom' } }` receives free text, as `{ input }`.
+ *
+ * Request bodies are compared with those of `openai 7.53.0` (docs/vendor-bodies.md).
  */
 export const openai: Provider = defineVendor({
   name: 'openai',

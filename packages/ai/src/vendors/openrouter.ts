@@ -11,6 +11,9 @@ const chat = chatCompletions({
   replayFields: ['annotations'],
 })
 
+/** OpenRouter's Responses has parts for audio and video, which OpenAI's has not. */
+const openResponses = responses({ media: ['image', 'document', 'audio', 'video'] })
+
 /**
  * OpenRouter, through Chat Completions; pass `{ api: 'responses' }` after the model id to use Responses.
  *
@@ -18,12 +21,14 @@ const chat = chatCompletions({
  *   `message.metadata.openrouter` and sent back.
  * - Routing goes in `params`: `models`, `provider`, `plugins`, `transforms`.
  * - `usage.costUsd` is the amount that OpenRouter charged.
+ *
+ * Request bodies are compared with those of `@openrouter/sdk 1.3.19` (docs/vendor-bodies.md).
  */
 export const openrouter: Provider = defineVendor({
   name: 'openrouter',
   baseUrl: 'https://openrouter.ai/api/v1',
   keyVariables: ['OPENROUTER_API_KEY'],
-  llm: chooseApi('openrouter', { chat, responses: responses() }, 'chat'),
+  llm: chooseApi('openrouter', { chat, responses: openResponses }, 'chat'),
   embedding: openrouterEmbeddings(),
   image: openrouterImages(),
 })

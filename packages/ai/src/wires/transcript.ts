@@ -1,9 +1,11 @@
 import type { JsonObject, JsonValue } from '@skein/base'
-import { type AssistantContent, bytesInJson } from '../contract/content.ts'
+import type { AssistantContent } from '../contract/content.ts'
 import type { BlockKind } from '../contract/event.ts'
 import { type AssistantMessage, type Message, ToolResultMessage } from '../contract/message.ts'
 import type { ToolCall, ToolResult } from '../contract/tool.ts'
 import type { Warning } from '../contract/turn.ts'
+
+export { resultText } from '../contract/content.ts'
 
 /**
  * Repairs a conversation so that every vendor accepts it: each tool call is answered exactly once, before
@@ -216,33 +218,4 @@ function idHash(id: string): string {
     hex += ((hash ^ (hash >>> 13)) >>> 0).toString(16).padStart(8, '0')
   }
   return hex
-}
-
-/**
- * Converts a tool's result to the text that a model reads: a string unchanged, undefined as `''`,
- * everything else as JSON. Bytes are replaced by their size, errors by their name and message. Never
- * throws.
- */
-export function resultText(result: unknown): string {
-  if (typeof result === 'string') return result
-  try {
-    // `this[key]` is the value before `toJSON`, which for a Buffer would list every byte.
-    const readable = function (
-      this: Record<string, unknown>,
-      key: string,
-      value: unknown,
-    ): unknown {
-      const original = this[key]
-      if (ArrayBuffer.isView(original) || original instanceof ArrayBuffer) {
-        return `[binary data, ${original.byteLength} bytes]`
-      }
-      if (original instanceof Error) return { name: original.name, message: original.message }
-      if (typeof value === 'bigint') return value.toString()
-      const bytes = bytesInJson(value)
-      return bytes ? `[binary data, ${bytes.byteLength} bytes]` : value
-    }
-    return JSON.stringify(result, readable) ?? ''
-  } catch (error) {
-    return `[The result cannot be written as JSON: ${(error as Error).message.split('\n')[0]}]`
-  }
 }

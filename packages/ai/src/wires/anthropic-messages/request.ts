@@ -2,7 +2,7 @@ import type { JsonObject } from '@skein/base'
 import type { AssistantContent, DocumentBlock, UserContent } from '../../contract/content.ts'
 import { decodeLooseBase64 } from '../../media/bytes.ts'
 import { contentOf, type AssistantMessage, type Message } from '../../contract/message.ts'
-import type { LLMRequest } from '../../contract/provider.ts'
+import type { LLMRequest, Params } from '../../contract/provider.ts'
 import type { ToolResult } from '../../contract/tool.ts'
 import type { Warning } from '../../contract/turn.ts'
 import { bodyText, encodeHistory, encodeOnce } from '../encode-history.ts'
@@ -66,7 +66,7 @@ export function encodeRequest(
   })
   const fields: Record<string, unknown> = {
     model: modelId,
-    max_tokens: dialect.maxTokens,
+    max_tokens: defaultMaxTokens(params, dialect.outputLimit?.(modelId) ?? dialect.maxTokens),
     ...params,
     tools,
     stream: mode === 'stream' ? true : undefined,
@@ -95,6 +95,15 @@ export function encodeRequest(
     warnings,
   )
   return { body: bodyText(fields, 'messages', items), path: '/messages', headers, warnings }
+}
+
+/** The tokens left for the answer if a thinking budget is above the default of `max_tokens`. */
+const ANSWER_TOKENS = 4096
+
+/** Returns the default of `max_tokens`. It is above the thinking budget, or the API rejects the request. */
+function defaultMaxTokens(params: Params, limit: number): number {
+  const budget = objectOf(params['thinking'])?.['budget_tokens']
+  return typeof budget === 'number' ? Math.max(limit, budget + ANSWER_TOKENS) : limit
 }
 
 /** Writes one message; returns an empty list if the format can express nothing of it. */

@@ -5,6 +5,8 @@ import type { ToolCallIdRule } from '../transcript.ts'
 export interface AnthropicDialect {
   /** The `max_tokens` to send if the parameters have none; the API requires it. */
   readonly maxTokens: number
+  /** Returns the output limit of a known model, which is sent instead of `maxTokens`. */
+  readonly outputLimit?: (modelId: string) => number | undefined
 }
 
 /** A content block of a message in a request or answer. It may have unknown fields. */

@@ -176,8 +176,9 @@ function encodePart(block: UserContent, target: ChatTarget): JsonObject {
     }
     case 'audio': {
       accept('audio', target)
-      const { data, mimeType } = block
-      const input_audio = { data: encodeBase64(data), format: audioFormat(mimeType) }
+      const data = encodeBase64(block.data)
+      const input_audio =
+        target.dialect.audio === 'base64' ? data : { data, format: audioFormat(block.mimeType) }
       return { type: 'input_audio', input_audio, ...options }
     }
     case 'document':

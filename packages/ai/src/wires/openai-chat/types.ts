@@ -31,6 +31,8 @@ export interface OpenAIChatDialect {
    * Mistral's part, which also accepts bytes as a data URL.
    */
   readonly documentUrl: 'reject' | 'file_data' | 'document_url'
+  /** The value of `input_audio`: OpenAI's `{ data, format }`, or the base64 text alone (Mistral). */
+  readonly audio: 'object' | 'base64'
   /**
    * The field in which the vendor's own reasoning is sent back. Reasoning of other vendors is never
    * sent.
@@ -52,6 +54,7 @@ export const chatDialect: OpenAIChatDialect = {
   structuredOutput: 'json_schema',
   media: ['image', 'audio', 'document'],
   documentUrl: 'reject',
+  audio: 'object',
   reasoning: 'drop',
   replayFields: [],
   toolCallId: { pattern: /^[^]+$/, maxLength: 512 },

@@ -10,7 +10,7 @@ import type { LLMRequest } from '../../contract/provider.ts'
 import type { ToolCall, ToolResult } from '../../contract/tool.ts'
 import type { Warning } from '../../contract/turn.ts'
 import { bodyText, dialectKey, encodeHistory, encodeOnce } from '../encode-history.ts'
-import { imageUrl, toDataUrl } from '../media.ts'
+import { audioFormat, imageUrl, toDataUrl } from '../media.ts'
 import { droppedBlock, foreignReasoning, nativeOf, optionsOf } from '../metadata.ts'
 import { objectOf, stringOf, textOf, without } from '../read-json.ts'
 import { namedSchema, notStrict, openaiSchemas, toDialect } from '../schema-dialect.ts'
@@ -161,9 +161,18 @@ function encodePart(block: UserContent, target: ResponsesTarget): JsonObject {
       const file_data = toDataUrl(block.mimeType, block.data)
       return { type: 'input_file', filename: 'file', file_data, ...options }
     }
-    case 'audio':
+    case 'audio': {
+      accept('audio', block.type, target)
+      const input_audio = { data: encodeBase64(block.data), format: audioFormat(block.mimeType) }
+      return { type: 'input_audio', input_audio, ...options }
+    }
     case 'video':
-      throw refused(block.type, target)
+      accept('video', block.type, target)
+      return {
+        type: 'input_video',
+        video_url: toDataUrl(block.mimeType, block.data),
+        ...options,
+      }
     default:
       return block satisfies never
   }
@@ -185,7 +194,11 @@ function documentPart(
   return { type: 'input_file', filename: name, file_data: toDataUrl(mimeType, source.data) }
 }
 
-function accept(kind: 'image' | 'document', named: string, target: ResponsesTarget): void {
+function accept(
+  kind: OpenAIResponsesDialect['media'][number],
+  named: string,
+  target: ResponsesTarget,
+): void {
   if (!target.dialect.media.includes(kind)) throw refused(named, target)
 }
 

@@ -7,7 +7,7 @@ export interface OpenAIResponsesDialect {
    * Kinds of input that the vendor accepts besides text. Other kinds are rejected before a request is
    * sent.
    */
-  readonly media: readonly ('image' | 'document')[]
+  readonly media: readonly ('image' | 'document' | 'audio' | 'video')[]
   /** The ids that the vendor accepts. Other ids are replaced by their hash. */
   readonly toolCallId: ToolCallIdRule
 }
