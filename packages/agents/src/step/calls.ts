@@ -21,6 +21,7 @@ import type {
   DeferredCall,
   Interrupt,
 } from '../state/state-types.ts'
+import { frozenData } from '../state/state-data.ts'
 import type { AgentState } from '../state/state.ts'
 
 /** The result of running the calls of one message. */
@@ -48,6 +49,8 @@ export interface CallsInput {
 export class CallBatch {
   /** All calls that have no result in the history, in call order. */
   readonly calls: readonly ToolCall[]
+  /** The calls that waited when the batch began. */
+  readonly deferred: readonly DeferredCall[]
   readonly #state: AgentState
   readonly #deferred: ReadonlyMap<string, DeferredCall>
   readonly #routed: ReadonlyMap<string, CallAnswers>
@@ -61,6 +64,7 @@ export class CallBatch {
     this.calls = calls
     this.#deferred = new Map(deferred.map((call) => [call.toolCallId, call]))
     this.#routed = routeAnswers(deferred, answers)
+    this.deferred = deferred
     for (const { toolCallId, result, isError } of answered?.results ?? []) {
       this.#old.add(toolCallId)
       const message = typeof result === 'string' ? result : (JSON.stringify(result) ?? '')
@@ -129,6 +133,10 @@ export class CallBatch {
 export interface ChildRequest {
   readonly subagent: string
   readonly prompt: string
+  readonly subagentId?: string
+  /** Milliseconds since the epoch. */
+  readonly startTime?: number
+  readonly sharesBudget?: boolean
   readonly state: AgentStateJSON
   readonly interrupts: readonly Interrupt[]
 }
@@ -141,8 +149,40 @@ export function childRequestOf({ kind, request }: DeferRequest): ChildRequest | 
   return isChild ? (request as unknown as ChildRequest) : undefined // its fields were checked above
 }
 
-/** Returns the interrupts of deferred calls; a sub-agent's call is replaced by the interrupts inside it. */
+/**
+ * Returns the interrupts of deferred calls that have no answer yet; a sub-agent's call is replaced by the
+ * interrupts inside it.
+ */
 export function interruptsOf(deferred: readonly DeferredCall[]): readonly Interrupt[] {
+  const open = deferred.flatMap(({ answer, answers, ...call }) => {
+    if (answer) return []
+    const child = answers && childRequestOf(call.request)
+    if (!child) return [call]
+    // The answers of a sub-agent have the ids that its interrupts have inside it.
+    const interrupts = child.interrupts.filter(({ id }) => !Object.hasOwn(answers, id))
+    const request = { ...call.request, request: { ...child, interrupts } as unknown as JsonValue }
+    return [{ ...call, request }]
+  })
+  return allInterruptsOf(open)
+}
+
+/**
+ * Returns the state with answers to its deferred calls, so that they can be saved before the calls run.
+ * Throws for an answer that matches no interrupt.
+ */
+export function withAnswers(state: AgentState, answers: Answers): AgentState {
+  const { suspension } = state
+  if (!suspension || Object.keys(answers).length === 0) return state
+  const routed = routeAnswers(suspension.deferred, answers)
+  const deferred = suspension.deferred.map(({ toolCallId, request }): DeferredCall => {
+    const { own, inner } = routed.get(toolCallId) ?? {}
+    if (own) return { toolCallId, request, answer: own }
+    return inner ? { toolCallId, request, answers: inner } : { toolCallId, request }
+  })
+  return state.withSuspension({ ...suspension, deferred: frozenData(deferred) })
+}
+
+function allInterruptsOf(deferred: readonly DeferredCall[]): readonly Interrupt[] {
   return deferred.flatMap(({ toolCallId, request }): Interrupt[] => {
     const child = childRequestOf(request)
     if (!child) return [{ id: toolCallId, toolCallId, path: [], ...request }]
@@ -169,8 +209,16 @@ function routeAnswers(
   deferred: readonly DeferredCall[],
   answers: Answers,
 ): ReadonlyMap<string, CallAnswers> {
-  const interrupts = interruptsOf(deferred)
+  // A call that was answered before a crash may be answered again: the application cannot know whether the
+  // answer was saved.
+  const interrupts = allInterruptsOf(deferred)
   const routed = new Map<string, CallAnswers>()
+  for (const { toolCallId, answer, answers: inner } of deferred) {
+    if (answer) checkAnswer(answer, toolCallId)
+    for (const [id, one] of Object.entries(inner ?? {})) checkAnswer(one, `${toolCallId}/${id}`)
+    if (answer) routed.set(toolCallId, { own: answer })
+    else if (inner) routed.set(toolCallId, { inner })
+  }
   for (const [name, answer] of Object.entries(answers)) {
     const { id } = findInterrupt(interrupts, name)
     checkAnswer(answer, name)

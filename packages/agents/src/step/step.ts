@@ -3,7 +3,9 @@ import {
   type BatchResult,
   type CallPorts,
   executeTools,
+  isAssistantMessage,
   type LLMInstance,
+  type Message,
   type Tool,
   type ToolBatch,
   type ToolCall,
@@ -13,9 +15,11 @@ import {
 } from '@skein/ai'
 import type { AgentStrategy, StepEffect } from '../contract/agent-types.ts'
 import { uapEvent } from '../contract/event.ts'
+import type { SubagentExecutionTrace } from '../state/state-types.ts'
 import type { AgentState } from '../state/state.ts'
 import { openCallsOf } from '../state/transcript.ts'
-import { CallBatch, type CallsInput, type CallsResult } from './calls.ts'
+import { insideTool } from './tool-scope.ts'
+import { CallBatch, type CallsInput, type CallsResult, childRequestOf } from './calls.ts'
 import { type Inference, runInference, toAgentEvent } from './inference.ts'
 import {
   type Batches,
@@ -54,6 +58,8 @@ export interface StepInput extends CallsInput {
   readonly commit?: (effect: StepEffect) => void | Promise<void>
   /** The `state` of the model's middleware, shared by all steps of a run. */
   readonly middlewareState?: Map<string, unknown>
+  /** Adds an inference to the account of the run: called with its turn and the state that contains it. */
+  readonly charge?: (turn: Turn, state: AgentState) => AgentState
   /** Called before tools run, with the sink that will count the tokens of their sub-agents. */
   readonly onSubagents?: (sink: SubagentSink) => void
   readonly clock?: Clock
@@ -93,8 +99,10 @@ export async function* step(input: StepInput): Batches<StepResult> {
     throw error
   }
   const { turn, messages, indexes } = inference
-  await commit?.({ type: 'inference_end', step: number, turn })
-  const next = state.withMessages(messages)
+  const added = state.withMessages(messages)
+  const next = input.charge?.(turn, added) ?? added
+  await commit?.({ type: 'inference_end', step: number, turn, state: next })
+  yield* reportRounds(input, messages, turn)
   const calls = openCallsOf(messages)
   if (!runsTools || calls.length === 0) {
     const openCalls = calls.map(({ toolCallId }) => ({ toolCallId }))
@@ -103,6 +111,29 @@ export async function* step(input: StepInput): Batches<StepResult> {
   }
   const acted = yield* act({ ...input, state: next }, calls, indexes)
   return { ...acted, turn, messages: [...messages, ...acted.messages] }
+}
+
+/**
+ * Reports the calls that an opaque model ran itself, one round after the other. They are already over, so
+ * `onAct` and `onObserve` cannot influence them.
+ */
+async function* reportRounds(
+  { state, hooks, agentId = '', streaming = true, step: number = state.step }: StepInput,
+  messages: readonly Message[],
+  { toolExecutions }: Turn,
+): Batches<void> {
+  if (toolExecutions.length === 0) return
+  const origin = { step: number, agentId }
+  const executed = new Map(toolExecutions.map((one) => [one.toolCallId, one]))
+  for (const message of messages.filter(isAssistantMessage)) {
+    const toolCalls = message.toolCalls?.filter(({ toolCallId }) => executed.has(toolCallId)) ?? []
+    if (toolCalls.length === 0) continue
+    const observations = toolCalls.flatMap(({ toolCallId }) => executed.get(toolCallId) ?? [])
+    if (streaming) yield [uapEvent(origin, 'action', { toolCalls })]
+    await hooks?.onAct?.(number, toolCalls)
+    await hooks?.onObserve?.(number, observations)
+    if (streaming) yield [uapEvent(origin, 'observation', { observations })]
+  }
 }
 
 const inferenceErrors = new WeakSet<Error>()
@@ -134,15 +165,47 @@ async function* act(
     if (streaming) yield live.take() // the end events of sub-agents that were still running
     throw error
   } finally {
+    live.close()
     void tools.return({ settled: [], warnings: [] })
   }
   sink.close('The call ended.', clock.now())
+  for (const trace of unfinishedTraces(batch, result, clock.now()))
+    if (sink.tracesOf(trace.parentToolCallId).length === 0) sink.add(trace)
   const outcome = batch.end(result, { ids, clock })
   await hooks?.onObserve?.(origin.step, outcome.executions)
   if (streaming)
     yield [...live.take(), uapEvent(origin, 'observation', { observations: outcome.executions })]
   const traced = sink.traces.reduce((next, one) => next.withSubagentTrace(one), outcome.state)
   return { ...outcome, state: traced }
+}
+
+/** Returns traces of sub-agents that waited and whose call was answered without running them again. */
+function unfinishedTraces(
+  { deferred }: CallBatch,
+  { settled }: BatchResult,
+  endTime: number,
+): SubagentExecutionTrace[] {
+  const answered = new Set(
+    settled.flatMap(({ call, outcome }) => (outcome.type === 'deferred' ? [] : [call.toolCallId])),
+  )
+  return deferred.flatMap(({ toolCallId, request }): SubagentExecutionTrace[] => {
+    const child = childRequestOf(request)
+    if (!child || !answered.has(toolCallId)) return []
+    return [
+      {
+        subagentId: child.subagentId ?? toolCallId,
+        subagentType: child.subagent,
+        parentToolCallId: toolCallId,
+        prompt: child.prompt,
+        startTime: child.startTime ?? endTime,
+        endTime,
+        success: false,
+        error: 'The call was answered before the sub-agent had finished.',
+        usage: child.state.run?.usage,
+        children: child.state.subagentTraces,
+      },
+    ]
+  })
 }
 
 /** Runs calls through the model's instance, so that its tool strategy and middleware apply to each call. */
@@ -154,7 +217,12 @@ async function* runCalls(
   const { state, llm, commit, signal, mode, succeeded, middlewareState } = input
   const { streaming = true, clock = systemClock, toolStrategy: strategy } = input
   const step = input.step ?? state.step
-  const journal = commit && { commit: (effect: ToolEffect) => commit({ ...effect, step }) }
+  const journal = commit && {
+    commit: (effect: ToolEffect) => {
+      const traces = effect.type === 'call_end' ? sink.tracesOf(effect.call.toolCallId) : []
+      return commit(traces.length > 0 ? { ...effect, step, traces } : { ...effect, step })
+    },
+  }
   const task = {
     calls: batch.calls,
     tools: input.tools,
@@ -172,13 +240,15 @@ async function* runCalls(
     typeof llm.executeTools === 'function'
       ? llm.executeTools({ ...task, signal, streaming, state: middlewareState })
       : executeTools({ ...task, signal: signal ?? new AbortController().signal, clock, strategy })
+  const scope = { isOver: false }
   try {
     for (;;) {
-      const next = await events.next()
+      const next = await insideTool(scope, () => events.next())
       if (next.done) return next.value
       if (streaming) yield next.value.map(toAgentEvent)
     }
   } finally {
+    scope.isOver = true
     await events.return({ settled: [], warnings: [] })
   }
 }

@@ -45,20 +45,24 @@ export class RunRecord {
     for (const message of messages) this.#messages.push(message)
   }
 
-  /** Adds an inference; `messages` are the messages that are not in the record yet. */
+  /**
+   * Adds an inference; `messages` are the messages that are not in the record yet. An opaque model's turn may
+   * have only the fields that UPP §7.1 names.
+   */
   addInference(turn: Turn, messages: readonly Message[]): void {
+    const { openCalls = [], toolExecutions = [], usageByCycle, warnings = [] }: Partial<Turn> = turn
     this.#last = turn
-    this.openCalls = turn.openCalls
+    this.openCalls = openCalls
     this.addMessages(messages)
-    this.#executions.push(...turn.toolExecutions)
-    this.#cycles.push(...turn.usageByCycle)
-    this.#warnings.push(...turn.warnings)
+    for (const execution of toolExecutions) this.#executions.push(execution)
+    for (const usage of usageByCycle ?? [turn.usage]) this.#cycles.push(usage)
+    for (const warning of warnings) this.#warnings.push(warning)
     this.usage = addUsage(this.usage, turn.usage)
   }
 
   addExecutions(executions: readonly ToolExecution[], warnings: readonly Warning[]): void {
-    this.#executions.push(...executions)
-    this.#warnings.push(...warnings)
+    for (const execution of executions) this.#executions.push(execution)
+    for (const warning of warnings) this.#warnings.push(warning)
   }
 
   beginStep(): void {
