@@ -11,7 +11,6 @@ import type {
   ModellessOptions,
   RunOptions,
 } from './contract/agent-types.ts'
-import { flushCheckpoints } from './checkpoint/checkpointer.ts'
 import { AgentCore, unansweredInterrupts, withoutLimit } from './run/agent-core.ts'
 import { type AgentTask, type InternalRunOptions, runAgent } from './run/run-agent.ts'
 import type { Answers } from './state/state-types.ts'
@@ -104,10 +103,7 @@ function agentMethods(core: AgentCore): Methods {
       generate(core, { state, options, resume: { answers } }),
     resumeStream: (state: AgentState, answers: Answers = {}, options: RunOptions = {}) =>
       stream(core, { state, options, resume: { answers } }),
-    flush: async () => {
-      const { checkpoints } = core.options
-      if (checkpoints) await flushCheckpoints(checkpoints)
-    },
+    flush: () => core.flush(),
   }
 }
 

@@ -1,5 +1,6 @@
 export { agent } from './agent.ts'
-export { isSubagent, subagent } from './subagent.ts'
+export { subagent } from './subagent.ts'
+export { isSubagent } from './step/run-tree.ts'
 export { AgentState, type AgentStateOptions } from './state/state.ts'
 export {
   ThreadNode,
@@ -17,6 +18,7 @@ export type {
   PlanStep,
   SubagentExecutionTrace,
   Suspension,
+  RunAccount,
   ToolExecutionTrace,
 } from './state/state-types.ts'
 export type {

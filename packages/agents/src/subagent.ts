@@ -9,15 +9,23 @@ import {
   uuidV4,
 } from '@skein/base'
 import {
+  addUsage,
   defer,
   deriveTool,
+  ErrorCode,
+  isAssistantMessage,
+  isToolResultMessage,
   type Tool,
   tool,
   type ToolDeclaration,
   type ToolSchema,
+  type Turn,
+  UPPError,
+  zeroUsage,
 } from '@skein/ai'
 import { agent as defineAgent } from './agent.ts'
-import { invalidUse } from './contract/agent-error.ts'
+import { flushCheckpoints } from './checkpoint/checkpointer.ts'
+import { AGENT_ORIGIN, invalidUse } from './contract/agent-error.ts'
 import type {
   Agent,
   AgentContext,
@@ -27,10 +35,13 @@ import type {
   ModellessAgent,
   RunTotals,
 } from './contract/agent-types.ts'
-import type { SubagentEvent } from './contract/event.ts'
+import type { AgentStopReason, SubagentEnd, SubagentEvent } from './contract/event.ts'
 import type { InternalRunOptions } from './run/run-agent.ts'
+import type { Answers, ToolExecutionTrace } from './state/state-types.ts'
 import { AgentState } from './state/state.ts'
-import { type ChildRequest, childRequestOf } from './state/interrupts.ts'
+import { type ChildRequest, childRequestOf, interruptsOf } from './state/interrupts.ts'
+import type { RunLedger } from './step/ledger.ts'
+import { type CallerLink, callerOf, childRoot, subagentMark } from './step/run-tree.ts'
 
 /**
  * The definition of a tool that runs an agent. All fields are explicit:
@@ -92,14 +103,9 @@ export function subagent<Args = Record<string, unknown>>(
     approval: definition.approval as ToolDeclaration<Args, unknown, AgentContext>['approval'], // `Tool` has no argument types
     run: (args, context) => new SubagentRun(definition, context).run(args),
   })
-  return deriveTool(made, { [marker]: true })
-}
-
-const marker = Symbol.for('skein.subagent')
-
-/** True for a tool made by `subagent()`, also by another copy of this package. */
-export function isSubagent(tool: Tool): boolean {
-  return marker in tool
+  const { checkpoints, sessionId } = definition.agent
+  // A session that the application has named is its own, and is not deleted after the call.
+  return deriveTool(made, subagentMark(sessionId === undefined ? checkpoints : undefined))
 }
 
 /** Checks that name, description, parameters, agent and prompt are given (UAP §8.1). */
@@ -119,60 +125,102 @@ function check(definition: object): void {
   )
 }
 
+type Identity = Pick<SubagentEvent, 'subagentId' | 'subagentType' | 'parentToolCallId'>
+
 /** One call of a tool made by `subagent()`. */
 class SubagentRun<Args> {
   readonly #definition: SubagentDefinition<Args>
   readonly #context: AgentContext
   readonly #clock: Clock
   readonly #ids: IdSource
-  readonly #identity: Pick<SubagentEvent, 'subagentId' | 'subagentType' | 'parentToolCallId'>
+  readonly #caller: CallerLink | undefined
+  /** Set if the sub-agent waited for an answer and is resumed. */
+  readonly #waiting: ChildRequest | undefined
+  readonly #identity: Identity
+  readonly #root: string
+  #ledger: RunLedger | undefined
 
   constructor(definition: SubagentDefinition<Args>, context: AgentContext) {
     const { agent } = definition
+    const { deferred, toolCallId } = context
     this.#definition = definition
     this.#context = context
     this.#clock = definition.clock ?? agent.clock ?? systemClock
     this.#ids = definition.ids ?? agent.ids ?? uuidV4
+    this.#caller = callerOf(context)
+    this.#waiting = deferred && childRequestOf(deferred)
+    this.#root = childRoot(this.#caller?.root ?? this.#ids(), toolCallId)
     this.#identity = {
-      subagentId: this.#ids(),
+      subagentId: this.#waiting?.subagentId ?? this.#ids(),
       subagentType: definition.type ?? definition.name,
-      parentToolCallId: context.toolCallId,
+      parentToolCallId: toolCallId,
     }
   }
 
   async run(args: Args): Promise<unknown> {
-    const { deferred } = this.#context
-    const child = deferred && childRequestOf(deferred)
-    const asked = child ? undefined : this.#definition.prompt(args)
-    const prompt = child?.prompt ?? (typeof asked === 'object' ? asked.text : (asked ?? ''))
-    const timestamp = this.#clock.now()
-    this.#emit({ type: 'subagent_start', ...this.#identity, prompt, timestamp })
+    const agent = this.#effectiveAgent()
+    const before = await this.#stateBefore(agent)
+    const asked = this.#waiting ? undefined : this.#definition.prompt(args)
+    const prompt = this.#waiting?.prompt ?? (typeof asked === 'object' ? asked.text : (asked ?? ''))
+    const start = this.#waiting?.startTime ?? before?.messages[0]?.timestamp.getTime()
+    const timestamp = start ?? this.#clock.now()
+    await this.#emit({ type: 'subagent_start', ...this.#identity, prompt, timestamp })
+    let result: GenerateResult
     try {
-      const result = await this.#runAgent(asked, child)
-      return this.#end(result, prompt)
+      result = await this.#runAgent(agent, asked ?? '', before)
+      // What the run leaves behind must be saved and cleaned up before the caller records its result.
+      await agent.flush()
     } catch (error) {
-      this.#fail(messageOf(error), (error as { turn?: GenerateResult['turn'] }).turn)
+      const { turn } = error as { turn?: Turn }
+      await this.#end({ success: false, error: messageOf(error), ...record(before, turn) })
       throw error
     }
+    return this.#finish(result, { prompt, startTime: timestamp, before })
+  }
+
+  /**
+   * Returns the newest known state of the sub-agent's run: the one with which its call was deferred, or the
+   * one that its store has, if a process died while the sub-agent ran. Undefined for a new run.
+   */
+  async #stateBefore(agent: Agent): Promise<AgentState | undefined> {
+    const { checkpoints: store, sessionId = this.#root } = agent
+    const waiting = this.#waiting?.state
+    const origin = this.#caller?.messageId
+    let newest = waiting
+    if (store && origin !== undefined) {
+      await flushCheckpoints(store, sessionId)
+      const saved = await store.load(sessionId)
+      // A call id may be used again, so the message that contains the call must be the same too.
+      const isSame = saved?.run?.origin === origin && saved.run.id === this.#root
+      if (isSame && saved.run.revision >= (waiting?.run?.revision ?? 0)) newest = saved
+    }
+    return newest && AgentState.fromJSON(newest, { ids: this.#ids })
   }
 
   #runAgent(
-    asked: AgentInput | undefined,
-    child: ChildRequest | undefined,
+    agent: Agent,
+    asked: AgentInput,
+    before: AgentState | undefined,
   ): Promise<GenerateResult> {
-    const agent = this.#effectiveAgent()
-    const { streaming, answers = {} } = this.#context
+    const { streaming } = this.#context
     const options = this.#options(agent)
-    if (child) {
-      const state = AgentState.fromJSON(child.state, { ids: this.#ids })
+    if (before) {
+      const answers = this.#answersFor(before)
       return streaming
-        ? this.#follow(agent.resumeStream(state, answers, options))
-        : agent.resume(state, answers, options)
+        ? this.#follow(agent.resumeStream(before, answers, options))
+        : agent.resume(before, answers, options)
     }
     const state = AgentState.initial({ ids: this.#ids })
     return streaming
-      ? this.#follow(agent.stream(asked ?? '', state, options))
-      : agent.generate(asked ?? '', state, options)
+      ? this.#follow(agent.stream(asked, state, options))
+      : agent.generate(asked, state, options)
+  }
+
+  /** Leaves out answers to calls that a run which died had already used. */
+  #answersFor(before: AgentState): Answers {
+    const { answers = {} } = this.#context
+    const open = new Set(interruptsOf(before.suspension?.deferred ?? []).map(({ id }) => id))
+    return Object.fromEntries(Object.entries(answers).filter(([id]) => open.has(id)))
   }
 
   /**
@@ -187,69 +235,116 @@ class SubagentRun<Args> {
   }
 
   #options(agent: Agent): InternalRunOptions {
-    const { signal, shouldStop } = this.#context
+    const { signal, shouldStop, toolCallId } = this.#context
     const { sharesBudget = false } = this.#definition
     return {
       signal,
       parentContext: this.#context,
       passesInterrupts: true,
-      // Several runs of the same agent must not overwrite each other's checkpoints.
-      sessionId: agent.checkpoints && agent.sessionId === undefined ? this.#ids() : undefined,
-      shouldStop: sharesBudget ? ({ usage }: RunTotals) => shouldStop(usage) : undefined,
+      // The session follows from the call, so that a resumed caller finds it again.
+      sessionId: agent.checkpoints && agent.sessionId === undefined ? this.#root : undefined,
+      shouldStop: sharesBudget
+        ? ({ usage }: RunTotals) => this.#ledger?.isUsedUp() ?? shouldStop(usage)
+        : undefined,
+      child: {
+        root: this.#root,
+        origin: this.#caller?.messageId,
+        toolCallId,
+        ledger: this.#caller?.ledger,
+        sharesBudget,
+        onLedger: (ledger) => (this.#ledger = ledger),
+      },
     }
   }
 
   async #follow(stream: AgentStreamResult): Promise<GenerateResult> {
     for await (const innerEvent of stream)
-      this.#emit({ type: 'subagent_event', ...this.#identity, innerEvent })
+      await this.#emit({ type: 'subagent_event', ...this.#identity, innerEvent })
     return stream.result
   }
 
-  #end(result: GenerateResult, prompt: string): unknown {
-    const { turn, state, interrupts } = result
+  /** Reports the end of the run and returns the result of the call. */
+  async #finish(
+    result: GenerateResult,
+    { prompt, startTime, before }: { prompt: string; startTime: number; before?: AgentState },
+  ): Promise<unknown> {
+    const { turn, state, interrupts, stopReason } = result
+    const facts = { ...record(before, turn), children: state.subagentTraces }
     if (interrupts) {
-      this.#fail('The sub-agent waits for an answer.', turn, result)
-      return defer({ kind: 'child', request: this.#childRequest(result, prompt) })
+      const error = 'The sub-agent waits for an answer.'
+      await this.#end({ success: false, waits: true, error, ...facts })
+      const { subagentType: subagent, subagentId } = this.#identity
+      const { sharesBudget = false } = this.#definition
+      const request: ChildRequest = {
+        subagent,
+        prompt,
+        subagentId,
+        startTime,
+        sharesBudget,
+        state: state.toJSON(),
+        interrupts,
+      }
+      // All fields are JSON: `toJSON` has checked the state.
+      return defer({ kind: 'child', request: request as unknown as JsonValue })
     }
-    this.#emit({
-      type: 'subagent_end',
-      ...this.#identity,
-      success: true,
-      result: turn.response.text,
-      timestamp: this.#clock.now(),
-      toolExecutions: turn.toolExecutions,
-      usage: turn.usage,
-      children: newTraces(state, this.#context),
-    })
-    return this.#definition.result?.(result) ?? turn.response.text
+    const { text } = turn.response
+    if (stopReason && cuts.has(stopReason)) {
+      const failure = cutShort(this.#definition.name, stopReason, text)
+      await this.#end({ success: false, error: failure.message, result: text, ...facts })
+      throw failure
+    }
+    await this.#end({ success: true, result: text, ...facts })
+    return this.#definition.result?.(result) ?? text
   }
 
-  #childRequest({ state, interrupts = [] }: GenerateResult, prompt: string): JsonValue {
-    const { subagentType: subagent } = this.#identity
-    const request: ChildRequest = { subagent, prompt, state: state.toJSON(), interrupts }
-    return request as unknown as JsonValue // all fields are JSON: `toJSON` has checked the state
+  async #end(end: Omit<SubagentEnd, 'timestamp' | keyof Identity>): Promise<void> {
+    const timestamp = this.#clock.now()
+    const told = this.#emit({ type: 'subagent_end', ...this.#identity, ...end, timestamp })
+    // In the same tick as the event, so that the tokens of the run are never counted twice.
+    if (!end.waits) this.#ledger?.close()
+    await told
   }
 
-  #fail(error: string, turn: GenerateResult['turn'] | undefined, result?: GenerateResult): void {
-    this.#emit({
-      type: 'subagent_end',
-      ...this.#identity,
-      success: false,
-      error,
-      timestamp: this.#clock.now(),
-      toolExecutions: turn?.toolExecutions,
-      usage: turn?.usage,
-      children: result && newTraces(result.state, this.#context),
-    })
-  }
-
-  #emit(event: SubagentEvent): void {
-    this.#context.onSubagentEvent?.(event)
+  #emit(event: SubagentEvent): void | Promise<void> {
+    return this.#context.onSubagentEvent?.(event)
   }
 }
 
-/** Returns the traces of this run's sub-agents, without those that a resumed state already contained. */
-function newTraces(state: AgentState, { deferred }: AgentContext): AgentState['subagentTraces'] {
-  const child = deferred && childRequestOf(deferred)
-  return state.subagentTraces.slice(child?.state.subagentTraces?.length ?? 0)
+/** Returns the calls and tokens of all parts of a run: those in the state before, and those of the last part. */
+function record(
+  before: AgentState | undefined,
+  turn: Turn | undefined,
+): Pick<SubagentEnd, 'toolExecutions' | 'usage'> {
+  if (!before) return { toolExecutions: turn?.toolExecutions, usage: turn?.usage }
+  return {
+    toolExecutions: [...executionsOf(before), ...(turn?.toolExecutions ?? [])],
+    usage: addUsage(before.run?.usage ?? zeroUsage, turn?.usage ?? zeroUsage),
+  }
+}
+
+/** Returns the finished calls of a state; how long they took is not known any more. */
+function executionsOf({ messages, suspension }: AgentState): ToolExecutionTrace[] {
+  const results = [...messages.filter(isToolResultMessage), suspension?.answered].flatMap(
+    (message) => message?.results ?? [],
+  )
+  const known = new Map(results.map((result) => [result.toolCallId, result]))
+  return messages.filter(isAssistantMessage).flatMap(({ toolCalls = [] }) =>
+    toolCalls.flatMap(({ toolCallId, toolName, arguments: args }) => {
+      const { result, isError = false } = known.get(toolCallId) ?? {}
+      if (result === undefined) return []
+      const text = typeof result === 'string' ? result : JSON.stringify(result)
+      return [{ toolName, toolCallId, arguments: args, result: text, isError }]
+    }),
+  )
+}
+
+const cuts = new Set<AgentStopReason>(['max_iterations', 'max_steps', 'stop_condition'])
+
+/** Creates the error that tells the caller's model that a sub-agent did not finish its work. */
+function cutShort(name: string, reason: AgentStopReason, text: string): UPPError {
+  const answer = text === '' ? 'It has given no answer.' : `Its last words: ${text}`
+  return new UPPError(
+    `The sub-agent "${name}" was stopped by a limit (${reason}) before it had finished. ${answer}`,
+    { code: ErrorCode.QuotaExceeded, ...AGENT_ORIGIN },
+  )
 }

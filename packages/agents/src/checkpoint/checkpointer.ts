@@ -77,24 +77,17 @@ export function checkpointer(given: CheckpointerOptions): Checkpointer {
       reportError(onError, error, sessionId)
     }
   }
-  let asked: AgentState | undefined
   /**
    * Also saves the state between an inference and its calls, and records each result. If the process dies
    * while the calls run, a resumed run has exactly the calls that the model requested, and the results so
    * far.
    */
   const commit = async (effect: StepEffect): Promise<void> => {
-    if (effect.type === 'inference_start') asked = effect.state
-    else if (effect.type === 'inference_end') {
-      const { messages } = effect.turn
-      if (!asked || openCallsOf(messages).length === 0) return
-      const known = asked.messages
-      // The turn of an opaque model (one that only has `generate` and `stream`) also contains its inputs,
-      // which are already in the state.
-      await save(asked.withMessages(messages.filter((message) => !known.includes(message))))
+    if (effect.type === 'inference_end') {
+      if (openCallsOf(effect.state.messages).length > 0) await save(effect.state)
     } else if (effect.type === 'call_end' && effect.outcome.type !== 'deferred') {
-      const { call, outcome } = effect
-      await attempt(async () => store.record?.(sessionId, journalEntry(call, outcome)))
+      const entry = journalEntry(effect.call, effect.outcome, effect.traces)
+      await attempt(async () => store.record?.(sessionId, entry))
     }
   }
   return {
@@ -103,6 +96,32 @@ export function checkpointer(given: CheckpointerOptions): Checkpointer {
       if (durability === 'sync') return saved
     },
     commit: typeof store.record === 'function' ? commit : undefined,
+  }
+}
+
+/**
+ * Deletes the session of a sub-agent whose call has a result, after the save that contains the result. Never
+ * rejects: a failure is reported, and only leaves a session behind.
+ */
+export async function deleteSession(
+  store: CheckpointStore,
+  sessionId: string,
+  {
+    after,
+    onError = logCheckpointError,
+  }: Pick<CheckpointerOptions, 'onError'> & {
+    readonly after?: Promise<void>
+  },
+): Promise<void> {
+  let queue = queues.get(store)
+  if (!queue) queues.set(store, (queue = new KeyedQueue()))
+  try {
+    await queue.run(sessionId, async () => {
+      await after
+      await store.delete(sessionId)
+    })
+  } catch (error) {
+    reportError(onError, error, sessionId)
   }
 }
 

@@ -1,5 +1,6 @@
 import { type Clock, type IdSource, isDeepFrozen } from '@skein/base'
 import {
+  addUsage,
   isToolResultMessage,
   messageFromJSON,
   type MessageJSON,
@@ -10,7 +11,8 @@ import {
   toToolResult,
 } from '@skein/ai'
 import type { CheckpointMetadata, CallRecord } from '../contract/checkpoint-store.ts'
-import type { AgentStateJSON } from '../state/state-types.ts'
+import { usageOfTrace } from '../state/run-account.ts'
+import type { AgentStateJSON, SubagentExecutionTrace } from '../state/state-types.ts'
 import { AgentState } from '../state/state.ts'
 import { openCallsOf } from '../state/transcript.ts'
 
@@ -49,9 +51,14 @@ export function checkpointMetadata(
 }
 
 /** Returns the journal entry of a finished call. */
-export function journalEntry(call: ToolCall, outcome: ToolOutcome): CallRecord {
+export function journalEntry(
+  call: ToolCall,
+  outcome: ToolOutcome,
+  traces: CallRecord['traces'] = [],
+): CallRecord {
   const message = new ToolResultMessage([toToolResult({ call, outcome, durationMs: 0 })])
-  return { toolCallId: call.toolCallId, message: messageToJSON(message) }
+  const entry = { toolCallId: call.toolCallId, message: messageToJSON(message) }
+  return traces.length > 0 ? { ...entry, traces } : entry
 }
 
 /**
@@ -73,9 +80,24 @@ export function foldJournal(json: AgentStateJSON, entries: readonly CallRecord[]
   )
   if (results.length === (answered?.results.length ?? 0)) return json
   const done = new Set(results.map(({ toolCallId }) => toolCallId))
-  const folded = state.withSuspension({
+  const suspended = state.withSuspension({
     answered: new ToolResultMessage(results),
     deferred: deferred.filter(({ toolCallId }) => !done.has(toolCallId)),
   })
+  const before = new Set(answered?.results.map(({ toolCallId }) => toolCallId))
+  // A call that is tried again after a crash has one entry per attempt at most; the last one counts.
+  const last = new Map(entries.map((entry) => [entry.toolCallId, entry]))
+  const traces = [...last.values()].flatMap(({ toolCallId, traces: ended = [] }) =>
+    done.has(toolCallId) && !before.has(toolCallId) ? ended : [],
+  )
+  const folded = traces.reduce(addTrace, suspended)
   return { ...folded.toJSON(), id: json.id }
+}
+
+/** Adds the trace of a sub-agent that has ended, and its tokens to the account of the run. */
+function addTrace(state: AgentState, trace: SubagentExecutionTrace): AgentState {
+  const next = state.withSubagentTrace(trace)
+  const { run } = next
+  if (!run) return next
+  return next.withRun({ ...run, subagentUsage: addUsage(run.subagentUsage, usageOfTrace(trace)) })
 }

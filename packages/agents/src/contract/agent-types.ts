@@ -16,7 +16,7 @@ import type {
   ToolExecution,
   Turn,
 } from '@skein/ai'
-import type { Answer, Answers, Interrupt } from '../state/state-types.ts'
+import type { Answer, Answers, Interrupt, SubagentExecutionTrace } from '../state/state-types.ts'
 import type { AgentState } from '../state/state.ts'
 import type { CheckpointStore } from './checkpoint-store.ts'
 import type { AgentStopReason, AgentStreamEvent, SubagentEvent, UAPEventData } from './event.ts'
@@ -142,10 +142,14 @@ export interface AgentContext extends ToolContext, AgentLineage {
   /** Whether the run is streamed, so that its events are read while they happen. */
   readonly streaming: boolean
   /**
-   * Made of the session id (or the id of the run's first state) and the call id; the same when the call is
-   * retried.
+   * Made of the session id (or the id of the run's first state) and the call id, and inside a sub-agent also
+   * of the calls that lead to it; the same however often the call is tried, also after a crash.
    */
   readonly idempotencyKey: string
+  /**
+   * Reports an event of a sub-agent. It may be awaited: while the reader of the stream is far behind, the wait
+   * lasts until it has caught up.
+   */
   readonly onSubagentEvent: (event: SubagentEvent) => void
   /** The request with which this call was deferred in an earlier run, if any. */
   readonly deferred?: DeferRequest
@@ -188,6 +192,8 @@ export interface ExecutionContext extends Partial<AgentLineage> {
   /** Returns the messages to add before the next inference. Each message is returned once. */
   readonly takeSteering?: () => readonly Message[]
   readonly commit?: (effect: StepEffect) => void | Promise<void>
+  /** Deletes the session of a sub-agent whose call has a result; called after `checkpoint`. */
+  readonly endSession?: (store: CheckpointStore, sessionId: string) => void | Promise<void>
   /** A stop condition besides the one in `strategy`, e.g. the caller's budget. */
   readonly shouldStop?: (totals: RunTotals) => boolean | Promise<boolean>
   readonly clock?: Clock
@@ -197,8 +203,18 @@ export interface ExecutionContext extends Partial<AgentLineage> {
 /** One record for a journal: the start or the end of an inference or of a call. */
 export type StepEffect =
   | { readonly type: 'inference_start'; readonly step: number; readonly state: AgentState }
-  | { readonly type: 'inference_end'; readonly step: number; readonly turn: Turn }
-  | (ToolEffect & { readonly step: number })
+  | {
+      readonly type: 'inference_end'
+      readonly step: number
+      readonly turn: Turn
+      /** The state with the answer, before its calls run. */
+      readonly state: AgentState
+    }
+  | (ToolEffect & {
+      readonly step: number
+      /** At the end of a call: the traces of the sub-agents that it ran. */
+      readonly traces?: readonly SubagentExecutionTrace[]
+    })
 
 /** Hooks at the steps of a run (UAP §10). Each is awaited; if one throws, the run fails. */
 export interface AgentStrategy {
@@ -277,14 +293,16 @@ export interface InferenceChanges {
   readonly metadata?: JsonObject
 }
 
-/** What a run has done so far, and the tokens it has used. */
+/** What a run has done so far, before and after each `resume`, and the tokens it has used. */
 export interface RunTotals {
-  /** The run so far, as a turn. */
+  /** What this call of the agent has produced so far, as a turn. */
   readonly turn: Turn
   /** Tokens used, including those of all sub-agents. */
   readonly usage: TokenUsage
-  /** The number of steps that this call of the agent has started. */
+  /** The number of steps that the run has started, and its sub-agents that share the budget. */
   readonly steps: number
+  /** Milliseconds that the run has worked, without the time in which it waited for answers. */
+  readonly durationMs: number
 }
 
 /** Wraps whole runs (UAP §9): `before` in order, `after` and `onError` in reverse. */

@@ -1,5 +1,5 @@
 import type { MessageJSON } from '@skein/ai'
-import type { AgentStateJSON } from '../state/state-types.ts'
+import type { AgentStateJSON, SubagentExecutionTrace } from '../state/state-types.ts'
 
 /** Stores the states of sessions (UAP §12.4). Every save is a version of its session. */
 export interface CheckpointStore {
@@ -50,6 +50,8 @@ export interface CallRecord {
   readonly toolCallId: string
   /** The call's result as a message, so that bytes are preserved in JSON. */
   readonly message: MessageJSON
+  /** The traces of the sub-agents that the call ran. */
+  readonly traces?: readonly SubagentExecutionTrace[]
 }
 
 /** A store that also records finished calls, e.g. `fileCheckpoints({ journal: true })`. */

@@ -82,6 +82,8 @@ export interface SubagentInner extends SubagentIdentity {
 /** A sub-agent's run is over. */
 export interface SubagentEnd extends SubagentIdentity {
   readonly success: boolean
+  /** True if the sub-agent only waits for an answer. It has no trace yet; a resumed run continues it. */
+  readonly waits?: boolean
   readonly result?: string
   readonly error?: string
   readonly timestamp: number

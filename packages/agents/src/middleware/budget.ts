@@ -20,22 +20,21 @@ export function maxCost(usd: number): StopCondition {
 }
 
 /**
- * Returns a condition that stops a run after `milliseconds`, counted from `state.metadata.startTime` (UAP
- * §10.3), otherwise from its first message. A step that has started is finished; for a hard limit use a
- * signal.
+ * Returns a condition that stops a run after `milliseconds` of work, without the time in which it waited for
+ * answers. If the state's metadata has a `startTime` (UAP §10.3), the time since then counts instead. A step
+ * that has started is finished; for a hard limit use a signal.
  */
 export function maxTime(
   milliseconds: number,
   { clock = systemClock }: { readonly clock?: Clock } = {},
 ): StopCondition {
-  return ({ metadata: { startTime } }, totals) => {
-    const since =
-      typeof startTime === 'number' ? startTime : totals.turn.messages[0]?.timestamp.getTime()
-    return since !== undefined && clock.now() - since >= milliseconds
+  return ({ metadata: { startTime } }, { durationMs }) => {
+    const passed = typeof startTime === 'number' ? clock.now() - startTime : durationMs
+    return passed >= milliseconds
   }
 }
 
-/** Returns a condition that stops a run after `count` steps. */
+/** Returns a condition that stops a run after `count` steps, with those of sub-agents that share its budget. */
 export function maxSteps(count: number): StopCondition {
   return (_, { steps }) => steps >= count
 }

@@ -9,6 +9,7 @@ import {
   type ToolUseStrategy,
   UserMessage,
 } from '@skein/ai'
+import { flushCheckpoints } from '../checkpoint/checkpointer.ts'
 import { invalidUse } from '../contract/agent-error.ts'
 import type {
   Agent,
@@ -29,6 +30,8 @@ export class AgentCore {
   agent!: Agent
   #llm: LLMInstance | undefined
   #sessionId: string | undefined
+  /** Deletions of sub-agents' sessions that nobody has awaited yet. */
+  readonly #deletions = new Set<Promise<void>>()
 
   constructor(options: ModellessOptions) {
     this.options = options
@@ -50,6 +53,19 @@ export class AgentCore {
     const settings = { config, params, system, structure, open, signal, clock, ids }
     this.#llm = llm({ ...settings, model, tools, toolStrategy, middleware })
     return this.#llm
+  }
+
+  /** Makes `flush` wait for the deletion of a session. */
+  addDeletion(deletion: Promise<void>): void {
+    this.#deletions.add(deletion)
+    void deletion.then(() => this.#deletions.delete(deletion))
+  }
+
+  /** Waits until all queued checkpoints are saved and all sessions that are over are deleted. */
+  async flush(): Promise<void> {
+    const { checkpoints } = this.options
+    if (checkpoints) await flushCheckpoints(checkpoints)
+    await Promise.all(this.#deletions)
   }
 
   /** Converts the input of a run to a message. */

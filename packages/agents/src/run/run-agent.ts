@@ -1,13 +1,21 @@
 import { linkAbort } from '@skein/base'
 import {
   deriveTool,
+  isDeferred,
+  isUPPError,
   type Message,
   type Tool,
   type ToolContext,
+  type UPPError,
   wantsContext,
   withToolContext,
 } from '@skein/ai'
-import { checkpointer, type Checkpointer } from '../checkpoint/checkpointer.ts'
+import {
+  checkpointer,
+  type Checkpointer,
+  deleteSession,
+  flushCheckpoints,
+} from '../checkpoint/checkpointer.ts'
 import {
   codeError,
   isCancelled,
@@ -26,7 +34,10 @@ import type { CheckpointConflict } from '../checkpoint/versions.ts'
 import type { AgentStreamEvent, UAPEventData } from '../contract/event.ts'
 import type { Answers } from '../state/state-types.ts'
 import type { AgentState } from '../state/state.ts'
+import { isInsideTool } from '../step/tool-scope.ts'
+import { withAnswers } from '../step/calls.ts'
 import { type Batches, followSubagents, mergeLive, type SubagentSink } from '../step/live-events.ts'
+import { type ChildLink, childRoot, sessionStoreOf, withChild } from '../step/run-tree.ts'
 import { batchesOf } from '../strategies/agent-stream.ts'
 import { isBuiltIn } from '../strategies/built-in.ts'
 import { savingHooks } from '../strategies/hooks.ts'
@@ -65,6 +76,8 @@ export interface InternalRunOptions extends RunOptions {
   readonly shouldStop?: (totals: RunTotals) => boolean | Promise<boolean>
   /** True when the caller passes interrupts on to its own caller, as `subagent()` does. */
   readonly passesInterrupts?: boolean
+  /** The call that the run carries out, if it is the run of a sub-agent. */
+  readonly child?: ChildLink
 }
 
 const defaultExecution = loop()
@@ -75,6 +88,7 @@ export async function* runAgent(task: AgentTask): Batches<GenerateResult> {
   const { core, controller, options } = task
   const { signal } = controller
   const unlink = linkAbort([options.signal, core.options.signal], controller)
+  const isInTool = options.parentContext !== undefined || isInsideTool()
   try {
     const state = checkState(task.state)
     const input = task.resume ? core.resumedInput(state) : core.toInput(task.input)
@@ -88,7 +102,7 @@ export async function* runAgent(task: AgentTask): Batches<GenerateResult> {
       const { input: asked, state: given } = middleware.context
       const result = yield* attempt.run(asked, checkState(given))
       // If a tool runs an agent directly, without `subagent()`, interrupts inside it would be lost.
-      const isLost = options.parentContext && !options.passesInterrupts
+      const isLost = isInTool && !options.passesInterrupts
       if (result.interrupts && isLost) throw unansweredInterrupts(result.interrupts)
       await attempt.complete(result)
       outcome = { result }
@@ -123,8 +137,7 @@ class Attempt {
     const { durability, onCheckpointError: onError } = core.options
     const sessionId = options.sessionId ?? core.sessionOf(given.metadata)
     const agentId = store && core.agent.id
-    const state = withOwner(given, { sessionId, agentId })
-    this.#note(state)
+    const owned = withOwner(given, { sessionId, agentId })
     const saver =
       store && sessionId !== undefined
         ? checkpointer({
@@ -136,11 +149,34 @@ class Attempt {
             onConflict: this.#conflict,
           })
         : undefined
+    const state = await this.#withAnswers(owned, saver, sessionId)
+    this.#note(state)
     const context = this.#context({ input, state, sessionId, saver })
     const result = isBuiltIn(execution)
       ? yield* this.#execute(context)
       : yield* this.#executeForeign(context, saver)
     return checkResult(result, execution.name, { sessionId, agentId })
+  }
+
+  /**
+   * Saves the answers of a resumed run before its calls run, if the store has a journal: a person whose answer
+   * was passed to `resume` must not be asked again after a crash.
+   */
+  async #withAnswers(
+    state: AgentState,
+    saver: Checkpointer | undefined,
+    sessionId: string | undefined,
+  ): Promise<AgentState> {
+    const { core, resume } = this.#task
+    const { checkpoints: store } = core.options
+    if (!resume || !store || !saver?.commit) return state
+    const answered = withAnswers(state, resume.answers)
+    if (answered === state) return state
+    const { run } = answered
+    const next = run ? answered.withRun({ ...run, revision: run.revision + 1 }) : answered
+    await saver.save(next)
+    await flushCheckpoints(store, sessionId)
+    return next
   }
 
   /**
@@ -150,12 +186,12 @@ class Attempt {
   async *#execute(context: ExecutionContext, race?: AbortSignal): Batches<GenerateResult> {
     const { core, streaming, onLastStep } = this.#task
     const { execution = defaultExecution } = core.options
-    if (!streaming) return awaitUnlessAborted(execution.execute(context), race)
+    if (!streaming) return untilCancelled(execution.execute(context), race)
     const stream = execution.stream(context)
     const batches = batchesOf(stream)
     try {
       for (;;) {
-        const step = await awaitUnlessAborted(batches.next(), race)
+        const step = await untilCancelled(batches.next(), race)
         if (step.done) return step.value
         // `onLastStep` is called before the last event is yielded, because a reader that leaves its loop at
         // this event must not abort the run.
@@ -228,8 +264,17 @@ class Attempt {
       takeConflicts: () => this.#conflicts.splice(0),
       commit: bothCommits(options.commit, saver?.commit),
       shouldStop,
+      endSession: (childStore, childSession) => {
+        const { checkpoints: store, durability, onCheckpointError: onError } = core.options
+        const after = saver && store && flushCheckpoints(store, sessionId)
+        const deletion = deleteSession(childStore, childSession, { after, onError })
+        // With a journal nothing is left over by a crash, so the run waits.
+        if (saver?.commit || durability === 'sync') return deletion
+        core.addDeletion(deletion)
+      },
       clock,
       ids: core.options.ids,
+      ...withChild(options.child),
     }
   }
 
@@ -272,6 +317,25 @@ class Attempt {
   }
 }
 
+/**
+ * Waits for a strategy, but rejects as soon as `signal` aborts. A wrapped built-in strategy rejects then too,
+ * with the turn so far, so it gets one macrotask to do so.
+ */
+async function untilCancelled<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  try {
+    return await awaitUnlessAborted(work, signal)
+  } catch (error) {
+    if (!signal?.aborted || (isUPPError(error) && error.turn)) throw error
+    const own = work.then(
+      () => undefined,
+      (failure: unknown) => failure,
+    )
+    const late = new Promise<undefined>((resolve) => setTimeout(() => resolve(undefined), 0))
+    const failure = await Promise.race([own, late])
+    throw isCancelled(failure) && (failure as UPPError).turn ? failure : error
+  }
+}
+
 function endsRun({ uap }: AgentStreamEvent): boolean {
   return uap?.type === 'step_end' && uap.data?.stopReason !== undefined
 }
@@ -302,10 +366,14 @@ function contextualTools(
   const facts = { step: state.step, streaming, root: sessionId ?? state.id, shouldStop }
   return tools.map((tool) => {
     if (!wantsContext(tool)) return tool
-    const run = (params: never, call: ToolContext): unknown => {
+    const run = async (params: never, call: ToolContext): Promise<unknown> => {
       const agentFacts = agentContext(context, call, facts)
       const whole = { ...agentFacts, onSubagentEvent: sink.push, ...call }
-      return tool.run(params, whole as never) // `Tool` does not declare the type of its context
+      const result: unknown = await tool.run(params, whole as never) // `Tool` does not declare its context type
+      const store = sessionStoreOf(tool)
+      if (store && !isDeferred(result))
+        await context.endSession?.(store, childRoot(facts.root, call.toolCallId))
+      return result
     }
     return withToolContext(deriveTool(tool, { run }))
   })

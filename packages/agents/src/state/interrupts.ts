@@ -1,4 +1,4 @@
-import { isPlainObject } from '@skein/base'
+import { isPlainObject, type JsonValue } from '@skein/base'
 import type { DeferRequest } from '@skein/ai'
 import type { AgentStateJSON, DeferredCall, Interrupt } from './state-types.ts'
 
@@ -6,6 +6,10 @@ import type { AgentStateJSON, DeferredCall, Interrupt } from './state-types.ts'
 export interface ChildRequest {
   readonly subagent: string
   readonly prompt: string
+  readonly subagentId?: string
+  /** Milliseconds since the epoch. */
+  readonly startTime?: number
+  readonly sharesBudget?: boolean
   readonly state: AgentStateJSON
   readonly interrupts: readonly Interrupt[]
 }
@@ -18,8 +22,25 @@ export function childRequestOf({ kind, request }: DeferRequest): ChildRequest | 
   return isChild ? (request as unknown as ChildRequest) : undefined // its fields were checked above
 }
 
-/** Returns the interrupts of deferred calls; a sub-agent's call is replaced by the interrupts inside it. */
+/**
+ * Returns the interrupts of deferred calls that have no answer yet; a sub-agent's call is replaced by the
+ * interrupts inside it.
+ */
 export function interruptsOf(deferred: readonly DeferredCall[]): readonly Interrupt[] {
+  const open = deferred.flatMap(({ answer, answers, ...call }) => {
+    if (answer) return []
+    const child = answers && childRequestOf(call.request)
+    if (!child) return [call]
+    // The answers of a sub-agent have the ids that its interrupts have inside it.
+    const interrupts = child.interrupts.filter(({ id }) => !Object.hasOwn(answers, id))
+    const request = { ...call.request, request: { ...child, interrupts } as unknown as JsonValue }
+    return [{ ...call, request }]
+  })
+  return allInterruptsOf(open)
+}
+
+/** Returns the interrupts of deferred calls, also those that have an answer. */
+export function allInterruptsOf(deferred: readonly DeferredCall[]): readonly Interrupt[] {
   return deferred.flatMap(({ toolCallId, request }): Interrupt[] => {
     const child = childRequestOf(request)
     if (!child) return [{ id: toolCallId, toolCallId, path: [], ...request }]

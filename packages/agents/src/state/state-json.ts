@@ -10,10 +10,12 @@ import {
 } from '@skein/ai'
 import { invalidUse } from '../contract/agent-error.ts'
 import { checkJson, frozenData, readData } from './state-data.ts'
+import { isRunAccount } from './run-account.ts'
 import type {
   AgentStateJSON,
   DeferredCall,
   PlanStep,
+  RunAccount,
   SubagentExecutionTrace,
   Suspension,
 } from './state-types.ts'
@@ -31,6 +33,7 @@ export interface StateParts {
   readonly plan?: readonly PlanStep[]
   readonly subagentTraces: readonly SubagentExecutionTrace[]
   readonly suspension?: Suspension
+  readonly run?: RunAccount
   /** Fields of the JSON that are unknown to this version. */
   readonly unknown?: JsonObject
 }
@@ -40,7 +43,7 @@ export interface StateParts {
  * the first value that JSON cannot express.
  */
 export function writeStateJSON(parts: StateParts): AgentStateJSON {
-  const { id, messages, step, metadata, reasoning, plan, subagentTraces, suspension } = parts
+  const { id, messages, step, metadata, reasoning, plan, subagentTraces, suspension, run } = parts
   checkJson(metadata, 'metadata')
   if (plan) checkJson(plan, 'plan')
   checkJson(subagentTraces, 'subagentTraces')
@@ -63,6 +66,7 @@ export function writeStateJSON(parts: StateParts): AgentStateJSON {
       ? { answered: toMessageJSON(answered, 'suspension.answered'), deferred }
       : { deferred }
   }
+  if (run) json.run = run
   return json
 }
 
@@ -104,7 +108,7 @@ export function readStateJSON(json: unknown): StateParts {
   const value = readData(json)
   if (!isPlainObject(value)) throw invalid('it', 'is not an object')
   const { version, id, messages, step, metadata, reasoning, plan, subagentTraces } = value
-  const { suspension } = value
+  const { suspension, run } = value
   if (typeof version !== 'string' || !/^1(\.\d+){0,2}$/.test(version))
     throw invalidUse(
       `Unsupported UAP version: ${JSON.stringify(version) ?? 'none'}.`,
@@ -117,6 +121,7 @@ export function readStateJSON(json: unknown): StateParts {
   const reasons = optionalList(reasoning, 'reasoning', isString, 'is not a string')
   const steps = plan === undefined ? undefined : list(plan, 'plan').map(readPlanStep)
   const traces = optionalList(subagentTraces, 'subagentTraces', isTrace, 'is not a trace')
+  if (run !== undefined && !isRunAccount(run)) throw invalid('run', 'is not the account of a run')
   const unknown = Object.entries(value).filter(([name]) => !known.has(name))
   return {
     id,
@@ -127,6 +132,7 @@ export function readStateJSON(json: unknown): StateParts {
     plan: steps && frozenData(steps),
     subagentTraces: traces.map((trace) => frozenData(trace)),
     suspension: suspension === undefined ? undefined : readSuspension(suspension),
+    run: run && frozenData(run),
     unknown:
       unknown.length > 0 ? (frozenData(Object.fromEntries(unknown)) as JsonObject) : undefined,
   }
@@ -142,6 +148,7 @@ const known = new Set([
   'plan',
   'subagentTraces',
   'suspension',
+  'run',
 ])
 
 function readMessage(json: unknown, path: string): Message {
@@ -207,7 +214,9 @@ function readSuspension(value: unknown): Suspension {
 
 function isDeferredCall(value: unknown): value is DeferredCall {
   if (!isPlainObject(value) || !isString(value['toolCallId'])) return false
-  const request = value['request']
+  const { request, answer, answers } = value
+  if (answer !== undefined && !isPlainObject(answer)) return false
+  if (answers !== undefined && !isPlainObject(answers)) return false
   return isPlainObject(request) && kinds.has(request['kind']) && 'request' in request
 }
 

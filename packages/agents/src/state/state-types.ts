@@ -13,6 +13,30 @@ export interface AgentStateJSON {
   readonly subagentTraces?: readonly SubagentExecutionTrace[]
   /** Set only while calls of the last message wait for an answer. */
   readonly suspension?: SuspensionJSON
+  /** What the latest run has done; `resume` continues it, `generate` and `stream` start a new one. */
+  readonly run?: RunAccount
+}
+
+/**
+ * What one run has done so far, over all its parts. It is kept in the state, so that limits do not start
+ * again with `resume`.
+ */
+export interface RunAccount {
+  /** Begins the idempotency keys of the run's calls and the session ids of its sub-agents. */
+  readonly id: string
+  /** For a sub-agent: the id of the caller's message that contains its call. */
+  readonly origin?: string
+  /** Increases with each state that is made to be saved; of two states of a run, the higher one is newer. */
+  readonly revision: number
+  readonly steps: number
+  /** Steps of sub-agents that have ended and share the budget of this run. */
+  readonly subagentSteps: number
+  /** Milliseconds of work, without the time between an interrupt and `resume`. */
+  readonly durationMs: number
+  /** The agent's own tokens. */
+  readonly usage: TokenUsage
+  /** Tokens of all sub-agents that have ended, at any depth. */
+  readonly subagentUsage: TokenUsage
 }
 
 /** A suspension as JSON. */
@@ -107,4 +131,8 @@ export interface Suspension {
 export interface DeferredCall {
   readonly toolCallId: string
   readonly request: DeferRequest
+  /** The answer, if a run had it when its process died; `resume` uses it without asking again. */
+  readonly answer?: Answer
+  /** The answers for interrupts of the sub-agent inside this call, by the id they have there. */
+  readonly answers?: Answers
 }

@@ -8,6 +8,7 @@ import type {
   AgentStateJSON,
   Interrupt,
   PlanStep,
+  RunAccount,
   SubagentExecutionTrace,
   Suspension,
 } from './state-types.ts'
@@ -27,6 +28,7 @@ interface StateFields {
   readonly plan?: readonly PlanStep[]
   readonly subagentTraces: SharedList<SubagentExecutionTrace>
   readonly suspension?: Suspension
+  readonly run?: RunAccount
   /** Fields of the JSON that are unknown to this version; they are written again unchanged. */
   readonly unknown?: JsonObject
 }
@@ -48,6 +50,8 @@ export class AgentState {
   declare readonly plan?: readonly PlanStep[]
   /** Set while calls of the last message wait for an answer; see `agent.resume`. */
   declare readonly suspension?: Suspension
+  /** What the latest run has done: steps, tokens and time over all its parts. */
+  declare readonly run?: RunAccount
   readonly #fields: StateFields
   readonly #ids: IdSource
 
@@ -67,6 +71,7 @@ export class AgentState {
     this.metadata = fields.metadata
     if (fields.plan) this.plan = fields.plan
     if (fields.suspension) this.suspension = fields.suspension
+    if (fields.run) this.run = fields.run
     this.#fields = fields
     this.#ids = ids
     Object.freeze(this)
@@ -158,6 +163,11 @@ export class AgentState {
   /** Sets which calls of the last message wait; `undefined` when none waits any more. */
   withSuspension(suspension: Suspension | undefined): AgentState {
     return this.#next({ suspension: suspension && Object.freeze({ ...suspension }) })
+  }
+
+  /** Sets the account of the run. */
+  withRun(run: RunAccount): AgentState {
+    return this.#next({ run: frozenData(run) })
   }
 
   /**

@@ -93,6 +93,22 @@ function answerCalls(
   return [...kept, new ToolResultMessage(results, sources)]
 }
 
+/** Returns the calls of the last message that has any, and the ids of those with a result after it. */
+export function lastCallsOf(messages: readonly Message[]): {
+  readonly calls: readonly ToolCall[]
+  readonly answered: ReadonlySet<string>
+} {
+  const answered = new Set<string>()
+  for (let index = messages.length - 1; index >= 0; index--) {
+    const message = messages[index]!
+    if (isToolResultMessage(message))
+      for (const { toolCallId } of message.results) answered.add(toolCallId)
+    else if (isAssistantMessage(message) && message.toolCalls?.length)
+      return { calls: message.toolCalls, answered }
+  }
+  return { calls: [], answered }
+}
+
 /** Returns the calls without a result in the last assistant message, if only results follow it. */
 export function openCallsOf(messages: readonly Message[]): readonly ToolCall[] {
   const answered = new Set<string>()

@@ -13,8 +13,9 @@ import {
   type Warning,
 } from '@skein/ai'
 import { invalidUse } from '../contract/agent-error.ts'
-import { interruptsOf } from '../state/interrupts.ts'
+import { allInterruptsOf, interruptsOf } from '../state/interrupts.ts'
 import type { Answer, Answers, DeferredCall, Interrupt } from '../state/state-types.ts'
+import { frozenData } from '../state/state-data.ts'
 import type { AgentState } from '../state/state.ts'
 
 /** The result of running the calls of one message. */
@@ -42,6 +43,8 @@ export interface CallsInput {
 export class CallBatch {
   /** All calls that have no result in the history, in call order. */
   readonly calls: readonly ToolCall[]
+  /** The calls that waited when the batch began. */
+  readonly deferred: readonly DeferredCall[]
   readonly #state: AgentState
   readonly #deferred: ReadonlyMap<string, DeferredCall>
   readonly #routed: ReadonlyMap<string, CallAnswers>
@@ -55,6 +58,7 @@ export class CallBatch {
     this.calls = calls
     this.#deferred = new Map(deferred.map((call) => [call.toolCallId, call]))
     this.#routed = routeAnswers(deferred, answers)
+    this.deferred = deferred
     for (const { toolCallId, result, isError } of answered?.results ?? []) {
       this.#old.add(toolCallId)
       const message = typeof result === 'string' ? result : (JSON.stringify(result) ?? '')
@@ -119,6 +123,22 @@ export class CallBatch {
   }
 }
 
+/**
+ * Returns the state with answers to its deferred calls, so that they can be saved before the calls run.
+ * Throws for an answer that matches no interrupt.
+ */
+export function withAnswers(state: AgentState, answers: Answers): AgentState {
+  const { suspension } = state
+  if (!suspension || Object.keys(answers).length === 0) return state
+  const routed = routeAnswers(suspension.deferred, answers)
+  const deferred = suspension.deferred.map(({ toolCallId, request }): DeferredCall => {
+    const { own, inner } = routed.get(toolCallId) ?? {}
+    if (own) return { toolCallId, request, answer: own }
+    return inner ? { toolCallId, request, answers: inner } : { toolCallId, request }
+  })
+  return state.withSuspension({ ...suspension, deferred: frozenData(deferred) })
+}
+
 /** The answers for one deferred call: its own, or those for interrupts inside its sub-agent. */
 interface CallAnswers {
   readonly own?: Answer
@@ -134,8 +154,16 @@ function routeAnswers(
   deferred: readonly DeferredCall[],
   answers: Answers,
 ): ReadonlyMap<string, CallAnswers> {
-  const interrupts = interruptsOf(deferred)
+  // A call that was answered before a crash may be answered again: the application cannot know whether the
+  // answer was saved.
+  const interrupts = allInterruptsOf(deferred)
   const routed = new Map<string, CallAnswers>()
+  for (const { toolCallId, answer, answers: inner } of deferred) {
+    if (answer) checkAnswer(answer, toolCallId)
+    for (const [id, one] of Object.entries(inner ?? {})) checkAnswer(one, `${toolCallId}/${id}`)
+    if (answer) routed.set(toolCallId, { own: answer })
+    else if (inner) routed.set(toolCallId, { inner })
+  }
   for (const [name, answer] of Object.entries(answers)) {
     const { id } = findInterrupt(interrupts, name)
     checkAnswer(answer, name)

@@ -7,6 +7,7 @@ import {
   type UAPEvent,
   uapEvent,
 } from '../contract/event.ts'
+import { usageOfTrace } from '../state/run-account.ts'
 import type { SubagentExecutionTrace, ToolExecutionTrace } from '../state/state-types.ts'
 
 /** A part of a run: yields batches of events as they happen and returns its result. */
@@ -20,14 +21,37 @@ export async function drain<R>(batches: AsyncGenerator<unknown, R>): Promise<R> 
   }
 }
 
+/** The number of unread events at which sub-agents wait for the reader. */
+const MAX_BEHIND = 32
+
 /** Events that arrive while a batch is awaited, e.g. those of sub-agents inside a running tool. */
 export class LiveEvents {
   #events: AgentStreamEvent[] = []
   #wake: () => void = () => {}
+  #room: Promise<void> | undefined
+  #freed: () => void = () => {}
+  #isClosed = false
 
-  push(event: AgentStreamEvent): void {
+  /**
+   * Adds an event. If the reader is behind by `MAX_BEHIND` events, returns a promise for the time when it has
+   * read them; a sub-agent awaits it, so that it stops when nobody reads.
+   */
+  push(event: AgentStreamEvent): void | Promise<void> {
     this.#events.push(event)
     this.#wake()
+    if (this.#isClosed || this.#events.length < MAX_BEHIND) return
+    return (this.#room ??= new Promise((resolve) => (this.#freed = resolve)))
+  }
+
+  /** Nobody reads any more: events no longer wait for room. */
+  close(): void {
+    this.#isClosed = true
+    this.#free()
+  }
+
+  #free(): void {
+    this.#freed()
+    this.#room = undefined
   }
 
   wake(): void {
@@ -37,6 +61,7 @@ export class LiveEvents {
   take(): readonly AgentStreamEvent[] {
     const events = this.#events
     if (events.length > 0) this.#events = []
+    this.#free()
     return events
   }
 
@@ -88,9 +113,9 @@ export function followSubagents(
   origin: () => { readonly step: number; readonly agentId: string },
 ): { readonly live: LiveEvents; readonly sink: SubagentSink } {
   const live = new LiveEvents()
-  const sink = new SubagentSink(({ type, ...data }) => {
-    if (streaming) live.push(uapEvent(origin(), type, data))
-  })
+  const sink = new SubagentSink(({ type, ...data }) =>
+    streaming ? live.push(uapEvent(origin(), type, data)) : undefined,
+  )
   return { live, sink }
 }
 
@@ -102,18 +127,31 @@ export class SubagentSink {
   readonly traces: SubagentExecutionTrace[] = []
   /** Tokens of all sub-agents that have ended, at any depth. */
   usage: TokenUsage = zeroUsage
+  /** Steps of sub-agents that have ended and share their caller's budget. */
+  steps = 0
   readonly #open = new Map<string, { start: SubagentStart; inner: SubagentSink }>()
-  readonly #forward: (event: SubagentEvent) => void
+  readonly #forward: (event: SubagentEvent) => void | Promise<void>
   #isClosed = false
 
-  constructor(forward: (event: SubagentEvent) => void = () => {}) {
+  constructor(forward: (event: SubagentEvent) => void | Promise<void> = () => {}) {
     this.#forward = forward
   }
 
-  readonly push = (event: SubagentEvent): void => {
+  readonly push = (event: SubagentEvent): void | Promise<void> => {
     if (this.#isClosed) return // the event comes from a tool that continued after its run had ended
     this.#follow(event)
-    this.#forward(event)
+    return this.#forward(event)
+  }
+
+  /** Returns the traces of the sub-agents that one call has run to their end. */
+  tracesOf(toolCallId: string): readonly SubagentExecutionTrace[] {
+    return this.traces.filter(({ parentToolCallId }) => parentToolCallId === toolCallId)
+  }
+
+  /** Adds the trace of a sub-agent that waited and whose call was answered in its place. */
+  add(trace: SubagentExecutionTrace): void {
+    this.traces.push(trace)
+    this.usage = addUsage(this.usage, usageOfTrace(trace))
   }
 
   /** Reports the end of sub-agents that are still running when the agent's run ends before its tools do. */
@@ -121,7 +159,7 @@ export class SubagentSink {
     for (const { start } of this.#open.values()) {
       const { subagentId, subagentType, parentToolCallId } = start
       const identity = { subagentId, subagentType, parentToolCallId }
-      this.push({ type: 'subagent_end', ...identity, success: false, error, timestamp })
+      void this.push({ type: 'subagent_end', ...identity, success: false, error, timestamp })
     }
     this.#isClosed = true
   }
@@ -146,6 +184,7 @@ export class SubagentSink {
     const { subagentId, subagentType, parentToolCallId, success, result, error, usage } = end
     const open = this.#open.get(subagentId)
     this.#open.delete(subagentId)
+    if (end.waits) return // the sub-agent goes on when it is resumed, and has one trace in the end
     const children = end.children ?? open?.inner.traces ?? []
     const trace: SubagentExecutionTrace = {
       subagentId,
@@ -161,8 +200,7 @@ export class SubagentSink {
       usage,
       children: children.length > 0 ? children : undefined,
     }
-    this.traces.push(trace)
-    this.usage = addUsage(this.usage, usageOf(trace))
+    this.add(trace)
   }
 }
 
@@ -179,9 +217,4 @@ function stringify(value: unknown): string {
   } catch {
     return String(value)
   }
-}
-
-/** Returns the tokens of a sub-agent and of all its nested sub-agents. */
-function usageOf({ usage = zeroUsage, children = [] }: SubagentExecutionTrace): TokenUsage {
-  return children.map(usageOf).reduce(addUsage, usage)
 }

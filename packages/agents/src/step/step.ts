@@ -3,6 +3,7 @@ import {
   type BatchResult,
   type CallPorts,
   executeTools,
+  isAssistantMessage,
   type LLMInstance,
   type Message,
   type StreamEvent,
@@ -15,8 +16,11 @@ import {
 } from '@skein/ai'
 import type { AgentStrategy, StepEffect } from '../contract/agent-types.ts'
 import { type AgentStreamEvent, uapEvent } from '../contract/event.ts'
+import { childRequestOf } from '../state/interrupts.ts'
+import type { SubagentExecutionTrace } from '../state/state-types.ts'
 import type { AgentState } from '../state/state.ts'
 import { openCallsOf } from '../state/transcript.ts'
+import { insideTool } from './tool-scope.ts'
 import { CallBatch, type CallsInput, type CallsResult } from './calls.ts'
 import { type Inference, runInference, toAgentEvent } from './inference.ts'
 import {
@@ -61,6 +65,8 @@ export interface StepInput extends CallsInput {
   readonly commit?: (effect: StepEffect) => void | Promise<void>
   /** The `state` of the model's middleware, shared by all steps of a run. */
   readonly middlewareState?: Map<string, unknown>
+  /** Adds an inference to the account of the run: called with its turn and the state that contains it. */
+  readonly charge?: (turn: Turn, state: AgentState) => AgentState
   /** Called before tools run, with the sink that will count the tokens of their sub-agents. */
   readonly onSubagents?: (sink: SubagentSink) => void
   readonly clock?: Clock
@@ -100,8 +106,10 @@ export async function* step(input: StepInput): Batches<StepResult> {
     throw error
   }
   const { turn, messages, indexes } = inference
-  await commit?.({ type: 'inference_end', step: number, turn })
-  const next = state.withMessages(messages)
+  const added = state.withMessages(messages)
+  const next = input.charge?.(turn, added) ?? added
+  await commit?.({ type: 'inference_end', step: number, turn, state: next })
+  yield* reportRounds(input, messages, turn)
   const calls = openCallsOf(messages)
   if (!runsTools || calls.length === 0) {
     const openCalls = calls.map(({ toolCallId }) => ({ toolCallId }))
@@ -110,6 +118,29 @@ export async function* step(input: StepInput): Batches<StepResult> {
   }
   const acted = yield* act({ ...input, state: next }, calls, indexes)
   return { ...acted, turn, messages: [...messages, ...acted.messages] }
+}
+
+/**
+ * Reports the calls that an opaque model ran itself, one round after the other. They are already over, so
+ * `onAct` and `onObserve` cannot influence them.
+ */
+async function* reportRounds(
+  { state, hooks, agentId = '', streaming = true, step: number = state.step }: StepInput,
+  messages: readonly Message[],
+  { toolExecutions }: Turn,
+): Batches<void> {
+  if (toolExecutions.length === 0) return
+  const origin = { step: number, agentId }
+  const executed = new Map(toolExecutions.map((one) => [one.toolCallId, one]))
+  for (const message of messages.filter(isAssistantMessage)) {
+    const toolCalls = message.toolCalls?.filter(({ toolCallId }) => executed.has(toolCallId)) ?? []
+    if (toolCalls.length === 0) continue
+    const observations = toolCalls.flatMap(({ toolCallId }) => executed.get(toolCallId) ?? [])
+    if (streaming) yield [uapEvent(origin, 'action', { toolCalls })]
+    await hooks?.onAct?.(number, toolCalls)
+    await hooks?.onObserve?.(number, observations)
+    if (streaming) yield [uapEvent(origin, 'observation', { observations })]
+  }
 }
 
 const inferenceErrors = new WeakSet<Error>()
@@ -141,15 +172,47 @@ async function* act(
     if (streaming) yield live.take() // the end events of sub-agents that were still running
     throw error
   } finally {
+    live.close()
     void tools.return({ settled: [], warnings: [] })
   }
   sink.close('The call ended.', clock.now())
+  for (const trace of unfinishedTraces(batch, result, clock.now()))
+    if (sink.tracesOf(trace.parentToolCallId).length === 0) sink.add(trace)
   const outcome = batch.end(result, { ids, clock })
   await hooks?.onObserve?.(origin.step, outcome.executions)
   if (streaming)
     yield [...live.take(), uapEvent(origin, 'observation', { observations: outcome.executions })]
   const traced = sink.traces.reduce((next, one) => next.withSubagentTrace(one), outcome.state)
   return { ...outcome, state: traced }
+}
+
+/** Returns traces of sub-agents that waited and whose call was answered without running them again. */
+function unfinishedTraces(
+  { deferred }: CallBatch,
+  { settled }: BatchResult,
+  endTime: number,
+): SubagentExecutionTrace[] {
+  const answered = new Set(
+    settled.flatMap(({ call, outcome }) => (outcome.type === 'deferred' ? [] : [call.toolCallId])),
+  )
+  return deferred.flatMap(({ toolCallId, request }): SubagentExecutionTrace[] => {
+    const child = childRequestOf(request)
+    if (!child || !answered.has(toolCallId)) return []
+    return [
+      {
+        subagentId: child.subagentId ?? toolCallId,
+        subagentType: child.subagent,
+        parentToolCallId: toolCallId,
+        prompt: child.prompt,
+        startTime: child.startTime ?? endTime,
+        endTime,
+        success: false,
+        error: 'The call was answered before the sub-agent had finished.',
+        usage: child.state.run?.usage,
+        children: child.state.subagentTraces,
+      },
+    ]
+  })
 }
 
 /** How the calls of a step are followed while they run. */
@@ -187,7 +250,12 @@ async function* runCalls(
     for (const waiting of early.get(event.delta.toolCallId) ?? []) live.push(waiting)
     early.delete(event.delta.toolCallId)
   }
-  const journal = commit && { commit: (effect: ToolEffect) => commit({ ...effect, step }) }
+  const journal = commit && {
+    commit: (effect: ToolEffect) => {
+      const traces = effect.type === 'call_end' ? sink.tracesOf(effect.call.toolCallId) : []
+      return commit(traces.length > 0 ? { ...effect, step, traces } : { ...effect, step })
+    },
+  }
   const task = {
     calls: batch.calls,
     tools: input.tools,
@@ -205,15 +273,17 @@ async function* runCalls(
     typeof llm.executeTools === 'function'
       ? llm.executeTools({ ...task, signal, streaming, state: middlewareState })
       : executeTools({ ...task, signal: signal ?? new AbortController().signal, clock, strategy })
+  const scope = { isOver: false }
   try {
     for (;;) {
-      const next = await events.next()
+      const next = await insideTool(scope, () => events.next())
       if (next.done) return next.value
       if (!streaming) continue
       yield next.value.flatMap(withEarly)
       next.value.forEach(release)
     }
   } finally {
+    scope.isOver = true
     await events.return({ settled: [], warnings: [] })
   }
 }

@@ -8,7 +8,7 @@ import type {
 } from '../contract/agent-types.ts'
 import { type Batches, drain } from '../step/live-events.ts'
 import { AgentStream, toUserMessage } from './agent-stream.ts'
-import { StrategyRun } from './strategy-run.ts'
+import { BudgetUsedUp, StrategyRun } from './strategy-run.ts'
 
 type Body = (run: StrategyRun) => Batches<ExecutionResult>
 
@@ -37,7 +37,13 @@ async function* start(
 ): Batches<ExecutionResult> {
   const run = new StrategyRun(context, streaming)
   try {
-    return yield* body(run)
+    try {
+      return yield* body(run)
+    } catch (error) {
+      if (!(error instanceof BudgetUsedUp)) throw error
+      yield* run.endStep('stop_condition')
+      return run.result('stop_condition')
+    }
   } catch (error) {
     throw run.fail(error)
   }

@@ -45,20 +45,24 @@ export class RunRecord {
     for (const message of messages) this.#messages.push(deepFreeze(message))
   }
 
-  /** Adds an inference; `messages` are the messages that are not in the record yet. */
+  /**
+   * Adds an inference; `messages` are the messages that are not in the record yet. An opaque model's turn may
+   * have only the fields that UPP §7.1 names.
+   */
   addInference(turn: Turn, messages: readonly Message[]): void {
+    const { openCalls = [], toolExecutions = [], usageByCycle, warnings = [] }: Partial<Turn> = turn
     this.#last = turn
-    this.openCalls = turn.openCalls
+    this.openCalls = openCalls
     this.addMessages(messages)
-    this.#executions.push(...deepFreeze(turn.toolExecutions))
-    this.#cycles.push(...deepFreeze(turn.usageByCycle))
-    this.#warnings.push(...deepFreeze(turn.warnings))
+    for (const execution of deepFreeze(toolExecutions)) this.#executions.push(execution)
+    for (const usage of deepFreeze(usageByCycle ?? [turn.usage])) this.#cycles.push(usage)
+    for (const warning of deepFreeze(warnings)) this.#warnings.push(warning)
     this.usage = addUsage(this.usage, turn.usage)
   }
 
   addExecutions(executions: readonly ToolExecution[], warnings: readonly Warning[]): void {
-    this.#executions.push(...deepFreeze(executions))
-    this.#warnings.push(...deepFreeze(warnings))
+    for (const execution of deepFreeze(executions)) this.#executions.push(execution)
+    for (const warning of deepFreeze(warnings)) this.#warnings.push(warning)
   }
 
   beginStep(): void {

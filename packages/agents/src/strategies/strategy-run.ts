@@ -6,10 +6,10 @@ import {
   type LLMInstance,
   type Message,
   succeededTools,
-  type TokenUsage,
   type Tool,
   type ToolCall,
   ToolResultMessage,
+  type Turn,
   type UPPError,
   UserMessage,
   zeroUsage,
@@ -24,6 +24,7 @@ import type {
   InferenceRequest,
   RunTotals,
 } from '../contract/agent-types.ts'
+import type { CheckpointStore } from '../contract/checkpoint-store.ts'
 import {
   type AgentStopReason,
   type AgentStreamEvent,
@@ -31,10 +32,19 @@ import {
   type UAPEventData,
   type UAPEventType,
 } from '../contract/event.ts'
-import type { Answers, Interrupt } from '../state/state-types.ts'
+import { newAccount, type Spending } from '../state/run-account.ts'
+import type { Answers, Interrupt, RunAccount } from '../state/state-types.ts'
 import type { AgentState } from '../state/state.ts'
-import { openCallsOf, repairHistory } from '../state/transcript.ts'
+import { lastCallsOf, openCallsOf, repairHistory } from '../state/transcript.ts'
+import { RunLedger } from '../step/ledger.ts'
 import type { Batches, SubagentSink } from '../step/live-events.ts'
+import {
+  type CallerLink,
+  childOf,
+  childRoot,
+  sessionStoreOf,
+  withCaller,
+} from '../step/run-tree.ts'
 import { step as runStep, type StepResult } from '../step/step.ts'
 import { hooksOf } from './hooks.ts'
 import { RunRecord } from './run-record.ts'
@@ -60,8 +70,9 @@ export class StrategyRun {
   state: AgentState
   /** Number of the current step. */
   step: number
-  /** The number of steps that this call of the agent has started, and of tool rounds it has run. */
-  steps = 0
+  /** The number of steps that the run has started, before and after each `resume`. */
+  steps: number
+  /** The number of tool rounds that this call of the agent has run. */
   rounds = 0
   interrupts: readonly Interrupt[] = []
   readonly context: ExecutionContext
@@ -73,12 +84,19 @@ export class StrategyRun {
   readonly #ids: IdSource
   readonly #middlewareState = new Map<string, unknown>()
   readonly #succeeded: Set<string> | undefined
-  readonly #rootId: string
+  readonly #ledger: RunLedger
+  readonly #startedAt: number
+  /** What the run had done when this call of the agent began, then what it has settled since. */
+  #account: RunAccount
+  /** Steps whose inference was allowed to start; a step that still waits for its budget is not counted. */
+  #askedSteps: number
+  /** Sessions of sub-agents whose calls had a result, or were closed, when this call of the agent began. */
+  readonly #oldSessions: SubagentSession[]
+  /** Whether this call of the agent has begun a step. */
+  #hasBegun = false
   #answers: Answers
   #inputs = 0
   #steering: readonly Message[] = []
-  /** Tokens of sub-agents in finished steps; those of the current step are in `#running`. */
-  #spent: TokenUsage = zeroUsage
   #running: SubagentSink | undefined
   /** The number of inferences, what the last one was sent, and the history at that time. */
   #cycle = 0
@@ -95,7 +113,28 @@ export class StrategyRun {
     this.#clock = context.clock ?? systemClock
     this.#ids = context.ids ?? uuidV4
     this.#answers = context.resume?.answers ?? {}
-    this.#rootId = context.sessionId ?? context.state.id
+    const child = childOf(context)
+    const known = context.resume && context.state.run
+    const id = child?.root ?? context.sessionId ?? known?.id ?? context.state.id
+    this.#account = known ? { ...known, id } : newAccount(id, child?.origin)
+    this.steps = this.#askedSteps = this.#account.steps
+    this.#startedAt = this.#clock.now()
+    const { ledger, toolCallId, sharesBudget = false } = child ?? {}
+    this.#ledger = new RunLedger(
+      {
+        state: () => this.state,
+        settled: () => ({
+          usage: addUsage(this.#account.usage, this.#account.subagentUsage),
+          steps: this.#askedSteps + this.#account.subagentSteps,
+        }),
+        stops: (totals) => this.#stopsAt(totals),
+      },
+      ledger && toolCallId !== undefined ? { ledger, toolCallId, sharesBudget } : undefined,
+    )
+    child?.onLedger?.(this.#ledger)
+    const { calls, answered } = lastCallsOf(this.state.messages)
+    const over = context.resume ? calls.filter((call) => answered.has(call.toolCallId)) : calls
+    this.#oldSessions = this.#sessionsOf(over, context.state.run?.id ?? id)
     this.#open()
     if (context.tools.some((tool) => tool.dependsOn))
       this.#succeeded = succeededTools(this.state.messages)
@@ -166,9 +205,12 @@ export class StrategyRun {
   async *beginStep(phase?: 'plan' | 'execute'): Batches<void> {
     const { signal } = this.context
     throwIfAborted(signal)
-    const goesOn = this.steps === 0 && this.context.resume !== undefined && this.hasOpenCalls
+    const goesOn = !this.#hasBegun && this.context.resume !== undefined && this.hasOpenCalls
+    this.#hasBegun = true
     if (!goesOn) this.step++
-    this.steps++
+    // A step that continues is counted already, except by a state of an older version without an account.
+    if (!goesOn || this.steps === 0) this.steps++
+    await yieldToEventLoop()
     this.record.beginStep()
     if (!goesOn) this.add([...this.#steering, ...(this.context.takeSteering?.() ?? [])])
     this.#steering = []
@@ -177,11 +219,23 @@ export class StrategyRun {
     yield* this.emit('step_start', phase ? { phase } : {})
   }
 
-  /** Runs one inference with its tools, or the open calls of a resumed state. */
-  async *ask({
-    llm: given = this.context.llm,
-    runsTools = true,
-  }: AskOptions = {}): Batches<StepResult> {
+  /**
+   * Runs one inference with its tools, or the open calls of a resumed state. Throws `BudgetUsedUp` if the
+   * budget of a caller does not allow the inference.
+   */
+  async *ask(options: AskOptions = {}): Batches<StepResult> {
+    const { signal } = this.context
+    if (!this.hasOpenCalls && !(await this.#ledger.reserve(this.state.messages, signal)))
+      throw new BudgetUsedUp()
+    this.#askedSteps = this.steps
+    try {
+      return yield* this.#ask(options)
+    } finally {
+      this.#ledger.release()
+    }
+  }
+
+  async *#ask({ llm: given = this.context.llm, runsTools = true }: AskOptions): Batches<StepResult> {
     const { signal, commit, agent } = this.context
     const { llm, tools, messages } = this.hasOpenCalls
       ? { llm: given, tools: this.context.tools, messages: undefined }
@@ -206,12 +260,19 @@ export class StrategyRun {
         agentContext({ ...this.context, state }, call, {
           step: this.step,
           streaming: this.streaming,
-          root: this.#rootId,
-          shouldStop: (spent) => this.#wouldStop(spent),
+          root: this.#account.id,
+          messageId: state.messages.findLast(isAssistantMessage)?.id,
+          ledger: this.#ledger,
+          shouldStop: async (spent) =>
+            (await this.#ledger.wouldStop(spent)) || (await this.#ledger.isUsedUp()),
         }),
+      charge: (turn, state) => this.#charge(turn, state),
       hooks: this.#stepHooks,
       middlewareState: this.#middlewareState,
-      onSubagents: (sink) => (this.#running = sink),
+      onSubagents: (sink) => {
+        this.#running = sink
+        this.#ledger.beginCalls(sink)
+      },
       clock: this.#clock,
       ids: this.#ids,
     })
@@ -296,8 +357,32 @@ export class StrategyRun {
     this.interrupts = interrupts
     if (executions.length > 0) this.rounds++
     for (const { toolName, isError } of executions) if (!isError) this.#succeeded?.add(toolName)
-    if (this.#running) this.#spent = addUsage(this.#spent, this.#running.usage)
+    const { usage = zeroUsage, steps = 0 } = this.#running ?? {}
+    this.#account = {
+      ...this.#account,
+      subagentUsage: addUsage(this.#account.subagentUsage, usage),
+      subagentSteps: this.#account.subagentSteps + steps,
+    }
     this.#running = undefined
+    this.#ledger.endCalls()
+  }
+
+  /** Adds the tokens of an inference to the account and returns the state with the new account. */
+  #charge({ usage }: Turn, state: AgentState): AgentState {
+    this.#account = { ...this.#account, usage: addUsage(this.#account.usage, usage) }
+    this.#ledger.settle(usage, state.messages.length)
+    return this.#stamp(state)
+  }
+
+  /** Returns the state with the account as it is now. */
+  #stamp(state: AgentState): AgentState {
+    const { revision } = this.#account
+    this.#account = { ...this.#account, steps: this.#askedSteps, revision: revision + 1 }
+    return state.withRun({ ...this.#account, durationMs: this.#durationMs })
+  }
+
+  get #durationMs(): number {
+    return this.#account.durationMs + Math.max(0, this.#clock.now() - this.#startedAt)
   }
 
   /**
@@ -305,11 +390,12 @@ export class StrategyRun {
    * Returns why the run ends after this step, or undefined if the run continues.
    */
   async *endStep(end?: AgentStopReason): Batches<AgentStopReason | undefined> {
+    this.state = this.#stamp(this.state)
     const adopted = await this.hook('onStepEnd', (hooks) => {
       const turn = this.record.stepTurn(this.#lastAnswer())
       return hooks.onStepEnd?.(this.step, { turn, state: this.state })
     })
-    if (adopted) this.#adopt(adopted)
+    if (adopted) this.#adopt(this.#stamp(adopted))
     const stopReason = await this.#isOver(end)
     yield* this.#reportConflicts()
     const usage = this.record.stepUsage
@@ -318,6 +404,7 @@ export class StrategyRun {
     } finally {
       // In `finally`, because the reader may leave at this event, and the finished step must still be saved.
       await awaitUnlessAborted(this.context.checkpoint?.(this.state), this.context.signal)
+      await this.#endSessions()
     }
     yield* this.#reportConflicts()
     return stopReason
@@ -358,21 +445,15 @@ export class StrategyRun {
   }
 
   /** Returns what this call has done so far. The turn is only made when it is read. */
-  #totals(): RunTotals {
-    const { record, steps } = this
-    const answer = this.#lastAnswer()
+  #totals(totals: Spending = this.#ledger.spent): RunTotals {
+    const turn = (): Turn => this.record.turn(this.#lastAnswer())
     return {
       get turn() {
-        return record.turn(answer)
+        return turn()
       },
-      usage: this.#usage(),
-      steps,
+      ...totals,
+      durationMs: this.#durationMs,
     }
-  }
-
-  #usage(): TokenUsage {
-    const spent = this.#running ? addUsage(this.#spent, this.#running.usage) : this.#spent
-    return addUsage(this.record.usage, spent)
   }
 
   /** Returns the result of a run that ends now. */
@@ -402,7 +483,7 @@ export class StrategyRun {
   /** Stores what a failed inference produced, for a run that continues after the failure. */
   keepPartial({ turn }: UPPError): void {
     if (!turn) return
-    this.state = this.state.withMessages(turn.messages)
+    this.state = this.#charge(turn, this.state.withMessages(turn.messages))
     this.record.addInference(turn, turn.messages)
     this.#inputs = 0
     this.closeCalls('The answer was not complete.', true)
@@ -450,15 +531,63 @@ export class StrategyRun {
       void (await this.hook('onObserve', (hooks) => hooks.onObserve?.(step, observations))),
   }
 
-  async #wouldStop(spent: TokenUsage): Promise<boolean> {
-    const { turn, usage, steps } = this.#totals()
-    const totals = { turn, usage: addUsage(usage, spent), steps }
+  async #stopsAt(totals: Spending): Promise<boolean> {
     const stops = await this.hook('stopCondition', (hooks) =>
-      hooks.stopCondition?.(this.state, totals),
+      hooks.stopCondition?.(this.state, this.#totals(totals)),
     )
-    return stops === true || (await this.context.shouldStop?.(totals)) === true
+    return stops === true
+  }
+
+  /**
+   * Deletes the sessions of sub-agents whose calls have a result, after the state with the results was saved.
+   * This includes the calls that had one when the run was resumed, because the process may have died between
+   * the two, and the calls that a new input has closed.
+   */
+  async #endSessions(): Promise<void> {
+    const { calls, answered } = lastCallsOf(this.state.messages)
+    const isWaiting = (sessionId: string): boolean =>
+      calls.some(
+        ({ toolCallId }) =>
+          !answered.has(toolCallId) && childRoot(this.#account.id, toolCallId) === sessionId,
+      )
+    const over = calls.filter(({ toolCallId }) => answered.has(toolCallId))
+    const ended = this.#sessionsOf(over, this.#account.id)
+    for (const { store, sessionId } of [...this.#oldSessions.splice(0), ...ended])
+      if (!isWaiting(sessionId)) await this.context.endSession?.(store, sessionId)
+  }
+
+  #sessionsOf(calls: readonly ToolCall[], root: string): SubagentSession[] {
+    const { tools } = this.context
+    return calls.flatMap(({ toolCallId, toolName }) => {
+      const store = sessionStoreOf(tools.find(({ name }) => name === toolName))
+      return store ? [{ store, sessionId: childRoot(root, toolCallId) }] : []
+    })
   }
 }
+
+interface SubagentSession {
+  readonly store: CheckpointStore
+  readonly sessionId: string
+}
+
+/** Thrown when the budget of a caller does not allow another inference; ends the run with `stop_condition`. */
+export class BudgetUsedUp extends Error {}
+
+let yieldedAt = 0
+
+/**
+ * Waits for the next macrotask if none was waited for in the last 20 ms. A model that answers from memory
+ * would otherwise keep timers and signals from ever firing.
+ */
+async function yieldToEventLoop(): Promise<void> {
+  const now = performance.now()
+  if (now - yieldedAt < 20) return
+  await new Promise<void>((resolve) => setTimer(resolve, 0))
+  yieldedAt = performance.now()
+}
+
+// Kept at import, so that a test with false timers does not stop here.
+const setTimer = globalThis.setTimeout
 
 /**
  * Returns the fields that an agent adds to a tool's context (UAP §8.4, UAP §8.7), for tools whose `run` has a
@@ -467,9 +596,10 @@ export class StrategyRun {
 export function agentContext(
   { agent, state, sessionId, parentContext }: ExecutionContext,
   { toolCallId }: Pick<ToolCall, 'toolCallId'>,
-  { root, ...facts }: RunFacts,
+  { root, messageId, ledger, ...facts }: RunFacts,
 ): Partial<AgentContext> {
   return {
+    ...withCaller({ root, messageId, ledger }),
     parentModel: agent.model,
     parentConfig: agent.config,
     agentId: agent.id,
@@ -482,7 +612,4 @@ export function agentContext(
 }
 
 /** Data about the run that its execution context does not contain. */
-interface RunFacts extends Pick<AgentContext, 'step' | 'streaming' | 'shouldStop'> {
-  /** Distinguishes calls of different runs: the session id, or the id of the state the run started with. */
-  readonly root: string
-}
+interface RunFacts extends Pick<AgentContext, 'step' | 'streaming' | 'shouldStop'>, CallerLink {}

@@ -1,0 +1,78 @@
+import { isPlainObject } from '@skein/base'
+import { addUsage, type TokenUsage, zeroUsage } from '@skein/ai'
+import type { AgentStateJSON, RunAccount, SubagentExecutionTrace } from './state-types.ts'
+
+/** The account of a run that has done nothing yet. */
+export function newAccount(id: string, origin?: string): RunAccount {
+  const account = {
+    id,
+    revision: 0,
+    steps: 0,
+    subagentSteps: 0,
+    durationMs: 0,
+    usage: zeroUsage,
+    subagentUsage: zeroUsage,
+  }
+  return origin === undefined ? account : { ...account, origin }
+}
+
+/** Returns the tokens of a sub-agent and of all its nested sub-agents. */
+export function usageOfTrace({
+  usage = zeroUsage,
+  children = [],
+}: SubagentExecutionTrace): TokenUsage {
+  return children.map(usageOfTrace).reduce(addUsage, usage)
+}
+
+/** What a stored run and all its sub-agents have used. */
+export interface Spending {
+  readonly usage: TokenUsage
+  readonly steps: number
+}
+
+/** Returns what the run of a stored state has used, with sub-agents that ended and those that still wait. */
+export function spendingOf({
+  run,
+  suspension,
+}: Pick<AgentStateJSON, 'run' | 'suspension'>): Spending {
+  if (!run) return { usage: zeroUsage, steps: 0 }
+  let usage = addUsage(run.usage, run.subagentUsage)
+  let steps = run.steps + run.subagentSteps
+  for (const { request } of suspension?.deferred ?? []) {
+    const inner = isPlainObject(request.request) ? request.request['state'] : undefined
+    if (request.kind !== 'child' || !isPlainObject(inner)) continue
+    // `AgentState.fromJSON` checks a child's state before it runs; a damaged one has no account to add.
+    const child = inner as unknown as AgentStateJSON
+    if (!isRunAccount(child.run)) continue
+    const spent = spendingOf(child)
+    usage = addUsage(usage, spent.usage)
+    steps += spent.steps
+  }
+  return { usage, steps }
+}
+
+/** True for the JSON of a run's account. */
+export function isRunAccount(value: unknown): value is RunAccount {
+  if (!isPlainObject(value)) return false
+  const { id, origin, revision, steps, subagentSteps, durationMs, usage, subagentUsage } = value
+  return (
+    typeof id === 'string' &&
+    (origin === undefined || typeof origin === 'string') &&
+    [revision, steps, subagentSteps, durationMs].every(isCount) &&
+    isUsage(usage) &&
+    isUsage(subagentUsage)
+  )
+}
+
+function isCount(value: unknown): boolean {
+  return typeof value === 'number' && value >= 0
+}
+
+function isUsage(value: unknown): boolean {
+  if (!isPlainObject(value)) return false
+  const { inputTokens, outputTokens, totalTokens, cacheReadTokens, cacheWriteTokens } = value
+  return (
+    [inputTokens, outputTokens, totalTokens, cacheReadTokens, cacheWriteTokens].every(isCount) &&
+    (value['costUsd'] === undefined || isCount(value['costUsd']))
+  )
+}

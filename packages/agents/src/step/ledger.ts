@@ -1,0 +1,224 @@
+import { addUsage, type Message, messageToJSON, type TokenUsage, zeroUsage } from '@skein/ai'
+import { awaitUnlessAborted } from '../contract/agent-error.ts'
+import { type Spending, spendingOf } from '../state/run-account.ts'
+import type { AgentState } from '../state/state.ts'
+import { childRequestOf } from '../state/interrupts.ts'
+import type { SubagentSink } from './live-events.ts'
+
+/** The run that a ledger belongs to. */
+export interface LedgerRun {
+  /** The current state; its `run` is what the run has used itself, and what its ended sub-agents used. */
+  readonly state: () => AgentState
+  /** What the run and its ended sub-agents have used, newer than in the state. */
+  readonly settled: () => Spending
+  /** Asks the stop condition of the run about these totals. */
+  readonly stops: (totals: Spending) => Promise<boolean>
+}
+
+/** How the run of a sub-agent belongs to the run that called it. */
+export interface LedgerParent {
+  readonly ledger: RunLedger
+  readonly toolCallId: string
+  /** Whether the stop condition of the caller, and those above it that are shared, can end this run. */
+  readonly sharesBudget: boolean
+}
+
+/** What all runs of one tree share. */
+interface Tree {
+  /** Reservations are decided one after the other, because a stop condition may be asynchronous. */
+  turn: Promise<unknown>
+  /** Called when an inference in flight has ended. */
+  readonly waiting: Set<() => void>
+  /** To estimate the next inference: the largest output, the largest first inference of a run, and all. */
+  largestOutput: number
+  largestFirst: number
+  total: TokenUsage
+}
+
+/**
+ * The ledger of one run in a tree of runs: what the run and its sub-agents have used, and what their
+ * inferences in flight have reserved. A sub-agent that shares the budget of its caller starts an inference
+ * only while the caller's stop condition does not hold for everything used plus everything reserved; it waits
+ * if only reservations are in the way. So a tree uses at most its budget plus the inference that was reserved
+ * last, as far as the reservations were estimated right: see `#estimate`.
+ */
+export class RunLedger {
+  readonly #run: LedgerRun
+  readonly #parent: LedgerParent | undefined
+  readonly #tree: Tree
+  /** The sub-agents that run now, by the id of their call. */
+  readonly #children = new Map<string, RunLedger>()
+  #reserved: TokenUsage | undefined
+  #sink: SubagentSink | undefined
+  #last: { readonly usage: TokenUsage; readonly messages: number } | undefined
+
+  constructor(run: LedgerRun, parent?: LedgerParent) {
+    this.#run = run
+    this.#parent = parent
+    this.#tree = parent
+      ? parent.ledger.#tree
+      : {
+          turn: Promise.resolve(),
+          waiting: new Set(),
+          largestOutput: 0,
+          largestFirst: 0,
+          total: zeroUsage,
+        }
+    if (parent) parent.ledger.#children.set(parent.toolCallId, this)
+  }
+
+  /** What the run has used, with all its sub-agents: ended, running and waiting for an answer. */
+  get spent(): Spending {
+    let { usage, steps } = this.#run.settled()
+    const ended = new Set(this.#sink?.traces.map(({ parentToolCallId }) => parentToolCallId))
+    if (this.#sink) {
+      usage = addUsage(usage, this.#sink.usage)
+      steps += this.#sink.steps
+    }
+    for (const child of this.#children.values()) {
+      const spent = child.spent
+      usage = addUsage(usage, spent.usage)
+      if (child.#parent?.sharesBudget) steps += spent.steps
+    }
+    for (const { toolCallId, request } of this.#run.state().suspension?.deferred ?? []) {
+      const child = childRequestOf(request)
+      if (!child || this.#children.has(toolCallId) || ended.has(toolCallId)) continue
+      const spent = spendingOf(child.state)
+      usage = addUsage(usage, spent.usage)
+      if (child.sharesBudget) steps += spent.steps
+    }
+    return { usage, steps }
+  }
+
+  /** What inferences in flight have reserved, of the run and its sub-agents. */
+  get #inFlight(): TokenUsage {
+    let sum = this.#reserved ?? zeroUsage
+    for (const child of this.#children.values()) sum = addUsage(sum, child.#inFlight)
+    return sum
+  }
+
+  /** True when a caller whose budget this run shares would stop now. */
+  async isUsedUp(): Promise<boolean> {
+    for (const ledger of this.#sharedCallers()) if (await ledger.wouldStop()) return true
+    return false
+  }
+
+  /** True when the stop condition of the run holds for what it has used, plus `more`. */
+  async wouldStop(more: TokenUsage = zeroUsage): Promise<boolean> {
+    const { usage, steps } = this.spent
+    return this.#run.stops({ usage: addUsage(usage, more), steps })
+  }
+
+  /**
+   * Reserves the tokens of an inference. Returns false if the budget of a caller is used up. If only what
+   * others have reserved is in the way, waits until one of their inferences has ended.
+   */
+  async reserve(messages: readonly Message[], signal: AbortSignal | undefined): Promise<boolean> {
+    const callers = this.#sharedCallers()
+    if (callers.length === 0) return true
+    for (;;) {
+      const changed = new Promise<void>((resolve) => this.#tree.waiting.add(resolve))
+      const decided = this.#tree.turn.then(() => this.#decide(callers, messages))
+      this.#tree.turn = decided.catch(() => {}) // an error of a stop condition fails only the run that asked
+      const decision = await awaitUnlessAborted(decided, signal)
+      if (decision !== 'wait') return decision === 'go'
+      await awaitUnlessAborted(changed, signal)
+    }
+  }
+
+  async #decide(
+    callers: readonly RunLedger[],
+    messages: readonly Message[],
+  ): Promise<'go' | 'wait' | 'stop'> {
+    for (const ledger of callers) {
+      const reserved = ledger.#inFlight
+      if (!(await ledger.wouldStop(reserved))) continue
+      const isAlone = reserved.totalTokens === 0
+      return isAlone || (await ledger.wouldStop()) ? 'stop' : 'wait'
+    }
+    this.#reserved = this.#estimate(messages)
+    return 'go'
+  }
+
+  /**
+   * Estimates the next inference: the input and output of the run's last one, plus the messages since then at
+   * four characters a token, plus the largest output in the tree so far; the cost at the tree's average. The
+   * first inference of a run reserves at least what the first ones of other runs have used.
+   */
+  #estimate(messages: readonly Message[]): TokenUsage {
+    const { largestOutput, largestFirst, total } = this.#tree
+    const { usage = zeroUsage, messages: known = 0 } = this.#last ?? {}
+    const added = messages.slice(known).reduce((sum, message) => sum + lengthOf(message) / 4, 0)
+    const inputTokens = usage.inputTokens + usage.outputTokens + Math.ceil(added)
+    // At least one token, so that a reservation can be told from none.
+    const least = this.#last ? 1 : Math.max(1, largestFirst)
+    const totalTokens = Math.max(least, inputTokens + largestOutput)
+    const { costUsd } = total
+    return {
+      ...zeroUsage,
+      inputTokens,
+      outputTokens: largestOutput,
+      totalTokens,
+      ...(costUsd !== undefined && { costUsd: (costUsd / total.totalTokens) * totalTokens }),
+    }
+  }
+
+  /** Replaces the reservation by what the inference has used; the run adds it to what it has settled. */
+  settle(usage: TokenUsage, messages: number): void {
+    const tree = this.#tree
+    if (!this.#last) tree.largestFirst = Math.max(tree.largestFirst, usage.totalTokens)
+    this.#last = { usage, messages }
+    tree.largestOutput = Math.max(tree.largestOutput, usage.outputTokens)
+    tree.total = addUsage(tree.total, usage)
+    this.release()
+  }
+
+  /** Drops the reservation of an inference that has ended, and lets the runs that wait decide again. */
+  release(): void {
+    if (!this.#reserved) return
+    this.#reserved = undefined
+    const waiting = [...this.#tree.waiting]
+    this.#tree.waiting.clear()
+    for (const wake of waiting) wake()
+  }
+
+  /** Counts the sub-agents of a batch of calls until `endCalls`. */
+  beginCalls(sink: SubagentSink): void {
+    this.#sink = sink
+  }
+
+  /** Forgets the sub-agents of a batch, after the state and the settled amounts contain them. */
+  endCalls(): void {
+    this.#sink = undefined
+    this.#children.clear()
+  }
+
+  /** Stops counting a sub-agent that has ended; from now on its trace counts, and its steps if they are shared. */
+  close(): void {
+    const { ledger, toolCallId, sharesBudget } = this.#parent ?? {}
+    if (!ledger || toolCallId === undefined || ledger.#children.get(toolCallId) !== this) return
+    ledger.#children.delete(toolCallId)
+    if (sharesBudget && ledger.#sink) ledger.#sink.steps += this.spent.steps
+  }
+
+  #sharedCallers(): RunLedger[] {
+    const callers: RunLedger[] = []
+    for (let at = this.#parent; at?.sharesBudget; at = at.ledger.#parent) callers.push(at.ledger)
+    return callers
+  }
+}
+
+const lengths = new WeakMap<Message, number>()
+
+function lengthOf(message: Message): number {
+  const known = lengths.get(message)
+  if (known !== undefined) return known
+  let length = 0
+  try {
+    length = JSON.stringify(messageToJSON(message)).length
+  } catch {
+    // A message that JSON cannot express is refused elsewhere; the estimate only leaves it out.
+  }
+  lengths.set(message, length)
+  return length
+}

@@ -1,0 +1,562 @@
+import { manualClock } from '@skein/base'
+import {
+  AssistantMessage,
+  defer,
+  type LLMInstance,
+  type Tool,
+  ToolResultMessage,
+  type Turn,
+} from '@skein/ai'
+import { calls, says, scripted, stops, waits, type ScriptFunction } from '@skein/ai/testing'
+import { describe, expect, test } from 'vitest'
+import { memoryCheckpoints } from './checkpoint/index.ts'
+import { loop } from './strategies/index.ts'
+import { maxCost, maxSteps, maxTime, maxTokens, type StopCondition } from './middleware/index.ts'
+import {
+  agent,
+  AgentState,
+  subagent,
+  type Agent,
+  type AgentContext,
+  type CheckpointStore,
+  type ExecutionStrategy,
+  type GenerateResult,
+} from './index.ts'
+
+const parameters = { type: 'object' }
+const start = AgentState.initial()
+const restore = (json: unknown) => AgentState.fromJSON(JSON.parse(JSON.stringify(json)))
+
+function child(name: string, its: Agent, more: { sharesBudget?: boolean } = {}): Tool {
+  return subagent({ name, description: 'd', parameters, agent: its, prompt: () => 'go', ...more })
+}
+
+function effect(name: string, done: string[], more: Partial<Tool> = {}): Tool {
+  return {
+    name,
+    description: 'd',
+    parameters,
+    run: (_: unknown, { idempotencyKey }: AgentContext) =>
+      void done.push(`${name} ${idempotencyKey}`),
+    ...more,
+  }
+}
+
+describe('a crash inside a sub-agent', () => {
+  /** Runs until the tool `ship` has run, then never answers again: the process is dead. */
+  function world(checkpoints: CheckpointStore, done: string[], dies: boolean) {
+    const never = new Promise<never>(() => {})
+    let die = (): void => {}
+    const death = new Promise<void>((resolve) => (die = resolve))
+    const kid = agent({
+      model: scripted(({ messages }, index) => {
+        if (messages.length === 1)
+          return [calls('pay', {}, { id: 'p' }), calls('ship', {}, { id: 's' })]
+        if (dies && index > 0) {
+          die()
+          return never
+        }
+        return says('shipped')
+      }),
+      tools: [effect('pay', done), effect('ship', done)],
+      checkpoints,
+    })
+    const top = agent({
+      model: scripted(({ messages }) =>
+        messages.length === 1
+          ? [calls('book', {}, { id: 'b' }), calls('kid', {}, { id: 'k' })]
+          : says('done'),
+      ),
+      tools: [effect('book', done), child('kid', kid)],
+      checkpoints,
+      sessionId: 's1',
+    })
+    return { top, death }
+  }
+
+  test('is resumed inside: each effect once, the same keys, one trace, no session left', async () => {
+    const checkpoints = memoryCheckpoints({ journal: true })
+    const done: string[] = []
+    const first = world(checkpoints, done, true)
+    void first.top.generate('x', start)
+    await first.death
+    expect((await checkpoints.list()).sort()).toEqual(['s1', 's1/k'])
+    const { top } = world(checkpoints, done, false)
+    const { state, turn } = await top.resume(restore(await checkpoints.load('s1')))
+    await top.flush()
+    expect(done.sort()).toEqual(['book s1:b', 'pay s1/k:p', 'ship s1/k:s'])
+    expect(turn.response.text).toBe('done')
+    expect(state.subagentTraces).toMatchObject([
+      {
+        success: true,
+        result: 'shipped',
+        toolExecutions: [{ toolName: 'pay' }, { toolName: 'ship' }],
+      },
+    ])
+    expect(await checkpoints.list()).toEqual(['s1'])
+    const whole = world(memoryCheckpoints(), [], false)
+    const { state: expected } = await whole.top.generate('x', start)
+    expect(state.run).toEqual({
+      ...expected.run,
+      revision: state.run!.revision,
+      durationMs: state.run!.durationMs,
+    })
+    expect(state.subagentTraces[0]!.usage).toEqual(expected.subagentTraces[0]!.usage)
+  })
+
+  test('a call id that is used again does not continue an old session', async () => {
+    const checkpoints = memoryCheckpoints({ journal: true })
+    const done: string[] = []
+    const first = world(checkpoints, done, true)
+    void first.top.generate('x', start)
+    await first.death
+    const { top } = world(checkpoints, done, false)
+    await top.generate('again', start)
+    await top.flush()
+    expect(done.filter((one) => one.startsWith('pay'))).toHaveLength(2)
+    expect(await checkpoints.list()).toEqual(['s1'])
+  })
+
+  test('parallel children have sessions of their own', async () => {
+    const saved = new Set<string>()
+    const store = memoryCheckpoints()
+    const checkpoints = {
+      ...store,
+      save: (id: string, state: never) => (saved.add(id), store.save(id, state)),
+    }
+    const kid = agent({ model: scripted(() => says('ok')), checkpoints })
+    const model = scripted([
+      [calls('kid', {}, { id: 'a' }), calls('kid', {}, { id: 'b' })],
+      says('x'),
+    ])
+    const top = agent({ model, tools: [child('kid', kid)], checkpoints, sessionId: 's' })
+    await top.generate('x', start)
+    await top.flush()
+    expect([...saved].sort()).toEqual(['s', 's/a', 's/b'])
+    expect(await store.list()).toEqual(['s'])
+  })
+
+  test('a long chain of calls still has a session that a file can be named after', async () => {
+    const seen: string[] = []
+    let inner = agent({
+      model: scripted([calls('look'), says('ok')]),
+      tools: [
+        {
+          ...effect('look', []),
+          run: (_: unknown, c: AgentContext) => void seen.push(c.idempotencyKey),
+        },
+      ],
+    })
+    for (let depth = 0; depth < 12; depth++)
+      inner = agent({
+        model: scripted([calls('kid', {}, { id: `toolu_${'x'.repeat(24)}` }), says('ok')]),
+        tools: [child('kid', inner)],
+      })
+    await inner.generate('x', start)
+    expect(encodeURIComponent(seen[0]!).length).toBeLessThan(255)
+  })
+})
+
+describe('a session of a sub-agent that waits', () => {
+  const make = (checkpoints: CheckpointStore, ran: string[]) => {
+    const kid = agent({
+      model: scripted(({ messages }) =>
+        messages.length === 1 ? calls('pay', {}, { id: 'p' }) : says('paid'),
+      ),
+      tools: [effect('pay', ran, { approval: () => defer({ kind: 'approval', request: {} }) })],
+      checkpoints,
+    })
+    return agent({
+      model: scripted(({ messages }) =>
+        messages.at(-1)!.type === 'user' ? calls('kid', {}, { id: 'k' }) : says('done'),
+      ),
+      tools: [child('kid', kid)],
+      checkpoints,
+      sessionId: 's',
+    })
+  }
+
+  test('is deleted when its call is answered in its place, and leaves one trace', async () => {
+    const checkpoints = memoryCheckpoints({ journal: true })
+    const top = make(checkpoints, [])
+    const { state } = await top.generate('x', start)
+    await top.flush()
+    expect((await checkpoints.list()).sort()).toEqual(['s', 's/k'])
+    const result = await top
+      .resume(restore(state), { k: { type: 'deny', reason: 'no' } })
+      .catch((e) => e)
+    // The call of the sub-agent itself has no interrupt; only the one inside it has.
+    expect(result).toMatchObject({ code: 'INVALID_REQUEST' })
+  })
+
+  test('is deleted when a new input closes its call', async () => {
+    const checkpoints = memoryCheckpoints({ journal: true })
+    const top = make(checkpoints, [])
+    const { state } = await top.generate('x', start)
+    await top.flush()
+    const calm = agent({ ...top, model: scripted([says('never mind')]) })
+    await calm.generate('forget it', restore(state))
+    await calm.flush()
+    expect(await checkpoints.list()).toEqual(['s'])
+  })
+
+  test('an answer is kept before its call runs, so that nobody is asked twice', async () => {
+    const checkpoints = memoryCheckpoints({ journal: true })
+    const ran: string[] = []
+    const top = make(checkpoints, ran)
+    const { interrupts } = await top.generate('x', start)
+    await top.flush()
+    expect(interrupts).toMatchObject([{ id: 'k/p' }])
+    const never = new Promise<never>(() => {})
+    let die = (): void => {}
+    const death = new Promise<void>((resolve) => (die = resolve))
+    const dying: CheckpointStore = {
+      ...checkpoints,
+      record: () => (die(), never),
+    }
+    void make(dying, ran).resume(restore(await checkpoints.load('s')), {
+      'k/p': { type: 'approve' },
+    })
+    await death
+    expect(ran).toEqual(['pay s/k:p'])
+    const saved = restore(await checkpoints.load('s'))
+    const { interrupts: again, turn } = await make(checkpoints, ran).resume(saved)
+    expect(again).toBeUndefined()
+    expect(turn.response.text).toBe('done')
+    // The result of the payment was not recorded, so it runs again, under the same key.
+    expect(new Set(ran)).toEqual(new Set(['pay s/k:p']))
+  })
+})
+
+/** Works for ever: a hundred tokens, a cent and a second a step. */
+const endless: ScriptFunction = () => [
+  calls('work'),
+  stops('tool_use', {
+    usage: { inputTokens: 60, outputTokens: 40, totalTokens: 100, costUsd: 0.01 },
+  }),
+]
+
+type Mode = 'generate' | 'stream'
+const modes = ['generate', 'stream'] as const
+
+async function go(worker: Agent, mode: Mode, state = start): Promise<GenerateResult> {
+  return mode === 'generate' ? worker.generate('x', state) : worker.stream('x', state).result
+}
+
+async function goOn(worker: Agent, mode: Mode, { state, interrupts = [] }: GenerateResult) {
+  const answers = Object.fromEntries(interrupts.map(({ id }) => [id, { type: 'approve' as const }]))
+  return mode === 'generate'
+    ? worker.resume(restore(state), answers)
+    : worker.resumeStream(restore(state), answers).result
+}
+
+describe.each(modes)('one budget for a tree of runs: %s', (mode) => {
+  const clock = manualClock(0)
+  const work: Tool = { name: 'work', description: 'd', parameters, run: () => clock.advance(1000) }
+
+  function tree(count: number, stopCondition: StopCondition, slow = false) {
+    const kids = Array.from({ length: count }, () =>
+      scripted((request, index) =>
+        slow
+          ? [waits(1), ...([endless(request, index)].flat() as never[])]
+          : endless(request, index),
+      ),
+    )
+    const tools = kids.map((model, index) =>
+      child(`kid${index}`, agent({ model, tools: [work], clock }), { sharesBudget: true }),
+    )
+    const model = scripted(({ messages }) =>
+      messages.length === 1
+        ? [
+            ...tools.map(({ name }) => calls(name)),
+            stops('tool_use', { usage: { totalTokens: 100, inputTokens: 60, outputTokens: 40 } }),
+          ]
+        : says('done'),
+    )
+    const top = agent({ model, tools, strategy: { stopCondition }, clock })
+    const inferences = () => kids.reduce((sum, { requests }) => sum + requests.length, 0)
+    return { top, inferences }
+  }
+
+  test.each([1, 3, 8])('%i children use at most the tokens, plus one inference', async (count) => {
+    const { top, inferences } = tree(count, maxTokens(2000), true)
+    const { state, stopReason } = await go(top, mode)
+    expect(stopReason).toBe('stop_condition')
+    const used = 100 + inferences() * 100
+    expect(used).toBeGreaterThanOrEqual(1900)
+    expect(used).toBeLessThanOrEqual(2100)
+    expect(state.run!.usage.totalTokens + state.run!.subagentUsage.totalTokens).toBe(used)
+  })
+
+  test('children that wait for each other’s reservations use the budget up', async () => {
+    const { top, inferences } = tree(8, maxTokens(950), true)
+    await go(top, mode)
+    expect(inferences()).toBeGreaterThanOrEqual(8)
+    expect(inferences()).toBeLessThanOrEqual(9)
+  })
+
+  test('cost and steps are shared as well', async () => {
+    const cost = tree(8, maxCost(0.15))
+    await go(cost.top, mode)
+    expect(cost.inferences()).toBeLessThanOrEqual(16)
+    const steps = tree(4, maxSteps(9))
+    await go(steps.top, mode)
+    expect(steps.inferences()).toBe(8)
+  })
+
+  test('the steps of a child that has ended still count for its siblings', async () => {
+    const short = scripted([calls('work'), calls('work'), says('short')])
+    const long = scripted(
+      (request, index) => [waits(5), ...[endless(request, index)].flat()] as never,
+    )
+    const tools = [short, long].map((model, index) =>
+      child(`kid${index}`, agent({ model, tools: [work] }), { sharesBudget: true }),
+    )
+    const top = agent({
+      model: scripted([[calls('kid0'), calls('kid1')], says('done')]),
+      tools,
+      strategy: { stopCondition: maxSteps(6) },
+    })
+    await go(top, mode)
+    expect([short.requests.length, long.requests.length]).toEqual([3, 2])
+  })
+
+  test('a child that does not share it is not stopped, but counted', async () => {
+    const kid = agent({
+      model: scripted([calls('work'), calls('work'), says('ok')]),
+      tools: [work],
+    })
+    const totals: number[] = []
+    const top = agent({
+      model: scripted([calls('kid'), says('done')]),
+      tools: [child('kid', kid)],
+      strategy: {
+        stopCondition: (_, { usage, steps }) => (totals.push(usage.totalTokens, steps), false),
+      },
+    })
+    const { state } = await go(top, mode)
+    expect(state.run!.subagentSteps).toBe(0)
+    expect(totals[1]).toBe(1)
+    expect(totals[0]).toBeGreaterThan(state.subagentTraces[0]!.usage!.totalTokens)
+  })
+
+  function asking(stopCondition: StopCondition) {
+    const model = scripted(endless)
+    const tool = { ...work, approval: () => defer({ kind: 'approval', request: {} }) }
+    return { model, worker: agent({ model, tools: [tool], strategy: { stopCondition }, clock }) }
+  }
+
+  test.each([
+    ['steps', maxSteps(3), 3],
+    ['tokens', maxTokens(400), 4],
+    ['cost', maxCost(0.05), 5],
+    ['time', maxTime(2000), 2],
+  ] as const)('a limit of %s goes on counting after each answer', async (_, condition, count) => {
+    const { model, worker } = asking(condition)
+    let result = await go(worker, mode)
+    for (let answers = 0; answers < 12 && result.interrupts; answers++) {
+      clock.advance(60_000) // a person takes a while; that is not the run's time
+      result = await goOn(worker, mode, result)
+    }
+    expect(result.stopReason).toBe('stop_condition')
+    expect(model.requests).toHaveLength(count)
+  })
+
+  test('a limit of iterations too; a new input starts anew', async () => {
+    const model = scripted(endless)
+    const tool = { ...work, approval: () => defer({ kind: 'approval', request: {} }) }
+    const worker = agent({ model, tools: [tool], execution: loop({ maxIterations: 2 }) })
+    let result = await go(worker, mode)
+    for (let answers = 0; answers < 5 && result.interrupts; answers++)
+      result = await goOn(worker, mode, result)
+    expect([result.stopReason, model.requests.length]).toEqual(['max_iterations', 2])
+    const { state } = await go(worker, mode, result.state)
+    expect(state.run!.steps).toBe(1)
+  })
+})
+
+describe('a sub-agent that is cut by a limit', () => {
+  test.each(modes)('is no success, and the caller’s model is told: %s', async (mode) => {
+    const kid = agent({
+      model: scripted(() => [says('partial finding'), calls('work')]),
+      tools: [effect('work', [])],
+      execution: loop({ maxIterations: 2 }),
+    })
+    const model = scripted([calls('kid'), says('done')])
+    const { state, turn } = await go(agent({ model, tools: [child('kid', kid)] }), mode)
+    expect(state.subagentTraces).toMatchObject([
+      {
+        success: false,
+        result: 'partial finding',
+        error: expect.stringContaining('max_iterations'),
+      },
+    ])
+    const told =
+      'The sub-agent "kid" was stopped by a limit (max_iterations) before it had finished. Its last words: partial finding'
+    expect(turn.toolExecutions).toMatchObject([{ isError: true, result: told }])
+    expect(JSON.stringify(model.requests[1]!.messages.at(-1))).toContain('stopped by a limit')
+  })
+})
+
+test('a reader that pauses stops sub-agents at every depth', async () => {
+  const model = scripted((_, index) => (index < 300 ? calls('work') : says('end')))
+  const leaf = agent({ model, tools: [effect('work', [])] })
+  const middle = agent({
+    model: scripted([calls('leaf'), says('ok')]),
+    tools: [child('leaf', leaf)],
+  })
+  const top = agent({
+    model: scripted([calls('middle'), says('ok')]),
+    tools: [child('middle', middle)],
+  })
+  let count = 0
+  for await (const _ of top.stream('x', start)) {
+    if (++count !== 12) continue
+    await new Promise((resolve) => setTimeout(resolve, 150))
+    expect(model.requests.length).toBeLessThan(20)
+  }
+  expect(model.requests).toHaveLength(301)
+})
+
+describe('an agent that a tool runs bare', () => {
+  const kid = () =>
+    agent({
+      model: scripted(() => calls('pay')),
+      tools: [effect('pay', [], { approval: () => defer({ kind: 'approval', request: {} }) })],
+    })
+
+  test.each(modes)('fails if a call of it waits: %s', async (mode) => {
+    const byHand: Tool = {
+      name: 'hand',
+      description: 'd',
+      parameters,
+      run: async () => {
+        await new Promise((resolve) => setTimeout(resolve, 1))
+        return (await go(kid(), mode)).turn.response.text
+      },
+    }
+    const { turn } = await agent({
+      model: scripted([calls('hand'), says('ok')]),
+      tools: [byHand],
+    }).generate('x', start)
+    expect(turn.toolExecutions).toMatchObject([
+      { isError: true, result: expect.stringContaining('waits for an answer') },
+    ])
+  })
+
+  test('work that a tool left behind is not inside it any more', async () => {
+    let late: Promise<GenerateResult> | undefined
+    const byHand: Tool = {
+      name: 'hand',
+      description: 'd',
+      parameters,
+      run: () => {
+        late = new Promise((resolve) => setTimeout(resolve, 20)).then(() =>
+          kid().generate('x', start),
+        )
+      },
+    }
+    await agent({ model: scripted([calls('hand'), says('ok')]), tools: [byHand] }).generate(
+      'x',
+      start,
+    )
+    expect((await late!).interrupts).toHaveLength(1)
+  })
+})
+
+describe('a model that has only what UPP names', () => {
+  const usage = {
+    inputTokens: 1,
+    outputTokens: 1,
+    totalTokens: 2,
+    cacheReadTokens: 0,
+    cacheWriteTokens: 0,
+  }
+
+  test.each(modes)('works, and the calls that it ran are reported: %s', async (mode) => {
+    const asked = new AssistantMessage('', [{ toolCallId: 'c', toolName: 'look', arguments: {} }])
+    const response = new AssistantMessage('seen')
+    const execution = {
+      toolName: 'look',
+      toolCallId: 'c',
+      arguments: {},
+      result: 1,
+      isError: false,
+      duration: 0,
+    }
+    const result = new ToolResultMessage([{ toolCallId: 'c', result: 1 }])
+    const turn = {
+      messages: [asked, result, response],
+      response,
+      toolExecutions: [execution],
+      usage,
+      cycles: 2,
+    } as unknown as Turn
+    const opaque = {
+      generate: async () => turn,
+      stream: () => ({
+        async *[Symbol.asyncIterator]() {},
+        turn: Promise.resolve(turn),
+        abort() {},
+      }),
+    } as unknown as LLMInstance
+    const execute: ExecutionStrategy = {
+      name: 'swapped',
+      execute: (context) => loop().execute({ ...context, llm: opaque }),
+      stream: (context) => loop().stream({ ...context, llm: opaque }),
+    }
+    const seen: unknown[] = []
+    const worker = agent({
+      model: scripted([]),
+      execution: execute,
+      strategy: {
+        onAct: (_, actions) => void seen.push(actions.map(({ toolCallId }) => toolCallId)),
+        onObserve: (_, observations) => void seen.push(observations.map((one) => one.result)),
+      },
+    })
+    const events: string[] = []
+    let out: GenerateResult
+    if (mode === 'stream') {
+      const stream = worker.stream('x', start)
+      for await (const { uap } of stream) events.push(uap?.type ?? 'upp')
+      out = await stream.result
+      expect(events).toEqual(['step_start', 'action', 'observation', 'step_end'])
+    } else out = await worker.generate('x', start)
+    expect(seen).toEqual([['c'], [1]])
+    expect(out.turn).toMatchObject({
+      cycles: 1,
+      usage: { totalTokens: 2 },
+      warnings: [],
+      openCalls: [],
+    })
+    expect(out.state.run!.usage.totalTokens).toBe(2)
+  })
+})
+
+test('an endless run over a model in memory lets timers fire', async () => {
+  const worker = agent({ model: scripted(() => calls('work')), tools: [effect('work', [])] })
+  await expect(
+    worker.generate('x', start, { signal: AbortSignal.timeout(60) }),
+  ).rejects.toMatchObject({ code: 'CANCELLED' })
+})
+
+test.each(modes)('aborting a wrapped strategy keeps what it has produced: %s', async (mode) => {
+  const wrapped: ExecutionStrategy = {
+    name: 'wrapped',
+    execute: (context) => loop().execute(context),
+    stream: (context) => loop().stream(context),
+  }
+  const controller = new AbortController()
+  const model = scripted([calls('work'), () => (controller.abort(), [waits(Infinity)])])
+  const worker = agent({ model, tools: [effect('work', [])], execution: wrapped })
+  const { signal } = controller
+  const error = await (
+    mode === 'generate'
+      ? worker.generate('x', start, { signal })
+      : worker.stream('x', start, { signal }).result
+  ).catch((failure: unknown) => failure)
+  expect(error).toMatchObject({
+    code: 'CANCELLED',
+    turn: { toolExecutions: [{ toolName: 'work' }] },
+  })
+})
