@@ -1,3 +1,4 @@
+export { connectMcp, type McpConnection, type McpServerSource } from './mcp-connect-node.ts'
 export {
   mcpTools,
   type McpRequestOptions,

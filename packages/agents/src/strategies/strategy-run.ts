@@ -323,12 +323,16 @@ export class StrategyRun {
     const sources = { ids: this.#ids, clock: this.#clock }
     const messages = repairHistory(request.messages, { sources })
     this.#sent = { history: this.state.messages, messages }
-    // A planner has its own tools, so a hook cannot replace them.
-    const own = given === this.context.llm && changes.tools ? { tools: changes.tools } : {}
-    const { model, params } = changes
-    const settings = { ...own, ...(model && { model }), ...(params && { params }) }
-    const isChanged = Object.keys(settings).length > 0 && typeof given.with === 'function'
-    return { llm: isChanged ? given.with(settings) : given, tools: own.tools ?? tools, messages }
+    const isPlanner = given !== this.context.llm // a planner has its own tools, which no hook replaces
+    const { model, params, tools: chosen } = changes
+    const settings = Object.entries({ model, params, tools: isPlanner ? undefined : chosen })
+    const changed = Object.fromEntries(settings.filter(([, value]) => value !== undefined))
+    const isChanged = Object.keys(changed).length > 0 && typeof given.with === 'function'
+    return {
+      llm: isChanged ? given.with(changed) : given,
+      tools: isPlanner ? tools : request.tools,
+      messages,
+    }
   }
 
   /** The messages as earlier hooks of this run left them, and those that are new since. */

@@ -1,0 +1,253 @@
+import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { isPlainObject, isPrivateAddress, type JsonObject } from '@skein/base'
+import { defer, deriveTool, type Tool, withToolContext } from '@skein/ai'
+import { invalidUse } from '../contract/agent-error.ts'
+import type { AgentContext, Middleware } from '../contract/agent-types.ts'
+import { mcpTools, type McpToolsOptions } from './mcp-tools.ts'
+
+/** The address or the command of an MCP server. */
+export type McpServerSource =
+  | {
+      /** `https:` or `http:`; streamable HTTP. */
+      readonly url: string
+      /** Sent with every request, e.g. an authorization. */
+      readonly headers?: Readonly<Record<string, string>>
+      /**
+       * Whether the server may be on this machine or in a private network. Default false: an address from
+       * outside must not reach what only this machine can see.
+       */
+      readonly allowsPrivate?: boolean
+    }
+  | {
+      /** Started as a process without a shell; stdin and stdout carry the protocol. */
+      readonly command: string
+      readonly args?: readonly string[]
+      /** Added to the few variables that the SDK passes on. */
+      readonly env?: Readonly<Record<string, string>>
+      readonly cwd?: string
+    }
+
+/** A connection to an MCP server. */
+export interface McpConnection {
+  /** The tools that the server lists now. */
+  readonly tools: readonly Tool[]
+  /** Gives each step of a run the newest tools, after the server has said that its list changed. */
+  readonly middleware: Middleware
+  close(): Promise<void>
+}
+
+/**
+ * Connects to an MCP server by address or command, with the installed `@modelcontextprotocol/sdk`.
+ *
+ *     const files = await connectMcp({ command: 'npx', args: ['server-filesystem', '.'] }, { prefix: 'files_' })
+ *     const coder = agent({ model, tools: [...files.tools], middleware: [files.middleware] })
+ *
+ * If the server asks the person something in the middle of a call (elicitation), the call becomes an interrupt of
+ * kind `input` with the server's message and schema. `approve` with the person's data as JSON in `token` runs the
+ * call again and gives the data to the server. So what a server does before it asks, it does twice.
+ */
+export async function connectMcp(
+  source: McpServerSource,
+  options: McpToolsOptions = {},
+): Promise<McpConnection> {
+  const sdk = await loadSdk()
+  const client = new sdk.Client(
+    { name: 'skein', version: '1.0.0' },
+    { capabilities: { elicitation: {} } },
+  )
+  const elicitations = new Elicitations()
+  client.setRequestHandler(sdk.ElicitRequestSchema, ({ params }) => elicitations.ask({ ...params }))
+  await client.connect(await openTransport(source))
+  const list = async (): Promise<readonly Tool[]> => {
+    const tools = await mcpTools(client, options)
+    return tools.map((tool) => elicitations.wrap(tool))
+  }
+  let tools: readonly Tool[]
+  try {
+    tools = await list()
+  } catch (error) {
+    await client.close()
+    throw error
+  }
+  const own = new Set<Tool>(tools)
+  let refresh: Promise<void> = Promise.resolve()
+  client.setNotificationHandler(sdk.ToolListChangedNotificationSchema, () => {
+    // If the new list cannot be read, the old one stays; the next notification tries again.
+    refresh = refresh.then(list).then(
+      (next) => {
+        tools = next
+        for (const tool of next) own.add(tool)
+      },
+      () => {},
+    )
+  })
+  return {
+    get tools() {
+      return tools
+    },
+    middleware: {
+      name: 'mcp-tools',
+      async onInference(request) {
+        await refresh
+        const others = request.tools.filter((tool) => !own.has(tool))
+        const isCurrent =
+          others.length + tools.length === request.tools.length &&
+          tools.every((tool) => request.tools.includes(tool))
+        return isCurrent ? undefined : { tools: [...others, ...tools] }
+      },
+    },
+    close: () => client.close(),
+  }
+}
+
+interface Sdk {
+  readonly Client: typeof Client
+  readonly ElicitRequestSchema: typeof import('@modelcontextprotocol/sdk/types.js').ElicitRequestSchema
+  readonly ToolListChangedNotificationSchema: typeof import('@modelcontextprotocol/sdk/types.js').ToolListChangedNotificationSchema
+}
+
+/** Loads the optional SDK when it is needed. The names are variables, so that bundlers leave the SDK out. */
+async function loadSdk(): Promise<Sdk> {
+  const [client, types] = await Promise.all([load('client/index.js'), load('types.js')])
+  return { ...client, ...types } as unknown as Sdk // the exports of the SDK's own modules
+}
+
+async function load(path: string): Promise<Record<string, unknown>> {
+  const name = `@modelcontextprotocol/sdk/${path}`
+  try {
+    return (await import(/* @vite-ignore */ name)) as Record<string, unknown>
+  } catch (error) {
+    throw invalidUse(
+      'connectMcp() needs the package @modelcontextprotocol/sdk.',
+      `Install it: npm install @modelcontextprotocol/sdk. (${(error as Error).message})`,
+    )
+  }
+}
+
+type Transport = Parameters<Client['connect']>[0]
+type TransportClass = new (...args: unknown[]) => Transport
+
+async function openTransport(source: McpServerSource): Promise<Transport> {
+  if ('command' in source) {
+    const { command, args = [], env, cwd } = source
+    const { StdioClientTransport, getDefaultEnvironment } = await load('client/stdio.js')
+    const base = (getDefaultEnvironment as () => Record<string, string>)()
+    return new (StdioClientTransport as TransportClass)({
+      command,
+      args: [...args],
+      env: { ...base, ...env },
+      cwd,
+      stderr: 'ignore',
+    })
+  }
+  const { url, headers = {}, allowsPrivate = false } = source
+  const target = await checkAddress(url, allowsPrivate)
+  const { StreamableHTTPClientTransport } = await load('client/streamableHttp.js')
+  return new (StreamableHTTPClientTransport as TransportClass)(target, {
+    requestInit: { headers },
+    // Each request is checked again, because a name may point elsewhere by now, and a redirect is an answer of
+    // the server that would lead around the check.
+    fetch: async (address: string | URL, init?: RequestInit) =>
+      fetch(await checkAddress(String(address), allowsPrivate), { ...init, redirect: 'error' }),
+  })
+}
+
+interface DnsLike {
+  lookup(name: string, options: { all: true }): Promise<readonly { readonly address: string }[]>
+}
+
+/** Throws unless the address is http(s) without credentials and, if asked for, outside private networks. */
+async function checkAddress(text: string, allowsPrivate: boolean): Promise<URL> {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (!url || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '')
+    throw invalidUse('The address of an MCP server is http or https, without a name or password.')
+  if (allowsPrivate) return url
+  const host = url.hostname.replace(/^\[|\]$/g, '')
+  const isLiteral = /^[\d.]+$/.test(host) || host.includes(':')
+  const addresses = isLiteral ? [host] : await resolve(host)
+  if (addresses.length > 0 && !addresses.some(isPrivateAddress)) return url
+  throw invalidUse(
+    `The MCP server at ${url.host} is not on the public internet.`,
+    'If you trust the address, pass allowsPrivate: true.',
+  )
+}
+
+async function resolve(host: string): Promise<readonly string[]> {
+  const { process } = globalThis as {
+    process?: { getBuiltinModule?(name: 'node:dns/promises'): DnsLike | undefined }
+  }
+  const dns = process?.getBuiltinModule?.('node:dns/promises')
+  if (!dns) return [] // without a way to resolve names nothing can be said about them
+  try {
+    return (await dns.lookup(host, { all: true })).map(({ address }) => address)
+  } catch {
+    return []
+  }
+}
+
+/** What the person has answered to the questions of one call, in order. */
+type Given = readonly JsonObject[]
+
+interface AskedCall {
+  readonly given: Given
+  next: number
+  open?: JsonObject
+}
+
+/** Turns questions that a server asks during a call into interrupts of that call. */
+class Elicitations {
+  /** The call that is running: its known answers, and the question that nobody has answered. */
+  #call: AskedCall | undefined
+  #queue: Promise<unknown> = Promise.resolve()
+
+  ask(params: Readonly<Record<string, unknown>>): { action: 'accept' | 'cancel'; content?: never } {
+    const call = this.#call
+    const known = call?.given[call.next]
+    if (call) call.next++
+    if (known) return { action: 'accept', content: known as never } // the SDK checks it against the schema
+    const { message, requestedSchema } = JSON.parse(JSON.stringify(params)) as JsonObject
+    if (call) call.open ??= { message: message ?? '', requestedSchema: requestedSchema ?? {} }
+    return { action: 'cancel' }
+  }
+
+  /**
+   * Returns a tool whose calls can be asked. A question does not say which call it belongs to, so the calls of a
+   * connection run one after the other.
+   */
+  wrap(tool: Tool): Tool {
+    const run = (params: never, context: AgentContext): Promise<unknown> => {
+      const result = this.#queue.then(() => this.#run(tool, params, context))
+      this.#queue = result.catch(() => {})
+      return result
+    }
+    return withToolContext(deriveTool(tool, { run }))
+  }
+
+  async #run(tool: Tool, params: never, context: AgentContext): Promise<unknown> {
+    context.signal.throwIfAborted()
+    const given = answersOf(context)
+    const call: AskedCall = { given, next: 0 }
+    this.#call = call
+    try {
+      const result = await Promise.resolve(tool.run(params, context as never)).catch(
+        (error: unknown) => {
+          if (!call.open) throw error // the server may fail because its question was cancelled
+        },
+      )
+      if (!call.open) return result
+      return defer({ kind: 'input', request: { elicitation: call.open, given } })
+    } finally {
+      this.#call = undefined
+    }
+  }
+}
+
+function answersOf({ deferred, answer }: AgentContext): Given {
+  const request = isPlainObject(deferred?.request) ? deferred.request : {}
+  const before = Array.isArray(request['given']) ? (request['given'] as unknown as Given) : []
+  if (!('elicitation' in request) || answer?.type !== 'approve') return before
+  const data: unknown = JSON.parse(answer.token ?? '{}')
+  if (!isPlainObject(data))
+    throw invalidUse('The token of an answered elicitation is the JSON of an object.')
+  return [...before, data as JsonObject]
+}

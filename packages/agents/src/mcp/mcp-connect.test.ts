@@ -1,0 +1,106 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import { afterEach, describe, expect, test } from 'vitest'
+import { calls, says, scripted } from '@skein/ai/testing'
+import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
+import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
+import { agent, AgentState } from '../index.ts'
+import { connectMcp, type McpConnection } from './index.ts'
+
+const closing: (() => unknown)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close()
+})
+const script = fileURLToPath(new URL('../../test/mcp-server.ts', import.meta.url))
+const start = AgentState.initial()
+
+async function byCommand(): Promise<McpConnection> {
+  const connection = await connectMcp({
+    command: process.execPath,
+    args: ['--conditions=@skein/source', script],
+  })
+  closing.push(() => connection.close())
+  return connection
+}
+
+describe('an address', () => {
+  test.each([
+    'http://127.0.0.1:1/mcp',
+    'http://localhost:1/mcp',
+    'http://[::1]:1/',
+    'http://[::ffff:127.0.0.1]/',
+    'http://2130706433/',
+    'http://0x7f.1/',
+    'http://0177.0.0.1/',
+    'http://169.254.169.254/latest/meta-data',
+    'http://10.1.2.3/',
+    'http://0/',
+    'file:///etc/passwd',
+    'ftp://example.com/',
+    'https://user:secret@example.com/',
+    'no address',
+  ])('%s is refused before anything is sent', async (url) => {
+    const error = await connectMcp({ url }).catch((one: unknown) => one)
+    expect(error).toMatchObject({ code: 'INVALID_REQUEST' })
+    expect(String(error)).not.toContain('secret')
+  })
+
+  test('of a trusted private network works; a redirect is not followed', async () => {
+    let isRedirecting = false
+    const server = createServer((request, response) => {
+      if (isRedirecting) return void response.writeHead(307, { location: 'http://10.0.0.1/' }).end()
+      // Without sessions, the SDK wants a server of its own for each request.
+      const mcp = new McpServer({ name: 'web', version: '1.0.0' })
+      mcp.registerTool('hello', { description: 'Greets.' }, () => ({
+        content: [{ type: 'text', text: 'hello' }],
+      }))
+      const transport = new StreamableHTTPServerTransport({ sessionIdGenerator: undefined })
+      void mcp.connect(transport as never).then(() => transport.handleRequest(request, response))
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    closing.push(
+      () => server.close(),
+      () => server.closeAllConnections(),
+    )
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`
+    const connection = await connectMcp({ url, allowsPrivate: true })
+    closing.push(() => connection.close())
+    const model = scripted([calls('hello', {}), says('done')])
+    const { turn } = await agent({ model, tools: connection.tools }).generate('go', start)
+    expect(turn.toolExecutions[0]?.result).toBe('hello')
+    isRedirecting = true
+    await expect(connectMcp({ url, allowsPrivate: true })).rejects.toThrow()
+  })
+})
+
+describe('a command', () => {
+  test('a list that changes during a run reaches the next step', async () => {
+    const connection = await byCommand()
+    const model = scripted([calls('grow', {}), calls('grown', {}), says('done')])
+    const worker = agent({ model, tools: connection.tools, middleware: [connection.middleware] })
+    const { turn } = await worker.generate('go', start)
+    expect(turn.toolExecutions.map(({ result }) => result)).toEqual(['growing', 'I am new'])
+    expect(model.requests[1]!.tools.map(({ name }) => name)).toContain('grown')
+  })
+
+  test('a question of the server is an interrupt that can be stored and answered', async () => {
+    const connection = await byCommand()
+    const model = scripted([calls('book', {}), says('done')])
+    const worker = agent({ model, tools: connection.tools })
+    const { state } = await worker.generate('go', start)
+    const stored = AgentState.fromJSON(JSON.parse(JSON.stringify(state)))
+    expect(stored.interrupts[0]).toMatchObject({
+      kind: 'input',
+      request: { elicitation: { message: 'Which seat?', requestedSchema: { type: 'object' } } },
+    })
+    const { id } = stored.interrupts[0]!
+    const token = JSON.stringify({ seat: '12A' })
+    const { turn } = await worker.resume(stored, { [id]: { type: 'approve', token } })
+    expect(turn.toolExecutions[0]?.result).toBe('booked 12A')
+  })
+
+  test('a program that does not exist is an error', async () => {
+    await expect(connectMcp({ command: '/no/such/program' })).rejects.toThrow()
+  })
+})
