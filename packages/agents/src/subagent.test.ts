@@ -136,6 +136,58 @@ describe('a crash inside a sub-agent', () => {
     expect(await store.list()).toEqual(['s'])
   })
 
+  test('a session is deleted only after the save with its result', async () => {
+    const log: string[] = []
+    const store = memoryCheckpoints()
+    const checkpoints: CheckpointStore = {
+      ...store,
+      save: async (id, state) => {
+        if (id === 's') await new Promise((resolve) => setTimeout(resolve, 20))
+        await store.save(id, state)
+        log.push(`save ${id} ${state.subagentTraces?.length ?? 0}`)
+      },
+      delete: async (id) => (log.push(`delete ${id}`), store.delete(id)),
+    }
+    const kid = agent({ model: scripted(() => says('ok')), checkpoints })
+    const top = agent({
+      model: scripted([calls('kid', {}, { id: 'k' }), says('x')]),
+      tools: [child('kid', kid)],
+      checkpoints,
+      sessionId: 's',
+    })
+    await top.generate('x', start)
+    await top.flush()
+    expect(log.slice(0, 3)).toEqual(['save s/k 0', 'save s 1', 'delete s/k'])
+  })
+
+  test('a session that the application has named is kept', async () => {
+    const checkpoints = memoryCheckpoints({ journal: true })
+    const kid = agent({ model: scripted(() => says('ok')), checkpoints, sessionId: 'mine' })
+    const model = scripted([calls('kid'), says('x')])
+    const top = agent({ model, tools: [child('kid', kid)], checkpoints, sessionId: 's' })
+    await top.generate('x', start)
+    await top.flush()
+    expect((await checkpoints.list()).sort()).toEqual(['mine', 's'])
+  })
+
+  test('without a session, a resumed run has the same keys as before', async () => {
+    const done: string[] = []
+    const ask = () => defer({ kind: 'approval' as const, request: {} })
+    const kid = agent({
+      model: scripted(({ messages }) =>
+        messages.length === 1 ? [calls('a'), calls('b')] : says('ok'),
+      ),
+      tools: [effect('a', done), effect('b', done, { approval: ask })],
+    })
+    const model = scripted(({ messages }) => (messages.length === 1 ? calls('kid') : says('ok')))
+    const top = agent({ model, tools: [child('kid', kid)] })
+    const { state, interrupts } = await top.generate('x', start)
+    await top.resume(restore(state), { [interrupts![0]!.id]: { type: 'approve' } })
+    const roots = done.map((one) => one.split(' ')[1]!.split(':')[0])
+    expect(roots).toHaveLength(2)
+    expect(new Set(roots).size).toBe(1)
+  })
+
   test('a long chain of calls still has a session that a file can be named after', async () => {
     const seen: string[] = []
     let inner = agent({
@@ -198,6 +250,35 @@ describe('a session of a sub-agent that waits', () => {
     await calm.generate('forget it', restore(state))
     await calm.flush()
     expect(await checkpoints.list()).toEqual(['s'])
+  })
+
+  test('is continued from the newer of its own state and the one in its caller’s', async () => {
+    const store = memoryCheckpoints()
+    // The process died before the child's last state was written, but after its caller's.
+    const late: CheckpointStore = {
+      ...store,
+      save: async (id, state) => {
+        if (!state.suspension) await store.save(id, state)
+      },
+    }
+    const done: string[] = []
+    const kid = agent({
+      model: scripted(({ messages }) =>
+        messages.length === 1 ? calls('act') : messages.length === 3 ? calls('pay') : says('paid'),
+      ),
+      tools: [
+        effect('act', done),
+        effect('pay', done, { approval: () => defer({ kind: 'approval', request: {} }) }),
+      ],
+      checkpoints: late,
+    })
+    const model = scripted(({ messages }) => (messages.length === 1 ? calls('kid') : says('done')))
+    const top = agent({ model, tools: [child('kid', kid)], checkpoints: late, sessionId: 's' })
+    const result = await top.generate('x', start)
+    await top.flush()
+    expect(await store.list()).toEqual(['s/call_1'])
+    const { turn, interrupts } = await goOn(top, 'generate', result)
+    expect([turn.response.text, interrupts, done.length]).toEqual(['done', undefined, 2])
   })
 
   test('an answer is kept before its call runs, so that nobody is asked twice', async () => {

@@ -211,7 +211,7 @@ export class StrategyRun {
    * budget of a caller does not allow the inference.
    */
   async *ask({ llm = this.context.llm, runsTools = true }: AskOptions = {}): Batches<StepResult> {
-    const { signal, commit, tools, agent } = this.context
+    const { signal } = this.context
     if (!this.hasOpenCalls && !(await this.#ledger.reserve(this.state.messages, signal)))
       throw new BudgetUsedUp()
     this.#askedSteps = this.steps
