@@ -57,15 +57,17 @@ async function oneLife(
 
 /** What must be the same with and without crashes. Traces are in the order in which sub-agents ended. */
 function summary(state: AgentState): unknown {
-  const known = content(state.withMetadata('agentId', 'any')) as {
-    subagentTraces: { parentToolCallId: string }[]
-  }
-  const sort = (traces: any[]): any[] =>
-    traces
-      .map((trace) => ({ ...trace, ...(trace.children && { children: sort(trace.children) }) }))
-      .sort((a, b) => (a.parentToolCallId < b.parentToolCallId ? -1 : 1))
+  const known = content(state.withMetadata('agentId', 'any')) as { subagentTraces: Trace[] }
   const { usage, subagentUsage, steps } = state.run!
-  return { ...known, subagentTraces: sort(known.subagentTraces), usage, subagentUsage, steps }
+  return { ...known, subagentTraces: sorted(known.subagentTraces), usage, subagentUsage, steps }
+}
+
+type Trace = { parentToolCallId: string; children?: Trace[] }
+
+function sorted(traces: readonly Trace[]): Trace[] {
+  return traces
+    .map(({ children = [], ...trace }) => ({ ...trace, children: sorted(children) }))
+    .sort((a, b) => a.parentToolCallId.localeCompare(b.parentToolCallId))
 }
 
 async function whole(plan: TreePlan) {

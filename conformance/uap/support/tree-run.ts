@@ -66,7 +66,7 @@ export function plantTree(world: TreeWorld): Agent {
   const pay: Tool = {
     ...act,
     name: 'pay',
-    ...(plan.asks && { approval: () => defer({ kind: 'approval', request: { pay: 1 } }) }),
+    approval: () => !plan.asks || defer({ kind: 'approval', request: { pay: 1 } }),
   }
   // One call at a time in each agent that acts: then no effect is under way when the process dies.
   const toolStrategy = { maxConcurrency: 1 }

@@ -21,6 +21,7 @@ import {
   type CheckpointStore,
   type ExecutionStrategy,
   type GenerateResult,
+  type StepEffect,
 } from './index.ts'
 
 const parameters = { type: 'object' }
@@ -136,6 +137,104 @@ describe('a crash inside a sub-agent', () => {
     expect(await store.list()).toEqual(['s'])
   })
 
+  test('a session is deleted only after the save with its result', async () => {
+    const log: string[] = []
+    const store = memoryCheckpoints()
+    const checkpoints: CheckpointStore = {
+      ...store,
+      save: async (id, state) => {
+        if (id === 's') await new Promise((resolve) => setTimeout(resolve, 20))
+        await store.save(id, state)
+        log.push(`save ${id} ${state.subagentTraces?.length ?? 0}`)
+      },
+      delete: async (id) => (log.push(`delete ${id}`), store.delete(id)),
+    }
+    const kid = agent({ model: scripted(() => says('ok')), checkpoints })
+    const top = agent({
+      model: scripted([calls('kid', {}, { id: 'k' }), says('x')]),
+      tools: [child('kid', kid)],
+      checkpoints,
+      sessionId: 's',
+    })
+    await top.generate('x', start)
+    await top.flush()
+    expect(log.slice(0, 3)).toEqual(['save s/k 0', 'save s 1', 'delete s/k'])
+  })
+
+  test('a session that the application has named is kept', async () => {
+    const checkpoints = memoryCheckpoints({ journal: true })
+    const kid = agent({ model: scripted(() => says('ok')), checkpoints, sessionId: 'mine' })
+    const model = scripted([calls('kid'), says('x')])
+    const top = agent({ model, tools: [child('kid', kid)], checkpoints, sessionId: 's' })
+    await top.generate('x', start)
+    await top.flush()
+    expect((await checkpoints.list()).sort()).toEqual(['mine', 's'])
+  })
+
+  test('without a session, a resumed run has the same keys as before', async () => {
+    const done: string[] = []
+    const ask = () => defer({ kind: 'approval' as const, request: {} })
+    const kid = agent({
+      model: scripted(({ messages }) =>
+        messages.length === 1 ? [calls('a'), calls('b')] : says('ok'),
+      ),
+      tools: [effect('a', done), effect('b', done, { approval: ask })],
+    })
+    const model = scripted(({ messages }) => (messages.length === 1 ? calls('kid') : says('ok')))
+    const top = agent({ model, tools: [child('kid', kid)] })
+    const { state, interrupts } = await top.generate('x', start)
+    await top.resume(restore(state), { [interrupts![0]!.id]: { type: 'approve' } })
+    const roots = done.map((one) => one.split(' ')[1]!.split(':')[0])
+    expect(roots).toHaveLength(2)
+    expect(new Set(roots).size).toBe(1)
+  })
+
+  test('a save that is still queued is waited for: before a child is resumed, and before its call ends', async () => {
+    const store = memoryCheckpoints()
+    const slow: CheckpointStore = {
+      ...store,
+      save: async (id, state) => {
+        await new Promise((resolve) => setTimeout(resolve, 30))
+        await store.save(id, state)
+      },
+    }
+    const done: string[] = []
+    const checkpoints = memoryCheckpoints({ journal: true })
+    const controller = new AbortController()
+    const family = (isAborted: boolean) => {
+      const kid = agent({
+        model: scripted(({ messages }) => {
+          if (messages.length === 1) return calls('act', {}, { id: 'a' })
+          if (!isAborted) return says('ok')
+          controller.abort()
+          return waits(Infinity)
+        }),
+        tools: [effect('act', done)],
+        checkpoints: slow,
+      })
+      return agent({
+        model: scripted(({ messages }) =>
+          messages.length === 1 ? calls('kid', {}, { id: 'k' }) : says('x'),
+        ),
+        tools: [child('kid', kid)],
+        checkpoints,
+        sessionId: 's',
+      })
+    }
+    const { signal } = controller
+    await expect(family(true).generate('x', start, { signal })).rejects.toMatchObject({
+      code: 'CANCELLED',
+    })
+    const saved: unknown[] = []
+    const commit = async (one: StepEffect): Promise<void> => {
+      if (one.type === 'call_end') saved.push((await store.load('s/k'))?.messages.length)
+    }
+    const state = restore(await checkpoints.load('s'))
+    const { turn } = await family(false).resume(state, {}, { commit })
+    expect([turn.response.text, done]).toEqual(['x', ['act s/k:a']])
+    expect(saved).toEqual([4])
+  })
+
   test('a long chain of calls still has a session that a file can be named after', async () => {
     const seen: string[] = []
     let inner = agent({
@@ -176,19 +275,6 @@ describe('a session of a sub-agent that waits', () => {
     })
   }
 
-  test('is deleted when its call is answered in its place, and leaves one trace', async () => {
-    const checkpoints = memoryCheckpoints({ journal: true })
-    const top = make(checkpoints, [])
-    const { state } = await top.generate('x', start)
-    await top.flush()
-    expect((await checkpoints.list()).sort()).toEqual(['s', 's/k'])
-    const result = await top
-      .resume(restore(state), { k: { type: 'deny', reason: 'no' } })
-      .catch((e) => e)
-    // The call of the sub-agent itself has no interrupt; only the one inside it has.
-    expect(result).toMatchObject({ code: 'INVALID_REQUEST' })
-  })
-
   test('is deleted when a new input closes its call', async () => {
     const checkpoints = memoryCheckpoints({ journal: true })
     const top = make(checkpoints, [])
@@ -198,6 +284,35 @@ describe('a session of a sub-agent that waits', () => {
     await calm.generate('forget it', restore(state))
     await calm.flush()
     expect(await checkpoints.list()).toEqual(['s'])
+  })
+
+  test('is continued from the newer of its own state and the one in its caller’s', async () => {
+    const store = memoryCheckpoints()
+    // The process died before the child's last state was written, but after its caller's.
+    const late: CheckpointStore = {
+      ...store,
+      save: async (id, state) => {
+        if (!state.suspension) await store.save(id, state)
+      },
+    }
+    const done: string[] = []
+    const kid = agent({
+      model: scripted(({ messages }) =>
+        messages.length === 1 ? calls('act') : messages.length === 3 ? calls('pay') : says('paid'),
+      ),
+      tools: [
+        effect('act', done),
+        effect('pay', done, { approval: () => defer({ kind: 'approval', request: {} }) }),
+      ],
+      checkpoints: late,
+    })
+    const model = scripted(({ messages }) => (messages.length === 1 ? calls('kid') : says('done')))
+    const top = agent({ model, tools: [child('kid', kid)], checkpoints: late, sessionId: 's' })
+    const result = await top.generate('x', start)
+    await top.flush()
+    expect(await store.list()).toEqual(['s/call_1'])
+    const { turn, interrupts } = await goOn(top, 'generate', result)
+    expect([turn.response.text, interrupts, done.length]).toEqual(['done', undefined, 2])
   })
 
   test('an answer is kept before its call runs, so that nobody is asked twice', async () => {
@@ -319,6 +434,90 @@ describe.each(modes)('one budget for a tree of runs: %s', (mode) => {
     })
     await go(top, mode)
     expect([short.requests.length, long.requests.length]).toEqual([3, 2])
+  })
+
+  test('the tokens of a child that has ended count once for its siblings', async () => {
+    const usage = { inputTokens: 60, outputTokens: 40, totalTokens: 100 }
+    const short = scripted([[says('short'), stops('end_turn', { usage })]])
+    const long = scripted(
+      (request, index) => [waits(5), ...[endless(request, index)].flat()] as never,
+    )
+    const tools = [short, long].map((model, index) =>
+      child(`kid${index}`, agent({ model, tools: [work] }), { sharesBudget: true }),
+    )
+    const top = agent({
+      model: scripted([[calls('kid0'), calls('kid1'), stops('tool_use', { usage })], says('done')]),
+      tools,
+      strategy: { stopCondition: maxTokens(600) },
+    })
+    await go(top, mode)
+    expect([short.requests.length, long.requests.length]).toEqual([1, 4])
+  })
+
+  test('a child waits for the reservations of others instead of giving up', async () => {
+    const usage = { inputTokens: 60, outputTokens: 40, totalTokens: 100 }
+    const models = [1, 2, 3].map(() =>
+      scripted(({ messages }) =>
+        messages.length === 1
+          ? [waits(5), calls('work'), stops('tool_use', { usage })]
+          : [waits(5), says('found'), stops('end_turn', { usage })],
+      ),
+    )
+    const tools = models.map((model, index) =>
+      child(`kid${index}`, agent({ model, tools: [work] }), { sharesBudget: true }),
+    )
+    const top = agent({
+      model: scripted([[...tools.map(({ name }) => calls(name)), stops('tool_use', { usage })]]),
+      tools,
+      strategy: { stopCondition: maxTokens(650) },
+    })
+    const { state } = await go(top, mode)
+    expect(models.map(({ requests }) => requests.length)).toEqual([2, 2, 2])
+    // The last inference has used the budget up, so that the child which made it was stopped after it.
+    expect(state.run!.subagentUsage.totalTokens).toBe(600)
+  })
+
+  test('steps of a child that does not share the budget do not count for its siblings', async () => {
+    const other = scripted((_, index) => (index < 9 ? calls('work') : says('end')))
+    const shared = scripted(
+      (request, index) => [waits(5), ...[endless(request, index)].flat()] as never,
+    )
+    const top = agent({
+      model: scripted([[calls('other'), calls('shared')], says('done')]),
+      tools: [
+        child(
+          'other',
+          agent({
+            model: other,
+            tools: [{ ...work, run: () => new Promise((r) => setTimeout(r, 8)) }],
+          }),
+        ),
+        child('shared', agent({ model: shared, tools: [work] }), { sharesBudget: true }),
+      ],
+      strategy: { stopCondition: maxSteps(5) },
+    })
+    await go(top, mode)
+    expect(shared.requests).toHaveLength(4)
+  })
+
+  test('what a child used before each answer counts once', async () => {
+    const kid = scripted(endless)
+    const tool = { ...work, approval: () => defer({ kind: 'approval' as const, request: {} }) }
+    const usage = { inputTokens: 60, outputTokens: 40, totalTokens: 100 }
+    const top = agent({
+      model: scripted(({ messages }) =>
+        messages.length === 1 ? [calls('kid'), stops('tool_use', { usage })] : says('done'),
+      ),
+      tools: [child('kid', agent({ model: kid, tools: [tool] }), { sharesBudget: true })],
+      strategy: { stopCondition: maxTokens(1000) },
+    })
+    let result = await go(top, mode)
+    for (let answers = 0; answers < 20 && result.interrupts; answers++)
+      result = await goOn(top, mode, result)
+    expect([result.stopReason, kid.requests.length]).toEqual(['stop_condition', 9])
+    expect(result.state.subagentTraces).toMatchObject([
+      { success: false, usage: { totalTokens: 900 }, toolExecutions: { length: 9 } },
+    ])
   })
 
   test('a child that does not share it is not stopped, but counted', async () => {

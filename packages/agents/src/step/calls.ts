@@ -43,8 +43,6 @@ export interface CallsInput {
 export class CallBatch {
   /** All calls that have no result in the history, in call order. */
   readonly calls: readonly ToolCall[]
-  /** The calls that waited when the batch began. */
-  readonly deferred: readonly DeferredCall[]
   readonly #state: AgentState
   readonly #deferred: ReadonlyMap<string, DeferredCall>
   readonly #routed: ReadonlyMap<string, CallAnswers>
@@ -58,7 +56,6 @@ export class CallBatch {
     this.calls = calls
     this.#deferred = new Map(deferred.map((call) => [call.toolCallId, call]))
     this.#routed = routeAnswers(deferred, answers)
-    this.deferred = deferred
     for (const { toolCallId, result, isError } of answered?.results ?? []) {
       this.#old.add(toolCallId)
       const message = typeof result === 'string' ? result : (JSON.stringify(result) ?? '')

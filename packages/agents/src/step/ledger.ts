@@ -159,7 +159,7 @@ export class RunLedger {
       inputTokens,
       outputTokens: largestOutput,
       totalTokens,
-      ...(costUsd !== undefined && { costUsd: (costUsd / total.totalTokens) * totalTokens }),
+      costUsd: costUsd && (costUsd / total.totalTokens) * totalTokens,
     }
   }
 

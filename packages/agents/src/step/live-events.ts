@@ -148,12 +148,6 @@ export class SubagentSink {
     return this.traces.filter(({ parentToolCallId }) => parentToolCallId === toolCallId)
   }
 
-  /** Adds the trace of a sub-agent that waited and whose call was answered in its place. */
-  add(trace: SubagentExecutionTrace): void {
-    this.traces.push(trace)
-    this.usage = addUsage(this.usage, usageOfTrace(trace))
-  }
-
   /** Reports the end of sub-agents that are still running when the agent's run ends before its tools do. */
   close(error: string, timestamp: number): void {
     for (const { start } of this.#open.values()) {
@@ -200,7 +194,8 @@ export class SubagentSink {
       usage,
       children: children.length > 0 ? children : undefined,
     }
-    this.add(trace)
+    this.traces.push(trace)
+    this.usage = addUsage(this.usage, usageOfTrace(trace))
   }
 }
 

@@ -16,8 +16,6 @@ import {
 } from '@skein/ai'
 import type { AgentStrategy, StepEffect } from '../contract/agent-types.ts'
 import { type AgentStreamEvent, uapEvent } from '../contract/event.ts'
-import { childRequestOf } from '../state/interrupts.ts'
-import type { SubagentExecutionTrace } from '../state/state-types.ts'
 import type { AgentState } from '../state/state.ts'
 import { openCallsOf } from '../state/transcript.ts'
 import { insideTool } from './tool-scope.ts'
@@ -176,43 +174,12 @@ async function* act(
     void tools.return({ settled: [], warnings: [] })
   }
   sink.close('The call ended.', clock.now())
-  for (const trace of unfinishedTraces(batch, result, clock.now()))
-    if (sink.tracesOf(trace.parentToolCallId).length === 0) sink.add(trace)
   const outcome = batch.end(result, { ids, clock })
   await hooks?.onObserve?.(origin.step, outcome.executions)
   if (streaming)
     yield [...live.take(), uapEvent(origin, 'observation', { observations: outcome.executions })]
   const traced = sink.traces.reduce((next, one) => next.withSubagentTrace(one), outcome.state)
   return { ...outcome, state: traced }
-}
-
-/** Returns traces of sub-agents that waited and whose call was answered without running them again. */
-function unfinishedTraces(
-  { deferred }: CallBatch,
-  { settled }: BatchResult,
-  endTime: number,
-): SubagentExecutionTrace[] {
-  const answered = new Set(
-    settled.flatMap(({ call, outcome }) => (outcome.type === 'deferred' ? [] : [call.toolCallId])),
-  )
-  return deferred.flatMap(({ toolCallId, request }): SubagentExecutionTrace[] => {
-    const child = childRequestOf(request)
-    if (!child || !answered.has(toolCallId)) return []
-    return [
-      {
-        subagentId: child.subagentId ?? toolCallId,
-        subagentType: child.subagent,
-        parentToolCallId: toolCallId,
-        prompt: child.prompt,
-        startTime: child.startTime ?? endTime,
-        endTime,
-        success: false,
-        error: 'The call was answered before the sub-agent had finished.',
-        usage: child.state.run?.usage,
-        children: child.state.subagentTraces,
-      },
-    ]
-  })
 }
 
 /** How the calls of a step are followed while they run. */

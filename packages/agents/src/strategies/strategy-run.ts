@@ -235,7 +235,10 @@ export class StrategyRun {
     }
   }
 
-  async *#ask({ llm: given = this.context.llm, runsTools = true }: AskOptions): Batches<StepResult> {
+  async *#ask({
+    llm: given = this.context.llm,
+    runsTools = true,
+  }: AskOptions): Batches<StepResult> {
     const { signal, commit, agent } = this.context
     const { llm, tools, messages } = this.hasOpenCalls
       ? { llm: given, tools: this.context.tools, messages: undefined }
