@@ -1,5 +1,7 @@
 import {
   AbstractChat,
+  lastAssistantMessageIsCompleteWithApprovalResponses,
+  lastAssistantMessageIsCompleteWithToolCalls,
   readUIMessageStream,
   uiMessageChunkSchema,
   type ChatState,
@@ -72,6 +74,40 @@ export async function realChat(
     error: chat.error?.message,
     finish,
   }
+}
+
+/**
+ * Lets the real chat answer an approval, with both stock predicates for sending by itself, and counts what it
+ * posts until it rests, ten posts at most. Every post is answered with the same chunks.
+ */
+export async function postsAfterApproval(
+  before: readonly unknown[],
+  chunks: Iterable<unknown>,
+  approvalId: string,
+): Promise<{ posts: number; messages: unknown[] }> {
+  const list = [...chunks]
+  let posts = 0
+  const transport = {
+    sendMessages: () => {
+      if (++posts > 10) return Promise.reject(new Error('The client posts for ever.'))
+      return Promise.resolve(streamOf(list))
+    },
+    reconnectToStream: () => Promise.resolve(null),
+  }
+  const chat = new (class extends AbstractChat<UIMessage> {})({
+    state: new State(structuredClone(before) as UIMessage[]),
+    transport: transport as ChatTransport<UIMessage>,
+    onError: () => undefined,
+    sendAutomaticallyWhen: (options) =>
+      lastAssistantMessageIsCompleteWithApprovalResponses(options) ||
+      lastAssistantMessageIsCompleteWithToolCalls(options),
+  })
+  await chat.addToolApprovalResponse({ id: approvalId, approved: true })
+  for (let last = -1, rest = 0; rest < 20; rest = last === posts ? rest + 1 : 0) {
+    last = posts
+    await new Promise((resolve) => setTimeout(resolve, 2))
+  }
+  return { posts, messages: plain(chat.messages) as unknown[] }
 }
 
 /** The last state that the real `readUIMessageStream` gives. */

@@ -194,7 +194,7 @@ function parseAgUiBody(body: AgUiBody, principal: Principal): ChatBody {
         : [],
     ),
     answers,
-    ...(answers.length > 0 && { answered: threadId }),
+    answered: answers.length > 0 ? threadId : undefined,
   }
 }
 

@@ -122,13 +122,9 @@ export class AgUiStreamEncoder {
         const messageId = this.#added(`${this.#turnId}:t${this.#counts.text++}`)
         this.#texts.set(chunk.id, messageId)
         this.#parent = messageId
-        const name = carried(chunk.providerMetadata).agent_id
-        return this.#send({
-          type: 'TEXT_MESSAGE_START',
-          messageId,
-          role: 'assistant',
-          ...(name !== undefined && { name }),
-        })
+        const { agent_id: name } = carried(chunk.providerMetadata)
+        const named = name === undefined ? {} : { name }
+        return this.#send({ type: 'TEXT_MESSAGE_START', messageId, role: 'assistant', ...named })
       }
       case 'text-delta': {
         const messageId = this.#texts.get(chunk.id)
@@ -151,6 +147,50 @@ export class AgUiStreamEncoder {
       }
       case 'reasoning-end':
         return this.#endReasoning(chunk.id)
+      case 'tool-input-start':
+      case 'tool-input-delta':
+      case 'tool-input-available':
+      case 'tool-input-error':
+      case 'tool-output-available':
+      case 'tool-output-error':
+      case 'tool-output-denied':
+      case 'tool-approval-request':
+      case 'tool-approval-response':
+        return this.#readTool(chunk)
+      case 'steering-message':
+        return this.#steering(chunk.id, chunk.parts)
+      case 'finish': {
+        const isCancelled = chunk.finishReason === 'interrupted'
+        this.#metadata(chunk.messageMetadata)
+        return void this.#out.push(
+          ...(this.end(isCancelled ? { type: 'cancelled' } : undefined) as AgUiKnownEvent[]),
+        )
+      }
+      case 'abort':
+        return void this.#out.push(...(this.end({ type: 'cancelled' }) as AgUiKnownEvent[]))
+      case 'error':
+        this.#endStep()
+        this.#isOver = true
+        return this.#send({ type: 'RUN_ERROR', message: chunk.errorText })
+      case 'custom':
+      case 'file':
+      case 'reasoning-file':
+      case 'source-url':
+      case 'source-document': {
+        const { type, ...value } = chunk
+        return this.#custom(type, value)
+      }
+      default: {
+        const { type, id, data } = chunk
+        if (type === 'data-tp-turn' && id !== undefined) this.#beginTurn(id)
+        const name = type.slice('data-'.length)
+        return this.#custom(name, data, id)
+      }
+    }
+  }
+
+  #readTool(chunk: ToolChunk): void {
+    switch (chunk.type) {
       case 'tool-input-start':
         return this.#startCall(chunk.toolCallId, chunk.toolName)
       case 'tool-input-delta':
@@ -185,35 +225,6 @@ export class AgUiStreamEncoder {
             if (chunk.reason !== undefined) this.#refusals.set(toolCallId, chunk.reason)
           }
         return
-      case 'steering-message':
-        return this.#steering(chunk.id, chunk.parts)
-      case 'finish': {
-        const isCancelled = chunk.finishReason === 'interrupted'
-        this.#metadata(chunk.messageMetadata)
-        return void this.#out.push(
-          ...(this.end(isCancelled ? { type: 'cancelled' } : undefined) as AgUiKnownEvent[]),
-        )
-      }
-      case 'abort':
-        return void this.#out.push(...(this.end({ type: 'cancelled' }) as AgUiKnownEvent[]))
-      case 'error':
-        this.#endStep()
-        this.#isOver = true
-        return this.#send({ type: 'RUN_ERROR', message: chunk.errorText })
-      case 'custom':
-      case 'file':
-      case 'reasoning-file':
-      case 'source-url':
-      case 'source-document': {
-        const { type, ...value } = chunk
-        return this.#custom(type, value)
-      }
-      default: {
-        const { type, id, data } = chunk
-        if (type === 'data-tp-turn' && id !== undefined) this.#beginTurn(id)
-        const name = type.slice('data-'.length)
-        return this.#custom(name, data, id)
-      }
     }
   }
 
@@ -324,14 +335,10 @@ export class AgUiStreamEncoder {
     this.#interrupts.delete(toolCallId)
     // The client already has the outputs of its own tools.
     if (this.#messages.hasResult(toolCallId)) return
-    this.#send({
-      type: 'TOOL_CALL_RESULT',
-      messageId: `${toolCallId}:result`,
-      toolCallId,
-      content,
-      role: 'tool',
-      ...(isError && { metadata: { threadprotocol: { status: 'error' } } }),
-    })
+    const messageId = `${toolCallId}:result`
+    const metadata = isError ? { metadata: { threadprotocol: { status: 'error' } } } : {}
+    const result = { messageId, toolCallId, content, role: 'tool', ...metadata } as const
+    this.#send({ type: 'TOOL_CALL_RESULT', ...result })
   }
 
   /** Shows what a person said during the run, unless the client sent it itself. */
@@ -359,6 +366,8 @@ export class AgUiStreamEncoder {
     this.#out.push(event)
   }
 }
+
+type ToolChunk = Extract<UIMessageChunk, { readonly type: `tool-${string}` }>
 
 type Counts = { readonly text: number; readonly reasoning: number; readonly step: number }
 

@@ -331,6 +331,7 @@ class EventWriter {
     else if (part.status === 'validation_error')
       this.#losses.add(joinPointer(pointer, 'status'), 'AG-UI knows one kind of error')
     const isError = part.part_kind === 'retry-prompt' || part.status !== 'success'
+    const metadata = isError ? { metadata: { threadprotocol: { status: 'error' } } } : {}
     if (typeof part.content !== 'string')
       this.#losses.add(joinPointer(pointer, 'content'), 'the result becomes JSON text')
     const content = typeof part.content === 'string' ? part.content : JSON.stringify(part.content)
@@ -340,7 +341,7 @@ class EventWriter {
       toolCallId: part.tool_call_id ?? '',
       content,
       role: 'tool',
-      ...(isError && { metadata: { threadprotocol: { status: 'error' } } }),
+      ...metadata,
     })
   }
 }

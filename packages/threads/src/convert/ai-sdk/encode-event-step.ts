@@ -31,7 +31,10 @@ export class EventStepEncoder {
   /** Calls of this response that have no outcome yet; the value is `true` once a person was asked. */
   readonly #calls = new Map<string, boolean>()
   readonly #settled = new Set<string>()
-  readonly #asked = new Set<string>()
+  /** The approvals that this response asked for, with their calls. */
+  readonly #asked = new Map<string, string>()
+  /** Calls whose approval was answered. */
+  readonly #answered = new Set<string>()
 
   beginTurn(turnId: string, metadata: UIProviderMetadata): void {
     this.#turnId = turnId
@@ -210,6 +213,20 @@ export class EventStepEncoder {
   }
 
   /**
+   * Closes the calls that a person has answered and that have no outcome when the response ends. Otherwise the
+   * client's own predicate (`lastAssistantMessageIsCompleteWithApprovalResponses`) stays true and it sends the
+   * same answer for ever. While another call is open, for a person or for the page, the predicate is false and
+   * nothing is closed.
+   */
+  closeAnswered(byClient: readonly string[]): UIMessageChunk[] {
+    const answered = new Set([...byClient, ...this.#answered])
+    if ([...this.#calls.keys()].some((id) => !answered.has(id))) return []
+    return [...answered].flatMap((id) =>
+      this.settle(id, 'interrupted', 'The call was answered, but has no result yet.'),
+    )
+  }
+
+  /**
    * Returns the chunks that show an approval on its call. Undefined when the event is not an approval, or its
    * call is not open in this response.
    */
@@ -223,7 +240,7 @@ export class EventStepEncoder {
     if (event_type === 'tool.approval.requested' && this.#calls.has(data.tool_call_id)) {
       const { approval_id: approvalId, tool_call_id: toolCallId, reason } = data
       this.#calls.set(toolCallId, true)
-      this.#asked.add(approvalId)
+      this.#asked.set(approvalId, toolCallId)
       return [
         {
           type: 'tool-approval-request',
@@ -236,7 +253,9 @@ export class EventStepEncoder {
     if (event_type !== 'tool.approval.responded') return undefined
     // The approval was requested in an earlier response. The client sent this answer itself, so it needs no
     // chunk.
-    if (!this.#asked.has(data.approval_id)) return []
+    const call = this.#asked.get(data.approval_id)
+    if (call === undefined) return []
+    this.#answered.add(call)
     const { approval_id: approvalId, approved, reason } = data
     return [
       {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { opening, response } from '../../../test/sample-events.ts'
-import { plain, realChat, refusedChunk } from '../../../test/real-chat.ts'
+import { plain, postsAfterApproval, realChat, refusedChunk } from '../../../test/real-chat.ts'
 import { isEphemeralEvent, type ThreadEvent } from '../../events/event.ts'
 import { threadFromEvents } from '../../events/event-to-thread.ts'
 import { validateThread } from '../../document/validate.ts'
@@ -117,6 +117,73 @@ describe('live events as a UI message stream', () => {
         { type: 'text', text: 'Done.', state: 'done' },
       ],
     })
+  })
+
+  test('a continuation without the outcome of an answered call does not make the real chat post for ever', async () => {
+    const at = '2026-05-01T13:00:00Z'
+    const call = { toolCallId: 'k1', toolName: 'remove', arguments: { path: '/b' } }
+    const asked: ThreadEvent[] = [
+      { type: 'turn_start', at, turnId: 'p1', agentId: 'guide/a' },
+      {
+        type: 'message_added',
+        at,
+        turnId: 'p1',
+        message: { id: 'pm', type: 'assistant', content: [], toolCalls: [call], timestamp: at },
+      },
+      {
+        type: 'interrupt_opened',
+        at,
+        turnId: 'p1',
+        interrupt: { id: 'ok?', toolCallId: 'k1', kind: 'approval' },
+      },
+      { type: 'turn_end', at, turnId: 'p1', outcome: 'parked' },
+    ]
+    const { messages } = await realChat(stored.slice(0, 1), encode([...opening, ...asked]))
+    // Parked again before the call ran, once with the log of the first part and once without it.
+    const again: ThreadEvent[] = [
+      { type: 'interrupt_answered', at, interruptId: 'ok?', answer: { type: 'approve' } },
+      { type: 'turn_start', at, turnId: 'p2', agentId: 'guide/a', continues: 'p1' },
+      { type: 'turn_end', at, turnId: 'p2', outcome: 'parked' },
+    ]
+    const continuations = [
+      encode([...opening, ...again], { messageId: 'p1', answered: ['k1'] }),
+      [{ type: 'start', messageId: 'p1' }, ...encode([...opening, ...asked, ...again]).slice(-3)],
+    ]
+    for (const chunks of continuations) {
+      expect(await refusedChunk(chunks)).toBeUndefined()
+      const end = await postsAfterApproval(messages, chunks, 'ok?')
+      expect(end.posts).toBe(1)
+      expect(JSON.stringify(end.messages)).toContain('has no result yet')
+      expect(JSON.stringify(end.messages)).not.toContain('approval-responded')
+    }
+  })
+
+  test('an answered call stays open while another call waits', () => {
+    const at = '2026-05-01T13:00:00Z'
+    const toolCalls = ['k1', 'k2'].map((toolCallId) => ({
+      toolCallId,
+      toolName: 'remove',
+      arguments: {},
+    }))
+    const chunks = encode([
+      { type: 'turn_start', at, turnId: 'p1', agentId: 'guide/a' },
+      {
+        type: 'message_added',
+        at,
+        turnId: 'p1',
+        message: { id: 'pm', type: 'assistant', content: [], toolCalls, timestamp: at },
+      },
+      ...toolCalls.map(({ toolCallId }): ThreadEvent => ({
+        type: 'interrupt_opened',
+        at,
+        turnId: 'p1',
+        interrupt: { id: `${toolCallId}?`, toolCallId, kind: 'approval' },
+      })),
+      { type: 'interrupt_answered', at, interruptId: 'k2?', answer: { type: 'approve' } },
+      { type: 'turn_end', at, turnId: 'p1', outcome: 'parked' },
+    ])
+    expect(chunks.map(({ type }) => type)).not.toContain('tool-output-error')
+    expect(chunks.at(-1)).toEqual({ type: 'finish', finishReason: 'tool-calls' })
   })
 
   test('a failed turn puts the real chat into its error state', async () => {

@@ -20,6 +20,11 @@ export interface UIStreamEncoderOptions {
    * of the first turn, or of the turn that it continues.
    */
   readonly messageId?: string
+  /**
+   * Calls of the continued message whose approval the client has answered and that have no output there. A
+   * response that ends without their outcome closes them; see `end`.
+   */
+  readonly answered?: readonly string[]
   /** Names of agents that were registered before the stream began. */
   readonly agentNames?: Readonly<Record<string, string>>
 }
@@ -109,11 +114,15 @@ export class UIStreamEncoder {
 
   /**
    * Ends the response. Without a `finish` chunk, a client cannot distinguish success from a broken
-   * connection.
+   * connection. A call that a person has answered never stays without an output: it is closed with an error,
+   * and the response ends as `interrupted`, after which clients do not send by themselves.
    */
   end(): UIMessageChunk[] {
     if (!this.#hasStarted) return []
-    return [...this.#step.finish(), { type: 'finish', finishReason: this.#finishReason }]
+    const closed = this.#step.closeAnswered(this.#options.answered ?? [])
+    if (closed.length > 0 && this.#finishReason !== 'error') this.#finishReason = 'interrupted'
+    const finish = { type: 'finish', finishReason: this.#finishReason } as const
+    return [...closed, ...this.#step.finish(), finish]
   }
 
   /** Ends the response after a failure; the text is shown to the person who reads the page. */

@@ -103,9 +103,8 @@ function partWithout(part: UIMessagePart): UIMessagePart {
     const rest = omitKeys(metadata, CARRIER)
     changed[name] = Object.keys(rest).length === 0 ? undefined : rest
   }
-  const items = part.type === 'steering-message' ? part.parts.map(partWithout) : undefined
-  if (Object.keys(changed).length === 0 && !items) return part
-  return { ...part, ...changed, ...(items && { parts: items }) } as UIMessagePart
+  if (part.type === 'steering-message') changed['parts'] = part.parts.map(partWithout)
+  return Object.keys(changed).length === 0 ? part : ({ ...part, ...changed } as UIMessagePart)
 }
 
 /** Stores the client's own metadata on the turn, without our carrier, which has already been read. */
