@@ -41,14 +41,14 @@ export function costMiddleware({ catalog }: CostOptions): Middleware {
   function pricesFor(
     { provider, model }: MessageStartEvent['delta'],
     context: MiddlewareContext,
-  ): ModelPrices | undefined {
+  ): ModelPrices | null | undefined {
     const by = provider ?? context.provider
     const told = model === undefined ? undefined : findModel(catalog, by, model)
     return (told ?? findModel(catalog, by, context.modelId))?.prices
   }
 }
 
-function withCost(event: StreamEvent, prices: ModelPrices | undefined): StreamEvent {
+function withCost(event: StreamEvent, prices: ModelPrices | null | undefined): StreamEvent {
   if (event.type !== 'message_stop' || event.delta.usage.costUsd !== undefined) return event
   const { usage, warnings = [] } = event.delta
   if (prices) {
@@ -71,7 +71,7 @@ function withExactSum(turn: Turn): Turn {
   return deepFreeze({ ...turn, usage: { ...turn.usage, costUsd } })
 }
 
-function withImageCost(result: ImageResult, prices: ModelPrices | undefined): ImageResult {
+function withImageCost(result: ImageResult, prices: ModelPrices | null | undefined): ImageResult {
   const { usage = {}, images } = result
   if (!prices || usage.costUsd !== undefined) return result
   const { inputTokens = 0, outputTokens = 0, imagesGenerated = images.length } = usage
@@ -151,15 +151,15 @@ function byModality(
  */
 export type ModelCatalog = Readonly<Record<string, ModelInfo>>
 
-/** The catalogue entry of a model. */
+/** The catalogue entry of a model. Null, as in `@skein/ai/catalogue`, means that the value is not known. */
 export interface ModelInfo {
   readonly limits?: {
-    readonly contextTokens?: number
-    readonly outputTokens?: number
+    readonly contextTokens?: number | null
+    readonly outputTokens?: number | null
   }
   /** The capabilities of this model, if it supports less than its vendor's API. */
   readonly capabilities?: Partial<LLMCapabilities>
-  readonly prices?: ModelPrices
+  readonly prices?: ModelPrices | null
 }
 
 /** Prices in US dollars per million tokens, unless a field says otherwise. */

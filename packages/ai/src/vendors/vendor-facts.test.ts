@@ -147,7 +147,7 @@ describe('a history with tool calls, and no tools', () => {
     new ToolResultMessage([{ toolCallId: 'abcdefghi', toolName: 'weather', result: 'sun' }]),
   ]
 
-  // None of these is documented to refuse such a history today; only Bedrock is, see ../ai-sdk.
+  // None of these is documented to refuse such a history today, so no tools are named for it.
   test.each([anthropic('claude-opus-4-5'), openai('gpt-5'), mistral('m'), google('gemini-3-pro')])(
     '$provider.name: is sent with its calls and results, and with no tools',
     async (model) => {

@@ -23,7 +23,7 @@ export function fillPrices(agents: readonly LoadedAgent[], source: PriceSource |
             ? source(provider.name, modelId)
             : source && findModel(source, provider.name, modelId)?.prices
         const open: { -readonly [Key in keyof ResolvedModel]: ResolvedModel[Key] } = model
-        open.price = (model.definition && priceIn(model.definition)) ?? found
+        open.price = (model.definition && priceIn(model.definition)) ?? found ?? undefined
       }
 }
 

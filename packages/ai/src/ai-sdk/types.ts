@@ -1,0 +1,113 @@
+import type { JsonObject, JsonSchema, JsonValue } from '@skein/base'
+
+/**
+ * The part of the AI SDK's `LanguageModel` (specification v3 and v4, `ai` 6 and 7) that is used here. Typed by
+ * structure, so that this package depends on none of its packages.
+ */
+export interface AiSdkModel {
+  readonly specificationVersion: 'v3' | 'v4'
+  readonly provider: string
+  readonly modelId: string
+  doGenerate(options: never): PromiseLike<unknown>
+  doStream(options: never): PromiseLike<unknown>
+}
+
+/** Data of providers by name, as parts and messages have it. */
+export type AiSdkMetadata = Readonly<Record<string, JsonObject>>
+
+/** A file: bytes or base64, an address, or text. Version 3 has the value alone. */
+export type AiSdkData =
+  | Uint8Array
+  | string
+  | URL
+  | { readonly type: 'data'; readonly data: Uint8Array | string }
+  | { readonly type: 'url'; readonly url: URL }
+  | { readonly type: 'text'; readonly text: string }
+
+/** A part of a message in a prompt. */
+export interface AiSdkPart {
+  readonly type: string
+  readonly text?: string
+  readonly filename?: string
+  readonly data?: AiSdkData
+  readonly mediaType?: string
+  readonly toolCallId?: string
+  readonly toolName?: string
+  readonly input?: unknown
+  readonly output?: { readonly type: string; readonly value?: unknown; readonly reason?: string }
+  readonly providerOptions?: AiSdkMetadata
+}
+
+/** A message of a prompt. */
+export interface AiSdkMessage {
+  readonly role: string
+  readonly content: string | readonly AiSdkPart[]
+  readonly providerOptions?: AiSdkMetadata
+}
+
+/** A part of an answer, streamed or whole; `type` decides which fields are present. */
+export interface AiSdkAnswerPart {
+  readonly type: string
+  readonly id?: string
+  readonly delta?: string
+  readonly text?: string
+  readonly toolCallId?: string
+  readonly toolName?: string
+  readonly input?: string
+  readonly providerExecuted?: boolean
+  readonly mediaType?: string
+  readonly data?: AiSdkData
+  readonly modelId?: string
+  readonly warnings?: readonly AiSdkWarning[]
+  readonly usage?: AiSdkUsage
+  readonly finishReason?: { readonly unified: string; readonly raw?: string | undefined }
+  readonly error?: unknown
+  readonly providerMetadata?: AiSdkMetadata
+}
+
+/** What a provider left out or changed. */
+export interface AiSdkWarning {
+  readonly type: string
+  readonly feature?: string
+  readonly details?: string
+  readonly message?: string
+}
+
+/** The tokens of an answer. */
+export interface AiSdkUsage {
+  readonly inputTokens: {
+    readonly total?: number | undefined
+    readonly noCache?: number | undefined
+    readonly cacheRead?: number | undefined
+    readonly cacheWrite?: number | undefined
+  }
+  readonly outputTokens: {
+    readonly total?: number | undefined
+    readonly text?: number | undefined
+    readonly reasoning?: number | undefined
+  }
+  readonly raw?: JsonValue
+}
+
+/** The options of one call. */
+export interface AiSdkCallOptions {
+  readonly prompt: readonly AiSdkMessage[]
+  readonly tools?: readonly {
+    readonly type: string
+    readonly name: string
+    readonly description?: string
+    readonly inputSchema?: JsonSchema
+  }[]
+  readonly toolChoice?: { readonly type: string; readonly toolName?: string }
+  readonly responseFormat?: { readonly type: string; readonly schema?: JsonSchema }
+  readonly maxOutputTokens?: number
+  readonly temperature?: number
+  readonly topP?: number
+  readonly topK?: number
+  readonly presencePenalty?: number
+  readonly frequencyPenalty?: number
+  readonly stopSequences?: readonly string[]
+  readonly seed?: number
+  readonly abortSignal?: AbortSignal
+  readonly providerOptions?: AiSdkMetadata
+}
