@@ -42,6 +42,11 @@ export interface ApprovalAnswers {
 /**
  * The `run` object that a body gets for one pass, that is, one execution of the body. Its methods throw
  * once the pass has ended.
+ *
+ * A pass also ends when a call waits for a person and nothing else of the pass is in progress. Only then
+ * does the waiting call throw, so a framework that shows the error to its model and goes on finds a pass
+ * that has ended: it can neither record an answer made from that error nor make another call. Calls that
+ * the body made at the same time still run, and all that wait are asked for together.
  */
 export class GovernedRun implements Run {
   readonly request_id: string
@@ -60,7 +65,13 @@ export class GovernedRun implements Run {
   #calls = 0
   #steps = 0
   #children = 0
+  /** How many calls, steps and children are in progress and do not wait for a person. */
+  #active = 0
   #isOver = false
+  /** The error of the first call that waits; set once the pass has ended because of it. */
+  #parked: GovernanceError | undefined
+  /** Releases the calls that wait, once the pass has ended. */
+  readonly #held: (() => void)[] = []
 
   constructor(
     request: GovernedRequest,
@@ -88,6 +99,7 @@ export class GovernedRun implements Run {
   /** Ends the pass: from now on the methods of this object throw, even for code that still holds it. */
   end(): void {
     this.#isOver = true
+    for (const release of this.#held.splice(0)) release()
   }
 
   async plan(proposal: JsonValue): Promise<void> {
@@ -130,8 +142,7 @@ export class GovernedRun implements Run {
       const ended = await this.#runChild(this.#request, { id, task, init, body }, this.#answers)
       // The cast is safe: the value is what the child's body, which returns `T`, delivered.
       if ('value' in ended) return ended.value as T
-      this.waiting.push(...ended.waiting)
-      throw parked(task.name, ended.waiting[0] as Waiting)
+      return this.#park(task.name, ended.waiting)
     })
   }
 
@@ -153,9 +164,41 @@ export class GovernedRun implements Run {
     return this.#request.track(
       (async () => {
         this.#assertOpen()
-        return work()
+        this.#active += 1
+        try {
+          return await work()
+        } finally {
+          this.#active -= 1
+          this.#endIfParked()
+        }
       })(),
     )
+  }
+
+  /** Waits until the pass has ended, then throws the error of a call that waits for a person. */
+  async #park(name: string, waiting: readonly Waiting[]): Promise<never> {
+    this.waiting.push(...waiting)
+    const error = parked(name, waiting[0] as Waiting)
+    this.#active -= 1
+    this.#endIfParked()
+    if (!this.#isOver) await new Promise<void>((release) => this.#held.push(release))
+    this.#active += 1
+    throw error
+  }
+
+  /**
+   * Ends the pass if all that it still does is wait for people. Frameworks start the calls of one message
+   * one after the other within a task of the event loop, so the decision is made in a later task.
+   */
+  #endIfParked(): void {
+    const isParked = (): boolean => this.#active === 0 && this.waiting.length > 0 && !this.#isOver
+    if (!isParked()) return
+    setTimeout(() => {
+      const [first] = this.waiting
+      if (!first || !isParked()) return
+      this.#parked = parked(first.request.action.tool, first)
+      this.end()
+    }, 0)
   }
 
   /** Takes one call through all its stages: admit, execute, settle. */
@@ -170,9 +213,8 @@ export class GovernedRun implements Run {
     if (admission.type === 'replay') return this.#keep(admission)
     if (admission.type === 'deny') throw refusal(call.tool, admission.reasons)
     if (admission.type === 'review') {
-      const waiting = { request: admission.request, rejected: admission.rejected }
-      this.waiting.push(waiting)
-      throw parked(call.tool, waiting)
+      const { request: asked, rejected } = admission
+      return this.#park(call.tool, [{ request: asked, rejected }])
     }
     const settled = await settle(request, admission.call, await execute(request, admission.call))
     if (settled.type === 'done') return this.#keep(settled)
@@ -247,6 +289,7 @@ export class GovernedRun implements Run {
   }
 
   #assertOpen(): void {
+    if (this.#parked) throw this.#parked
     if (this.#isOver) throw conflict(this.#request, 'this pass over its body has ended')
     if (this.#request.broken) throw this.#request.broken
     if (this.#request.stopped) {
