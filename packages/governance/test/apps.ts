@@ -210,7 +210,7 @@ type LanguageModelV4StreamPart =
     ? Part
     : never
 
-function aiSdkScripted(world: World, script: Script): MockLanguageModelV4 {
+export function aiSdkScripted(world: World, script: Script): MockLanguageModelV4 {
   const answer = (prompt: readonly { role: string; content: unknown }[]) => {
     world.inferences += 1
     const results = prompt
