@@ -8,6 +8,13 @@ export interface LangChainOwnTool {
   readonly description: string
 }
 
+/** The arguments of a tool of LangChain. */
+export type LangChainInput<Tool> = Tool extends {
+  func: (input: infer Input, ...rest: never) => unknown
+}
+  ? Input
+  : never
+
 /** The answer that a graph is resumed with, for one call. */
 export interface CallAnswer {
   /** The `id` of the approval request that the interrupt carried. */
@@ -35,15 +42,18 @@ type Call = (args: unknown, runManager?: unknown, config?: ToolConfig) => Promis
  * A checkpoint proves nothing. So a call runs only if this function asked about it before, with the same
  * arguments, and each approval has one effect however often the checkpoint is resumed.
  */
-export function governLangChain<Tool extends LangChainOwnTool>(
+export function governLangChain<const Tools extends readonly LangChainOwnTool[]>(
   options: GovernOptions & {
-    readonly tools: readonly Tiered<Tool, never>[]
+    readonly tools: {
+      readonly [Index in keyof Tools]: Tiered<Tools[Index], LangChainInput<Tools[Index]>>
+    }
     /** The function `interrupt` of `@langchain/langgraph`. */
     readonly interrupt: (value: never) => unknown
   },
-): Tool[] {
+): Tools[number][] {
+  const tiered: readonly Tiered<LangChainOwnTool, never>[] = options.tools
   const gate = new CallGate(
-    options.tools.map(({ tool, ...governance }) => ({
+    tiered.map(({ tool, ...governance }) => ({
       name: tool.name,
       description: tool.description,
       parameters: {} as JsonSchema,
@@ -52,7 +62,7 @@ export function governLangChain<Tool extends LangChainOwnTool>(
     options,
   )
   const interrupt = options.interrupt as (value: unknown) => unknown
-  return options.tools.map(({ tool }) => governTool(gate, tool, interrupt))
+  return tiered.map(({ tool }) => governTool(gate, tool, interrupt))
 }
 
 function governTool<Tool extends LangChainOwnTool>(

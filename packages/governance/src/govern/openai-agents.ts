@@ -22,13 +22,14 @@ interface RunContext {
  * The stored state proves nothing. So a call runs only if this function asked about it before, with the
  * same arguments, and each approval has one effect.
  */
-export function governOpenAiAgents<Tool extends OpenAiAgentsOwnTool>(
+export function governOpenAiAgents<const Tools extends readonly OpenAiAgentsOwnTool[]>(
   options: GovernOptions & {
-    readonly tools: readonly Tiered<Tool, never>[]
+    readonly tools: { readonly [Index in keyof Tools]: Tiered<Tools[Index], never> }
   },
-): Tool[] {
+): Tools[number][] {
+  const tiered: readonly Tiered<OpenAiAgentsOwnTool, never>[] = options.tools
   const gate = new CallGate(
-    options.tools.map(({ tool, ...governance }) => ({
+    tiered.map(({ tool, ...governance }) => ({
       name: tool.name,
       description: tool.description ?? tool.name,
       parameters: {} as JsonSchema,
@@ -36,7 +37,7 @@ export function governOpenAiAgents<Tool extends OpenAiAgentsOwnTool>(
     })),
     options,
   )
-  return options.tools.map(({ tool }) => governTool(gate, tool))
+  return tiered.map(({ tool }) => governTool(gate, tool))
 }
 
 function governTool<Tool extends OpenAiAgentsOwnTool>(gate: CallGate, tool: Tool): Tool {
