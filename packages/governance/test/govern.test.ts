@@ -1,4 +1,5 @@
 /** `governAiSdk` and its siblings from a user's seat, and under attack. */
+import { readFileSync } from 'node:fs'
 import { Agent, RunState, Runner, tool as openAiTool } from '@openai/agents'
 import { manualClock } from '@skein/base'
 import {
@@ -198,6 +199,33 @@ describe('governAiSdk', () => {
     governAiSdk({ tools: {} })
     expect(warned).toHaveBeenCalledTimes(4)
     warned.mockRestore()
+  })
+
+  test('an application changes one line, and each of its tools gets a tier', async () => {
+    const read = (name: string): string[] =>
+      readFileSync(new URL(`./one-line/${name}.ts`, import.meta.url), 'utf8').split('\n')
+    const [before, after] = [read('before'), read('after')]
+    expect(before.filter((line) => !after.includes(line))).toEqual([
+      'const tools = {',
+      '  charge,',
+      '  refund,',
+    ])
+    const added = after.filter((line) => !before.includes(line) && !line.startsWith('//'))
+    expect(added.filter((line) => !line.startsWith('import'))).toEqual([
+      'const tools = governAiSdk({ tools: {',
+      expect.stringMatching(/^ {2}charge: \{ tool: charge, risk: /) as string,
+      expect.stringMatching(/^ {2}refund: \{ tool: refund, risk: /) as string,
+      '} })',
+    ])
+    const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined)
+    const { POST } = await import('./one-line/after.ts')
+    expect(warned).toHaveBeenCalledTimes(4)
+    warned.mockRestore()
+    const model = aiSdkScripted({ inferences: 0 } as never, () => ({ text: 'Hello.' }))
+    const message = { id: '1', role: 'user', parts: [{ type: 'text', text: 'Hi.' }] }
+    const body = JSON.stringify({ messages: [message] })
+    const response = await POST(new Request('http://shop.example', { method: 'POST', body }), model)
+    expect(await response.text()).toContain('Hello.')
   })
 
   test('the stock chat shows the approval, and goes on with one effect', async () => {

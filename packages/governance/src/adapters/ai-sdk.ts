@@ -70,7 +70,7 @@ function toSchema(parameters: JsonSchema): AiSdkSchema {
 }
 
 /** The part of a language model of the AI SDK that is used here. */
-export interface AiSdkModel {
+interface AiSdkModel {
   readonly provider: string
   readonly modelId: string
   readonly doGenerate: (options: never) => PromiseLike<object>

@@ -51,12 +51,12 @@ export function langGraphTools<Tool>(
 }
 
 /** The part of a chat model or another runnable of LangChain that is used here. */
-export interface LangChainModel {
+interface LangChainModel {
   readonly invoke: (input: never, options?: never) => Promise<unknown>
 }
 
 /** The class `AIMessage` of `@langchain/core/messages`. */
-export type AiMessageClass = new (fields: never) => object
+type AiMessageClass = new (fields: never) => object
 
 /**
  * A chat model of LangChain whose answers are recorded in the run. When the body runs again, after an

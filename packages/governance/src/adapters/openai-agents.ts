@@ -86,7 +86,7 @@ async function invoke(
 }
 
 /** The part of a model of the OpenAI Agents SDK that is used here. */
-export interface OpenAiAgentsModel {
+interface OpenAiAgentsModel {
   readonly getResponse: (request: never) => Promise<unknown>
   readonly getStreamedResponse: (request: never) => AsyncIterable<{ readonly type: string }>
 }

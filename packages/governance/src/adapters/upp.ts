@@ -47,13 +47,13 @@ export function uppTools(run: CallingRun, tools: readonly GovernedTool[]): UppTo
 }
 
 /** The part of a model of `@skein/ai` that is used here. */
-export interface UppModel {
+interface UppModel {
   readonly modelId: string
   readonly provider: UppProvider
 }
 
 /** The part of a provider that is used here. */
-export interface UppProvider {
+interface UppProvider {
   readonly name: string
   readonly handlers: {
     readonly llm?: { readonly bind: (model: never) => UppBoundModel }
@@ -61,7 +61,7 @@ export interface UppProvider {
 }
 
 /** The part of a bound model that is used here: the events of one message, whole or as a stream. */
-export interface UppBoundModel {
+interface UppBoundModel {
   readonly complete: (request: never) => Promise<readonly { readonly type: string }[]>
   readonly stream: (request: never) => AsyncIterable<readonly { readonly type: string }[]>
 }

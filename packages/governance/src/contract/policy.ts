@@ -104,7 +104,7 @@ export function rules<const Values extends JsonObject = JsonObject>(
   return Object.freeze({
     id,
     mode,
-    hash: hashJson({ id, version, rules: texts, ...(options.values && { values }) }),
+    hash: hashJson({ id, version, rules: texts, values: options.values && values }),
     decide: (action: Action) =>
       combineDecisions(list.filter(({ when }) => when(action, values) === true)),
   })

@@ -2,14 +2,14 @@ import type { JsonSchema, JsonValue } from '@skein/base'
 import { CallGate, type GateCall, type GovernOptions, type Tiered } from './gate.ts'
 
 /** The part of a tool of the AI SDK that is used here. */
-export interface AiSdkOwnTool {
+interface AiSdkOwnTool {
   readonly description?: unknown
   readonly execute?: unknown
   readonly needsApproval?: unknown
 }
 
 /** The arguments of a tool of the AI SDK. */
-export type AiSdkInput<Tool> = Tool extends {
+type AiSdkInput<Tool> = Tool extends {
   execute?: (input: infer Input, ...rest: never) => unknown
 }
   ? Input

@@ -34,7 +34,7 @@ export interface GovernOptions {
   /** Default: in memory. */
   readonly payloads?: PayloadStore
   /** Checks approvals, and signs them for the person whom your server has authenticated. */
-  readonly desk?: ApprovalDesk
+  readonly desk?: SigningDesk
   /**
    * Part of every call's key. Give the id of the conversation if the ids of calls are not unique by
    * themselves; those of the large vendors are.
@@ -46,7 +46,7 @@ export interface GovernOptions {
 }
 
 /** Signs and checks approvals. */
-export interface ApprovalDesk {
+export interface SigningDesk {
   readonly approvals: Approvals
   /**
    * Signs the approval that a person gave in the framework's way. It runs on your server, after that
@@ -90,7 +90,7 @@ export class CallGate {
   readonly #options: GovernOptions
   readonly #tools: ReadonlyMap<string, GovernedTool>
   readonly #governor: Governor
-  readonly #desk: Promise<ApprovalDesk>
+  readonly #desk: Promise<SigningDesk>
   /** How the framework runs the call, by request id, while `perform` works on it. */
   readonly #performing = new Map<string, Performing>()
   /** How a tool runs when it undoes another call, by name. */
@@ -292,7 +292,7 @@ const DEVELOPER: Identity = {
 }
 
 /** Signs as "developer" with a key that was made in this process. */
-async function developmentDesk(audience: string, clock: Clock): Promise<ApprovalDesk> {
+async function developmentDesk(audience: string, clock: Clock): Promise<SigningDesk> {
   const { publicJwk, privateJwk: key } = await generateKey()
   const issuer = 'development'
   const spent = memorySpent({ clock })

@@ -3,13 +3,13 @@ import { GovernanceError } from '../contract/reason.ts'
 import { CallGate, type GateCall, type GovernOptions, type Tiered } from './gate.ts'
 
 /** The part of a structured tool of LangChain that is used here. */
-export interface LangChainOwnTool {
+interface LangChainOwnTool {
   readonly name: string
   readonly description: string
 }
 
 /** The arguments of a tool of LangChain. */
-export type LangChainInput<Tool> = Tool extends {
+type LangChainInput<Tool> = Tool extends {
   func: (input: infer Input, ...rest: never) => unknown
 }
   ? Input

@@ -3,7 +3,7 @@ import { GovernanceError } from '../contract/reason.ts'
 import { CallGate, type GateCall, type GovernOptions, type Tiered } from './gate.ts'
 
 /** The part of a function tool of the OpenAI Agents SDK that is used here. */
-export interface OpenAiAgentsOwnTool {
+interface OpenAiAgentsOwnTool {
   readonly name: string
   readonly description?: string
   readonly invoke: (context: never, input: string, details?: never) => Promise<unknown>
