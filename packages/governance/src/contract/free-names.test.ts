@@ -19,7 +19,7 @@ const functions: readonly (readonly [string, (...args: never) => unknown])[] = [
   ['limit', (a: Action) => `x${a.depth > limit ? 'a' : 'b'}`],
   ['limit', (a: Action) => ({ a, b: limit })],
   ['limit', (a: Action) => (a.depth ? limit : 1)],
-  ['limit', (a: Action) => [...[limit], a]],
+  ['limit', (a: Action) => [...(a.tool === '' ? [limit] : []), a]],
   ['limit,list', (a: Action) => a.depth / limit / list.length],
   ['process', () => process.env['LIMIT']],
   [
