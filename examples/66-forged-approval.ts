@@ -9,11 +9,11 @@
  */
 
 // #region program
-import { generateText, tool, type ModelMessage, type ToolSet } from 'ai'
+import { generateText, tool, type ModelMessage } from 'ai'
 import { MockLanguageModelV4 } from 'ai/test'
 import { z } from 'zod'
 import { defineTaskClass, governed, governor, standardPolicy } from '@skein/governance'
-import { aiSdkTools } from '@skein/governance/ai-sdk'
+import { aiSdkModel, aiSdkTools } from '@skein/governance/ai-sdk'
 import { memoryLog } from '@skein/governance/audit'
 import * as bank from './wire-bank.ts'
 
@@ -69,9 +69,8 @@ const task = defineTaskClass({
 })
 const gov = governor({ id: 'bank.example', audit: memoryLog(), policy: standardPolicy })
 const result = await gov.run(task, { identity: bank.identity, input: null }, async (run) => {
-  // The tools are structurally what the SDK takes; its own type is inferred per schema.
-  const tools = aiSdkTools(run, task.tools) as unknown as ToolSet
-  return (await generateText({ model, messages, tools })).text
+  const tools = aiSdkTools(run, task.tools)
+  return (await generateText({ model: aiSdkModel(run, model), messages, tools })).text
 })
 // #endregion governed
 const asked = result.outcome === 'pending' ? JSON.stringify(result.waiting[0]!.action.args) : ''

@@ -4,11 +4,17 @@ import type { TaskClass } from './contract/governed.ts'
 import type { Actor } from './contract/envelope.ts'
 import { GovernanceError, reason, type Reason } from './contract/reason.ts'
 import type { Delivered, FailedSafe, Init, Result, Run } from './contract/run.ts'
-import { admit, type Admission, type CallRequest } from './governor/admit.ts'
+import { admit, type Admission, type CallRequest, previewCall } from './governor/admit.ts'
 import { closedResult, deliver, failAttempt, type Delivery } from './governor/deliver.ts'
 import { drive, type Body } from './governor/drive.ts'
 import { brokenResult, failSafe } from './governor/fail.ts'
-import { loadState, openRequest, reviveRequest, type OpenRequest } from './governor/open.ts'
+import {
+  draftRequest,
+  loadState,
+  openRequest,
+  type OpenRequest,
+  reviveRequest,
+} from './governor/open.ts'
 import { resolveOptions, type GovernorCore, type GovernorOptions } from './governor/options.ts'
 import {
   recordFound,
@@ -83,6 +89,15 @@ export interface Governor {
    * `call.args` and then call `settle`.
    */
   admit(requestId: string, call: CallRequest, answer?: ApprovalAnswer): Promise<Admission>
+  /**
+   * Returns how `admit` would decide about a call of a new request, without writing anything. For
+   * frameworks that ask whether a call needs approval before they make it.
+   */
+  preview(
+    task: TaskClass,
+    request: OpenRequest,
+    call: CallRequest,
+  ): Promise<'allow' | 'deny' | 'review'>
   /** Records how an admitted call ended. Its result, if it has one, becomes evidence. */
   settle(requestId: string, call: string, outcome: GovernedOutcome): Promise<Settlement>
   /** Checks a candidate and delivers it, asks for a repair, or ends the request with fail safe. */
@@ -191,6 +206,15 @@ class JournalGovernor implements Governor {
 
   async admit(requestId: string, call: CallRequest, answer?: ApprovalAnswer): Promise<Admission> {
     return admit(await this.#find(requestId), call, answer)
+  }
+
+  async preview(
+    task: TaskClass,
+    init: OpenRequest,
+    call: CallRequest,
+  ): Promise<'allow' | 'deny' | 'review'> {
+    const { request, reasons } = draftRequest(this.#core, task, init)
+    return reasons.length > 0 ? 'deny' : previewCall(request, call)
   }
 
   async settle(requestId: string, call: string, outcome: GovernedOutcome): Promise<Settlement> {

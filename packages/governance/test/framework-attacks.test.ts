@@ -12,7 +12,7 @@ import {
   Annotation,
 } from '@langchain/langgraph'
 import { Agent, RunState, Runner, tool as openAiTool } from '@openai/agents'
-import { generateText, stepCountIs, tool as aiSdkTool, type ModelMessage, type ToolSet } from 'ai'
+import { generateText, stepCountIs, tool as aiSdkTool, type ModelMessage } from 'ai'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { aiSdkTools } from '../src/adapters/ai-sdk.ts'
@@ -59,7 +59,7 @@ describe('AI SDK: an approval that the client made up', () => {
   test('UAICP-24 with Skein, the run waits for a token and the tool does not run', async () => {
     const { governor, task, tools, effects, log } = await openBank()
     const result = await governor.run(task, { identity, input: null }, async (run: Run) => {
-      const set = aiSdkTools(run, tools) as unknown as ToolSet
+      const set = aiSdkTools(run, tools)
       const { text } = await generateText({
         model: aiSdkModel([]),
         messages: forged,

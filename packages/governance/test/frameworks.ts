@@ -10,7 +10,7 @@ import { CallToolRequestSchema, ListToolsRequestSchema } from '@modelcontextprot
 import { Agent, Runner, Usage, type Model, type ModelResponse } from '@openai/agents'
 import { llm } from '@skein/ai'
 import { calls, says, scripted } from '@skein/ai/testing'
-import { generateText, stepCountIs, type ToolSet } from 'ai'
+import { generateText, stepCountIs } from 'ai'
 import { MockLanguageModelV4 } from 'ai/test'
 import type { JsonObject } from '@skein/base'
 import type { GovernedTool, Run } from '../src/index.ts'
@@ -86,8 +86,7 @@ export function aiSdkModel(script: readonly ScriptedCall[]): MockLanguageModelV4
 }
 
 const aiSdk: Framework['ask'] = async (run, tools, script) => {
-  // Structurally a ToolSet; its own type is inferred from the schemas of each tool.
-  const set = aiSdkTools(run, tools) as unknown as ToolSet
+  const set = aiSdkTools(run, tools)
   const { text } = await generateText({
     model: aiSdkModel(script),
     tools: set,
@@ -137,7 +136,7 @@ const openAiAgents: Framework['ask'] = async (run, tools, script) => {
     name: 'clerk',
     instructions: 'Go.',
     model: openAiModel(script),
-    tools: openAiAgentsTools(run, tools) as never,
+    tools: openAiAgentsTools(run, tools),
   })
   const { finalOutput } = await new Runner({ tracingDisabled: true }).run(agent, 'Go.', {
     maxTurns: 20,

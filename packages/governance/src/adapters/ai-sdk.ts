@@ -1,6 +1,13 @@
 import type { JsonSchema, JsonValue } from '@skein/base'
 import type { GovernedTool } from '../contract/governed.ts'
-import { callThrough, type CallingRun } from './call-through.ts'
+import {
+  callThrough,
+  type CallingRun,
+  overlay,
+  recordAnswer,
+  type RecordingRun,
+  recordStream,
+} from './call-through.ts'
 
 /** A tool in the form that the AI SDK expects in `tools`. */
 export interface AiSdkTool {
@@ -29,7 +36,10 @@ interface AiSdkSchema {
  * Converts a run's tools for `generateText`, `streamText` and agents of the AI SDK. The SDK's own
  * approval is not used: an approval part in the message history has no effect here.
  *
- *     await generateText({ model, prompt, tools: aiSdkTools(run, task.tools) })
+ *     const tools = aiSdkTools(run, task.tools)
+ *     await generateText({ model: aiSdkModel(run, model), prompt, tools })
+ *
+ * Use it with `aiSdkModel`: a run that waited for a person goes on with the calls of the recorded answer.
  */
 export function aiSdkTools(
   run: CallingRun,
@@ -57,4 +67,74 @@ function toSchema(parameters: JsonSchema): AiSdkSchema {
       jsonSchema: { input: toJson, output: toJson },
     },
   }
+}
+
+/** The part of a language model of the AI SDK that is used here. */
+interface AiSdkModel {
+  readonly provider: string
+  readonly modelId: string
+  readonly doGenerate: (options: never) => PromiseLike<object>
+  readonly doStream: (
+    options: never,
+  ) => PromiseLike<{ readonly stream: ReadableStream<{ readonly type: string }> }>
+}
+
+/**
+ * A model whose answers are recorded in the run. When the body runs again, after an approval or a crash,
+ * the SDK gets the recorded answers with the same call ids, and the model is asked only for what comes
+ * after them. While a call waits for a person, the model is not asked at all, which ends the SDK's loop.
+ * The bodies and headers of the vendor's requests and responses are not recorded.
+ */
+export function aiSdkModel<Model extends AiSdkModel>(run: RecordingRun, model: Model): Model {
+  const name = `${model.provider}/${model.modelId}`
+  return overlay(model, {
+    doGenerate: (options: never) =>
+      recordAnswer(run, name, async () => withoutTransport(await model.doGenerate(options))),
+    doStream: async (options: never) => {
+      const ask = async (): Promise<AsyncIterable<{ readonly type: string }>> =>
+        readAll((await model.doStream(options)).stream)
+      const parts = recordStream(run, name, ask, ({ type }) => HELD.has(type))
+      // The first part is awaited here, so that a request that fails rejects as it does without a record.
+      const first = await parts.next()
+      return { stream: toStream(first, parts) }
+    },
+  })
+}
+
+/** The parts of a stream on which the SDK runs tools or ends the step. */
+const HELD: ReadonlySet<string> = new Set(['tool-call', 'finish'])
+
+function withoutTransport(result: object): object {
+  const { request: _request, response, ...rest } = result as Record<string, unknown>
+  if (typeof response !== 'object' || response === null) return rest
+  const { headers: _headers, body: _body, ...kept } = response as Record<string, unknown>
+  return { ...rest, response: kept }
+}
+
+async function* readAll<T>(stream: ReadableStream<T>): AsyncGenerator<T, void> {
+  const reader = stream.getReader()
+  try {
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done) return
+      yield value
+    }
+  } finally {
+    reader.releaseLock()
+  }
+}
+
+function toStream<T>(
+  first: IteratorResult<T, void>,
+  rest: AsyncGenerator<T, void>,
+): ReadableStream<T> {
+  let next: Promise<IteratorResult<T, void>> | undefined = Promise.resolve(first)
+  return new ReadableStream<T>({
+    async pull(controller) {
+      const { done, value } = await (next ?? rest.next())
+      next = undefined
+      if (done) controller.close()
+      else controller.enqueue(value)
+    },
+  })
 }

@@ -1,9 +1,16 @@
-import { type JsonValue, sha256Hex } from '@skein/base'
+import type { JsonValue } from '@skein/base'
 import type { ApprovalRequest } from '../contract/approval.ts'
+import { uuidOf } from '../contract/envelope.ts'
 import type { GovernedTool, TaskClass } from '../contract/governed.ts'
 import type { Governor } from '../governor.ts'
 import type { Delivered, FailedSafe, Init, Result, Run } from '../contract/run.ts'
-import { type CallingRun, callThrough } from './call-through.ts'
+import {
+  type CallingRun,
+  callThrough,
+  overlay,
+  recordAnswer,
+  type RecordingRun,
+} from './call-through.ts'
 
 /** The function `tool` of `@langchain/core/tools`, as far as it is used here. */
 export type MakeLangChainTool<Tool> = (
@@ -41,6 +48,77 @@ export function langGraphTools<Tool>(
       },
     ),
   )
+}
+
+/** The part of a chat model or another runnable of LangChain that is used here. */
+interface LangChainModel {
+  readonly invoke: (input: never, options?: never) => Promise<unknown>
+}
+
+/** The class `AIMessage` of `@langchain/core/messages`. */
+type AiMessageClass = new (fields: never) => object
+
+/**
+ * A chat model of LangChain whose answers are recorded in the run. When the body runs again, after an
+ * approval or a crash, the graph gets the recorded messages with the same call ids, and the model is asked
+ * only for what comes after them. While a call waits for a person, the model is not asked at all, which
+ * ends the graph's run. A stream of the model yields the whole message at once.
+ *
+ *     import { AIMessage } from '@langchain/core/messages'
+ *     const agent = createAgent({ model: langChainModel(run, model, { AIMessage }), tools })
+ */
+export function langChainModel<Model extends LangChainModel>(
+  run: RecordingRun,
+  model: Model,
+  langChain: { readonly AIMessage: AiMessageClass },
+): Model {
+  const invoke = async (input: never, options?: never): Promise<unknown> => {
+    const { message, value } = await recordAnswer(run, 'model', async () => {
+      const answer = await model.invoke(input, options)
+      return isMessage(answer) ? { message: fieldsOf(answer) } : { value: answer }
+    })
+    return message ? new langChain.AIMessage(message as never) : value
+  }
+  async function* stream(input: never, options?: never): AsyncGenerator<unknown, void> {
+    yield await invoke(input, options)
+  }
+  async function* transform(
+    inputs: AsyncIterable<never>,
+    options?: never,
+  ): AsyncGenerator<unknown, void> {
+    for await (const input of inputs) yield await invoke(input, options)
+  }
+  // These methods return the model with other settings; its answers are recorded too.
+  const derive =
+    (name: string) =>
+    (...args: unknown[]): unknown => {
+      const made = (model as unknown as Record<string, (...given: unknown[]) => LangChainModel>)[
+        name
+      ]?.(...args)
+      return made && langChainModel(run, made, langChain)
+    }
+  const has = (name: string): boolean => typeof Reflect.get(model, name) === 'function'
+  const deriving = ['bindTools', 'withConfig', 'withStructuredOutput'].filter(has)
+  return overlay(model, {
+    invoke,
+    stream: async (input: never, options?: never) => stream(input, options),
+    transform,
+    ...Object.fromEntries(deriving.map((name) => [name, derive(name)])),
+  })
+}
+
+function isMessage(value: unknown): value is Record<string, unknown> {
+  return typeof (value as { readonly getType?: unknown } | null)?.getType === 'function'
+}
+
+/** Returns what `new AIMessage` needs to build the same message again. */
+function fieldsOf(message: Record<string, unknown>): Record<string, unknown> {
+  const names = ['id', 'name', 'content', 'tool_calls', 'invalid_tool_calls', 'usage_metadata']
+  const kept = [...names, 'additional_kwargs', 'response_metadata'].map((name) => [
+    name,
+    message[name],
+  ])
+  return Object.fromEntries(kept) as Record<string, unknown>
 }
 
 /** Options of `governedNode`. */
@@ -95,10 +173,5 @@ export function governedNode<State, Value extends JsonValue, Update>(
  */
 function requestIdOf({ configurable = {} }: NodeConfig): string {
   const { thread_id, checkpoint_ns } = configurable
-  const hex = sha256Hex(`langgraph\n${String(thread_id)}\n${String(checkpoint_ns)}`)
-  // A UUIDv8 (RFC 9562 §5.8) may contain any bits, here those of the hash, and has the form that the
-  // schema requires.
-  const variant = ((Number.parseInt(hex[16]!, 16) & 3) | 8).toString(16)
-  const parts = [hex.slice(0, 8), hex.slice(8, 12), `8${hex.slice(13, 16)}`]
-  return [...parts, variant + hex.slice(17, 20), hex.slice(20, 32)].join('-')
+  return uuidOf(`langgraph\n${String(thread_id)}\n${String(checkpoint_ns)}`)
 }

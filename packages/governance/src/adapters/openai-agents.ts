@@ -1,7 +1,14 @@
 import type { JsonSchema } from '@skein/base'
 import type { GovernedTool } from '../contract/governed.ts'
 import { GovernanceError } from '../contract/reason.ts'
-import { callThrough, type CallingRun } from './call-through.ts'
+import {
+  callThrough,
+  type CallingRun,
+  overlay,
+  recordAnswer,
+  type RecordingRun,
+  recordStream,
+} from './call-through.ts'
 
 /** A function tool in the form that the OpenAI Agents SDK expects in `tools`. */
 export interface OpenAiAgentsTool {
@@ -29,7 +36,11 @@ export interface OpenAiAgentsTool {
  * its stored state could be changed while it waits; the governed run checks exactly the arguments that
  * the tool runs with.
  *
- *     const agent = new Agent({ name, instructions, tools: openAiAgentsTools(run, task.tools) })
+ *     const tools = openAiAgentsTools(run, task.tools)
+ *     const agent = new Agent({ name, instructions, model: openAiAgentsModel(run, model), tools })
+ *
+ * Use it with `openAiAgentsModel`: a run that waited for a person goes on with the calls of the recorded
+ * answer.
  */
 export function openAiAgentsTools(
   run: CallingRun,
@@ -72,4 +83,38 @@ async function invoke(
     if (error instanceof SyntaxError) return 'Error: the arguments are not JSON.'
     throw error
   }
+}
+
+/** The part of a model of the OpenAI Agents SDK that is used here. */
+interface OpenAiAgentsModel {
+  readonly getResponse: (request: never) => Promise<unknown>
+  readonly getStreamedResponse: (request: never) => AsyncIterable<{ readonly type: string }>
+}
+
+/**
+ * A model whose answers are recorded in the run. When the body runs again, after an approval or a crash,
+ * the runner gets the recorded answers with the same call ids, and the model is asked only for what comes
+ * after them. While a call waits for a person, the model is not asked at all, which ends the runner's
+ * loop. The vendor's own response (`providerData`) is not recorded.
+ */
+export function openAiAgentsModel<Model extends OpenAiAgentsModel>(
+  run: RecordingRun,
+  model: Model,
+): Model {
+  return overlay(model, {
+    getResponse: (request: never) =>
+      recordAnswer(run, 'model', async () => {
+        const answer = (await model.getResponse(request)) as Record<string, unknown>
+        const { providerData: _providerData, ...rest } = answer
+        return rest
+      }),
+    // The runner makes the calls of an answer when it gets `response_done`.
+    getStreamedResponse: (request: never) =>
+      recordStream(
+        run,
+        'model',
+        () => model.getStreamedResponse(request),
+        ({ type }) => type === 'response_done',
+      ),
+  })
 }

@@ -116,6 +116,17 @@ export function isTerminal(state: State): boolean {
 }
 
 /**
+ * Returns a UUID that is the same for the same text. A UUIDv8 (RFC 9562 §5.8) may contain any bits, here
+ * those of the hash, and has the form that the schema requires.
+ */
+export function uuidOf(text: string): string {
+  const hex = sha256Hex(text)
+  const variant = ((Number.parseInt(hex[16]!, 16) & 3) | 8).toString(16)
+  const parts = [hex.slice(0, 8), hex.slice(8, 12), `8${hex.slice(13, 16)}`]
+  return [...parts, variant + hex.slice(17, 20), hex.slice(20, 32)].join('-')
+}
+
+/**
  * Returns the hash of a JSON value: `sha256:` over its canonical text. Throws if the value cannot be
  * expressed in JSON.
  */

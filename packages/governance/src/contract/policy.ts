@@ -1,5 +1,6 @@
-import type { JsonValue } from '@skein/base'
+import { canonicalJson, deepFreeze, type JsonObject, type JsonValue, SkeinError } from '@skein/base'
 import { type Hash, hashJson, type Identity, type Risk, type RollbackAction } from './envelope.ts'
+import { findFreeNames } from './free-names.ts'
 import type { Reason } from './reason.ts'
 
 /**
@@ -56,17 +57,25 @@ export interface Policy {
   decide(action: Action): Decision | undefined | Promise<Decision | undefined>
 }
 
-/** One rule: a decision about the actions for which `when` is true. */
-export interface Rule extends Decision {
-  readonly when: (action: Action) => boolean
+/**
+ * One rule: a decision about the actions for which `when` is true. `when` gets the `values` of the options
+ * as its second parameter.
+ */
+export interface Rule<Values = JsonObject> extends Decision {
+  readonly when: (action: Action, values: Values) => boolean
 }
 
 /** Options of `rules`. */
-export interface RulesOptions {
+export interface RulesOptions<Values = JsonObject> {
   readonly id?: string
   /**
-   * Change this when the behaviour of a rule changes without a change of its source text, for example
-   * through a variable that it uses.
+   * What the rules compare with: limits, lists, names. The values are part of the policy's hash, so an
+   * approval that was given under other values is no longer valid.
+   */
+  readonly values?: Values
+  /**
+   * Required for rules that use variables or functions from outside, because the hash of the policy covers
+   * only the source text of the rules. Change it whenever one of those changes.
    */
   readonly version?: string
   readonly mode?: 'enforce' | 'shadow'
@@ -77,20 +86,49 @@ export interface RulesOptions {
  * overrides allow. If no rule matches, the policy has no opinion; a write that no policy allows is
  * denied.
  *
- *     rules([
- *       { when: (action) => action.risk === 'write_low_risk', effect: 'allow' },
- *       { when: (action) => action.tool === 'refund', effect: 'review', quorum: 2 },
- *     ])
+ *     rules(
+ *       [
+ *         { when: (action) => action.risk === 'write_low_risk', effect: 'allow' },
+ *         { when: ({ args }, { limit }) => args.amount > limit, effect: 'review', quorum: 2 },
+ *       ],
+ *       { values: { limit: 100 } },
+ *     )
+ *
+ * Throws if a rule uses a name from outside and the options have no `version`: the policy would behave
+ * differently under the same hash, and approvals given before would stay valid.
  */
-export function rules(list: readonly Rule[], options: RulesOptions = {}): Policy {
+export function rules<const Values extends JsonObject = JsonObject>(
+  list: readonly Rule<Values>[],
+  options: RulesOptions<Values> = {},
+): Policy {
   const { id = 'rules', version = '', mode = 'enforce' } = options
+  if (options.version === undefined) checkSelfContained(list, id)
+  // A copy, because the caller may change its own object later.
+  const values = deepFreeze(JSON.parse(canonicalJson(options.values ?? {})) as Values)
   const texts = list.map(({ when, ...decision }) => ({ ...decision, when: String(when) }))
   return Object.freeze({
     id,
     mode,
-    hash: hashJson({ id, version, rules: texts }),
-    decide: (action: Action) => combineDecisions(list.filter(({ when }) => when(action) === true)),
+    hash: hashJson({ id, version, rules: texts, values: options.values && values }),
+    decide: (action: Action) =>
+      combineDecisions(list.filter(({ when }) => when(action, values) === true)),
   })
+}
+
+function checkSelfContained(list: readonly Rule<never>[], id: string): void {
+  const problems = list.flatMap(({ when }, index) => {
+    const names = findFreeNames(when)
+    if (!names) return [`rule ${index} hides its source`]
+    return names.length > 0 ? [`rule ${index} uses ${names.join(', ')} from outside`] : []
+  })
+  if (problems.length === 0) return
+  throw new SkeinError(
+    `The hash of the policy "${id}" would not cover all that its rules use: ${problems.join('; ')}.`,
+    {
+      code: 'GOVERNANCE_DEFINITION_INVALID',
+      hint: 'Pass it in: rules([{ when: (action, values) => … }], { values }), or give a `version` and change it with whatever the rules use.',
+    },
+  )
 }
 
 /**

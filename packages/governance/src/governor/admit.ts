@@ -90,6 +90,23 @@ export async function admit(
 }
 
 /**
+ * Returns what `admit` would answer to a call, without writing anything. The decision is made again when
+ * the call is admitted.
+ */
+export async function previewCall(
+  request: GovernedRequest,
+  call: CallRequest,
+): Promise<'allow' | 'deny' | 'review'> {
+  const made = snapshot(request, call)
+  if (!('core' in made) || findLimitReasons(request, made).length > 0) return 'deny'
+  if (made.risk === 'read_only') return 'allow'
+  const rollback = await declareRollback(request, made)
+  if (Array.isArray(rollback)) return 'deny'
+  const { decision } = await judge(request, toAction(request, { ...made, rollback }))
+  return decision.effect === 'allow' && made.risk === 'write_high_risk' ? 'review' : decision.effect
+}
+
+/**
  * Checks rollback, policy and approval of a write, then writes its intent. Returns undefined when the
  * write may run, otherwise the answer for the caller.
  */

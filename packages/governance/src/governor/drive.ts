@@ -6,7 +6,7 @@ import { isClosed } from '../journal/reduce.ts'
 import { rewindChunks } from './execute.ts'
 import { closedResult, deliver, failAttempt, type Delivery } from './deliver.ts'
 import { brokenResult, failSafe, settleChild } from './fail.ts'
-import { GovernedRun, type ApprovalAnswers, type Child, type RunChild } from './governed-run.ts'
+import { GovernedRun, type ApprovalAnswers, type Child, type Waiting } from './governed-run.ts'
 import { loadState, newUuid, openRequest, reviveRequest } from './open.ts'
 import { conflict, type GovernedRequest, type Listeners } from './request.ts'
 
@@ -49,14 +49,16 @@ export async function drive(
       run.end()
       await request.idle()
       if (request.broken) return brokenResult(request)
-      if (run.waiting.length > 0 && !request.stopped)
+      if (run.waiting.length > 0 && !request.stopped) {
+        const rejected = run.waiting.flatMap((one) => one.rejected ?? [])
         return {
           state: 'execute',
           outcome: 'pending',
-          waiting: run.waiting,
+          waiting: run.waiting.map((one) => one.request),
           request_id: request.state.request_id,
-          rejected: run.rejected.length > 0 ? run.rejected : undefined,
+          rejected: rejected.length > 0 ? rejected : undefined,
         }
+      }
       const delivery = await conclude(request, ended)
       if (delivery.type !== 'repair') return delivery.result
     }
@@ -141,7 +143,7 @@ async function driveChild(
   parent: GovernedRequest,
   child: Child,
   answers: ApprovalAnswers,
-): ReturnType<RunChild> {
+): Promise<{ readonly value: JsonValue } | { readonly waiting: readonly Waiting[] }> {
   const { core, state } = parent
   if (state.state === 'plan') await parent.move('execute')
   const { id, task, body } = child
@@ -171,7 +173,10 @@ async function driveChild(
   const result = isClosed(request.state)
     ? await closedResult(request)
     : await drive(request, body, { approve, onChunk, answers })
-  if (result.outcome === 'pending') return result
+  if (result.outcome === 'pending') {
+    const { waiting, rejected = [] } = result
+    return { waiting: waiting.map((asked, at) => ({ request: asked, rejected: rejected[at] })) }
+  }
   if (request.broken) throw request.broken
   await settleChild(parent, request, data)
   if (result.state === 'deliver') return { value: result.value }

@@ -3,7 +3,7 @@ import type { ApprovalAnswer, ApprovalRequest } from '../contract/approval.ts'
 import type { GovernedTool, TaskClass } from '../contract/governed.ts'
 import type { Evidence } from '../contract/evidence.ts'
 import { GovernanceError, thrownText, reason, type Reason, refusal } from '../contract/reason.ts'
-import type { CallOptions, CallResult, Init, Pending, Run } from '../contract/run.ts'
+import type { CallOptions, CallResult, Init, Run } from '../contract/run.ts'
 import { isNamedCall } from '../journal/reduce.ts'
 import { type Admission, admit, admitNative, type CallRequest } from './admit.ts'
 import { emitChunk, execute, settle } from './execute.ts'
@@ -25,7 +25,13 @@ export type RunChild = (
   parent: GovernedRequest,
   child: Child,
   answers: ApprovalAnswers,
-) => Promise<{ readonly value: JsonValue } | Pick<Pending, 'waiting' | 'rejected'>>
+) => Promise<{ readonly value: JsonValue } | { readonly waiting: readonly Waiting[] }>
+
+/** An open approval request and, if tokens were given, why they were not accepted. */
+export interface Waiting {
+  readonly request: ApprovalRequest
+  readonly rejected?: Reason
+}
 
 /** The answers of people: tokens, and denials by the id of the approval request. */
 export interface ApprovalAnswers {
@@ -36,6 +42,11 @@ export interface ApprovalAnswers {
 /**
  * The `run` object that a body gets for one pass, that is, one execution of the body. Its methods throw
  * once the pass has ended.
+ *
+ * A pass also ends when a call waits for a person and nothing else of the pass is in progress. Only then
+ * does the waiting call throw, so a framework that shows the error to its model and goes on finds a pass
+ * that has ended: it can neither record an answer made from that error nor make another call. Calls that
+ * the body made at the same time still run, and all that wait are asked for together.
  */
 export class GovernedRun implements Run {
   readonly request_id: string
@@ -45,10 +56,8 @@ export class GovernedRun implements Run {
   readonly signal: AbortSignal
   readonly attempt: number
   readonly why: readonly Reason[]
-  /** The approval requests that this pass waits for, of its own calls and of its children. */
-  readonly waiting: ApprovalRequest[] = []
-  /** Why tokens were not accepted. Not every request in `waiting` has a rejection. */
-  readonly rejected: Reason[] = []
+  /** The approval requests that this pass waits for. */
+  readonly waiting: Waiting[] = []
   readonly #request: GovernedRequest
   readonly #answers: ApprovalAnswers
   readonly #runChild: RunChild
@@ -56,7 +65,13 @@ export class GovernedRun implements Run {
   #calls = 0
   #steps = 0
   #children = 0
+  /** How many calls, steps and children are in progress and do not wait for a person. */
+  #active = 0
   #isOver = false
+  /** The error of the first call that waits; set once the pass has ended because of it. */
+  #parked: GovernanceError | undefined
+  /** Releases the calls that wait, once the pass has ended. */
+  readonly #held: (() => void)[] = []
 
   constructor(
     request: GovernedRequest,
@@ -84,6 +99,7 @@ export class GovernedRun implements Run {
   /** Ends the pass: from now on the methods of this object throw, even for code that still holds it. */
   end(): void {
     this.#isOver = true
+    for (const release of this.#held.splice(0)) release()
   }
 
   async plan(proposal: JsonValue): Promise<void> {
@@ -126,9 +142,7 @@ export class GovernedRun implements Run {
       const ended = await this.#runChild(this.#request, { id, task, init, body }, this.#answers)
       // The cast is safe: the value is what the child's body, which returns `T`, delivered.
       if ('value' in ended) return ended.value as T
-      this.waiting.push(...ended.waiting)
-      this.rejected.push(...(ended.rejected ?? []))
-      throw parked(task.name, ended.waiting[0] as ApprovalRequest)
+      return this.#park(task.name, ended.waiting)
     })
   }
 
@@ -150,9 +164,41 @@ export class GovernedRun implements Run {
     return this.#request.track(
       (async () => {
         this.#assertOpen()
-        return work()
+        this.#active += 1
+        try {
+          return await work()
+        } finally {
+          this.#active -= 1
+          this.#endIfParked()
+        }
       })(),
     )
+  }
+
+  /** Waits until the pass has ended, then throws the error of a call that waits for a person. */
+  async #park(name: string, waiting: readonly Waiting[]): Promise<never> {
+    this.waiting.push(...waiting)
+    const error = parked(name, waiting[0] as Waiting)
+    this.#active -= 1
+    this.#endIfParked()
+    if (!this.#isOver) await new Promise<void>((release) => this.#held.push(release))
+    this.#active += 1
+    throw error
+  }
+
+  /**
+   * Ends the pass if all that it still does is wait for people. Frameworks start the calls of one message
+   * one after the other within a task of the event loop, so the decision is made in a later task.
+   */
+  #endIfParked(): void {
+    const isParked = (): boolean => this.#active === 0 && this.waiting.length > 0 && !this.#isOver
+    if (!isParked()) return
+    setTimeout(() => {
+      const [first] = this.waiting
+      if (!first || !isParked()) return
+      this.#parked = parked(first.request.action.tool, first)
+      this.end()
+    }, 0)
   }
 
   /** Takes one call through all its stages: admit, execute, settle. */
@@ -167,9 +213,8 @@ export class GovernedRun implements Run {
     if (admission.type === 'replay') return this.#keep(admission)
     if (admission.type === 'deny') throw refusal(call.tool, admission.reasons)
     if (admission.type === 'review') {
-      this.waiting.push(admission.request)
-      if (admission.rejected) this.rejected.push(admission.rejected)
-      throw parked(call.tool, admission.request)
+      const { request: asked, rejected } = admission
+      return this.#park(call.tool, [{ request: asked, rejected }])
     }
     const settled = await settle(request, admission.call, await execute(request, admission.call))
     if (settled.type === 'done') return this.#keep(settled)
@@ -244,6 +289,7 @@ export class GovernedRun implements Run {
   }
 
   #assertOpen(): void {
+    if (this.#parked) throw this.#parked
     if (this.#isOver) throw conflict(this.#request, 'this pass over its body has ended')
     if (this.#request.broken) throw this.#request.broken
     if (this.#request.stopped) {
@@ -275,10 +321,10 @@ function untilStopped<T>({ controller }: GovernedRequest, work: Promise<T>): Pro
  * Creates the error of a call that waits for approval. The reason's `detail` is the id of the approval
  * request.
  */
-function parked(name: string, { id }: ApprovalRequest): GovernanceError {
+function parked(name: string, { request }: Waiting): GovernanceError {
   return new GovernanceError(
     `"${name}" waits for approval.`,
-    [reason('APPROVAL_REQUIRED', name, id)],
+    [reason('APPROVAL_REQUIRED', name, request.id)],
     { hint: 'Let this error pass: the run ends pending, and resume() goes on from here.' },
   )
 }

@@ -53,6 +53,35 @@ export async function openRequest(
   init: OpenRequest,
   parent?: GovernedRequest,
 ): Promise<Opened> {
+  const { request, item, input, reasons } = draftRequest(core, task, init, parent)
+  core.tasks.set(task.name, task)
+  try {
+    await request.put(item.data.input_hash, input)
+    await request.append(item)
+    if (reasons.length === 0) await request.move('plan')
+  } catch (error) {
+    if (!request.broken) throw error
+  }
+  return { request, refused: reasons.length > 0 ? { reasons, missing: [] } : undefined }
+}
+
+interface Draft {
+  readonly request: GovernedRequest
+  /** The request's first entry. */
+  readonly item: JournalItem & { readonly type: 'opened' }
+  /** Canonical JSON. */
+  readonly input: string
+  /** Why intake refuses the request. */
+  readonly reasons: readonly Reason[]
+}
+
+/** Builds a new request and its first entry, but writes nothing. */
+export function draftRequest(
+  core: GovernorCore,
+  task: TaskClass,
+  init: OpenRequest,
+  parent?: GovernedRequest,
+): Draft {
   const { request_id, trace_id, traceparent } = init
   const input = tryCanonicalJson(init.input)
   const wrongIdentity = findIdentityReasons(init.identity, parent)
@@ -95,15 +124,7 @@ export async function openRequest(
       ? structuredClone(init.identity)
       : { agent_id: 'unknown', owner_id: core.id, control_class: 'human-directed' }
   const request = new GovernedRequest(core, task, openState(item, deepFreeze(identity)), parent)
-  core.tasks.set(task.name, task)
-  try {
-    await request.put(input_hash, input ?? 'null')
-    await request.append(item)
-    if (reasons.length === 0) await request.move('plan')
-  } catch (error) {
-    if (!request.broken) throw error
-  }
-  return { request, refused: reasons.length > 0 ? { reasons, missing: [] } : undefined }
+  return { request, item, input: input ?? 'null', reasons }
 }
 
 /**

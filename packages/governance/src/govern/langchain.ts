@@ -1,0 +1,119 @@
+import { isPlainObject, type JsonSchema, type JsonValue } from '@skein/base'
+import { GovernanceError } from '../contract/reason.ts'
+import { CallGate, type GateCall, type GovernOptions, type Tiered } from './gate.ts'
+
+/** The part of a structured tool of LangChain that is used here. */
+interface LangChainOwnTool {
+  readonly name: string
+  readonly description: string
+}
+
+/** The arguments of a tool of LangChain. */
+type LangChainInput<Tool> = Tool extends {
+  func: (input: infer Input, ...rest: never) => unknown
+}
+  ? Input
+  : never
+
+/** The answer that a graph is resumed with, for one call. */
+export interface CallAnswer {
+  /** The `id` of the approval request that the interrupt carried. */
+  readonly id: string
+  readonly approved: boolean
+  readonly reason?: string
+}
+
+interface ToolConfig {
+  readonly toolCall?: { readonly id?: string }
+  readonly toolCallId?: string
+  readonly configurable?: unknown
+}
+
+type Call = (args: unknown, runManager?: unknown, config?: ToolConfig) => Promise<unknown>
+
+/**
+ * Governs tools of LangChain. It takes the tools that an application has, each with its risk, and returns
+ * them for `createAgent`, `createReactAgent` or a `ToolNode`. A call that must wait for a person interrupts
+ * the graph with its approval request; the graph needs a checkpointer. Resume it, in any process, with the
+ * answers:
+ *
+ *     new Command({ resume: [{ id, approved: true }] })
+ *
+ * A checkpoint proves nothing. So a call runs only if this function asked about it before, with the same
+ * arguments, and each approval has one effect however often the checkpoint is resumed.
+ */
+export function governLangChain<const Tools extends readonly LangChainOwnTool[]>(
+  options: GovernOptions & {
+    readonly tools: {
+      readonly [Index in keyof Tools]: Tiered<Tools[Index], LangChainInput<Tools[Index]>>
+    }
+    /** The function `interrupt` of `@langchain/langgraph`. */
+    readonly interrupt: (value: never) => unknown
+  },
+): Tools[number][] {
+  const tiered: readonly Tiered<LangChainOwnTool, never>[] = options.tools
+  const gate = new CallGate(
+    tiered.map(({ tool, ...governance }) => ({
+      name: tool.name,
+      description: tool.description,
+      parameters: {} as JsonSchema,
+      governance,
+    })),
+    options,
+  )
+  const interrupt = options.interrupt as (value: unknown) => unknown
+  return tiered.map(({ tool }) => governTool(gate, tool, interrupt))
+}
+
+function governTool<Tool extends LangChainOwnTool>(
+  gate: CallGate,
+  tool: Tool,
+  interrupt: (value: unknown) => unknown,
+): Tool {
+  const own = tool as unknown as { readonly _call: Call }
+  gate.setAlone(tool.name, async (args) => (await own._call(args)) as JsonValue)
+  const _call: Call = async (args, runManager, config) => {
+    const id = config?.toolCall?.id ?? config?.toolCallId ?? ''
+    const call: GateCall = { id, tool: tool.name, args, context: config?.configurable }
+    try {
+      const answer = await answerTo(gate, call, interrupt)
+      if (answer?.approved === false)
+        return await gate.refuse(call, answer.reason ?? 'the person refused')
+      return await gate.perform(
+        call,
+        async (checked) => (await own._call(checked, runManager, config)) as JsonValue,
+      )
+    } catch (error) {
+      // A refusal is the tool's answer: the model reads it, and the graph goes on.
+      if (error instanceof GovernanceError) return `Error: ${error.message}`
+      throw error
+    }
+  }
+  // A tool of the same class and with the same members, but with a governed `_call`.
+  const copy = Object.create(Object.getPrototypeOf(tool) as object) as object
+  return Object.assign(copy, tool, { _call }) as Tool
+}
+
+/** Returns the person's answer to a call that has to wait; interrupts the graph until there is one. */
+async function answerTo(
+  gate: CallGate,
+  call: GateCall,
+  interrupt: (value: unknown) => unknown,
+): Promise<CallAnswer | undefined> {
+  // What is resumed before the question was put is no answer to it.
+  const wasAsked = await gate.wasAsked(call)
+  if (wasAsked && (await gate.hasEnded(call))) return undefined
+  const request = await gate.ask(call)
+  if (!request) return undefined
+  for (;;) {
+    // `interrupt` throws until the graph was resumed. Calls of one node share its answers, which arrive in
+    // no particular order, so each looks for its own. An answer to a question that has expired meanwhile
+    // has another id and does not count.
+    const given = [interrupt(request)].flat()
+    const found = given.find(
+      (one): one is CallAnswer =>
+        isPlainObject(one) && one['id'] === request.id && typeof one['approved'] === 'boolean',
+    )
+    if (found) return wasAsked ? found : { ...found, approved: false, reason: 'nobody was asked' }
+  }
+}
