@@ -52,6 +52,8 @@ export type {
 export {
   createProvider,
   type Params,
+  type Settings,
+  type ToolChoice,
   type ModelReference,
   type Provider,
   type LLMCapabilities,

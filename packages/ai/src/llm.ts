@@ -26,6 +26,7 @@ import type {
   ModelReference,
   Params,
   ProviderConfig,
+  Settings,
 } from './contract/provider.ts'
 import type { StreamEvent } from './contract/event.ts'
 import type { Message } from './contract/message.ts'
@@ -41,7 +42,7 @@ import type { Tool, ToolUseStrategy } from './contract/tool.ts'
 import type { Turn } from './contract/turn.ts'
 
 /** The settings of an LLM instance: everything except the conversation (UPP §5.2). */
-export interface LLMOptions<Data = unknown> {
+export interface LLMOptions<Data = unknown> extends Settings {
   readonly model: ModelReference
   readonly config?: ProviderConfig
   /** Sent to the vendor unchanged. */
@@ -138,6 +139,7 @@ class LLM<Data> implements LLMInstance<Data> {
     this.#base = {
       ...(system !== undefined && { system }),
       params,
+      ...settingsOf(options),
       tools: (options.tools ?? []).map((tool) => {
         // A tool may declare its parameters with a Standard Schema, which is converted to JSON Schema for the
         // vendor.
@@ -278,6 +280,23 @@ type RunOptions = Pick<TurnTask, 'streaming' | 'state' | 'onFinal' | 'repairs'> 
   readonly controller?: AbortController
   readonly signal?: AbortSignal | undefined
   readonly strategy?: ToolUseStrategy
+}
+
+const settingNames = [
+  'temperature',
+  'maxOutputTokens',
+  'topP',
+  'stop',
+  'seed',
+  'toolChoice',
+  'reasoning',
+] as const satisfies readonly (keyof Settings)[]
+
+/** Returns the settings that are set, for a request; nothing if there is none. */
+function settingsOf(options: Settings): { readonly settings?: Settings } {
+  const given = settingNames.filter((name) => options[name] !== undefined)
+  if (given.length === 0) return {}
+  return { settings: Object.fromEntries(given.map((name) => [name, options[name]])) }
 }
 
 function bindModel(reference: ModelReference): BoundLLMModel {

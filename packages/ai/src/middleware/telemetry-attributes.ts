@@ -40,7 +40,7 @@ export function requestAttributes(
         : 'structure' in request && request.structure
           ? 'json'
           : undefined,
-    ...paramAttributes(request.params),
+    ...paramAttributes({ ...('settings' in request && request.settings), ...request.params }),
     ...serverAttributes(request.config.baseUrl),
   }
 }

@@ -15,6 +15,7 @@ export const mistral: Provider = defineVendor({
     streamUsage: false,
     documentUrl: 'document_url',
     reasoning: 'thinking',
+    parameters: { maxTokens: 'max_tokens', seed: 'random_seed', reasoning: 'none' },
     toolCallId: { pattern: /^[a-zA-Z0-9]{9}$/, maxLength: 9 },
   }),
   embedding: mistralEmbeddings(),

@@ -12,6 +12,7 @@ export const moonshot: Provider = defineVendor({
   llm: chatCompletions({
     media: ['image', 'video'],
     reasoning: 'reasoning_content',
+    parameters: { maxTokens: 'max_tokens', seed: 'seed', reasoning: 'thinking' },
   }),
 })
 

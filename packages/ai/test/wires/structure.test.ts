@@ -423,21 +423,14 @@ describe('toStrict', () => {
     )
   })
 
-  const filled = (root: JsonSchema, data: unknown): unknown => fill(root, data, root, () => true)
+  const filled = (root: JsonSchema, data: unknown): unknown => fill(root, data, () => true)
   /** A property that is absent, but may be null, is null in an answer, and stays so. */
   const filledNullable = (root: JsonSchema, data: unknown): unknown =>
-    fill(root, data, root, (part) =>
-      new Ajv2020({ strict: false }).validate({ ...part, $defs }, null),
-    )
+    fill(root, data, (part) => new Ajv2020({ strict: false }).validate({ ...part, $defs }, null))
 
-  function fill(
-    part: JsonSchema,
-    data: unknown,
-    root: JsonSchema,
-    isNull: (part: JsonSchema) => boolean,
-  ): unknown {
+  function fill(part: JsonSchema, data: unknown, isNull: (part: JsonSchema) => boolean): unknown {
     const { anyOf, properties, items, $ref } = part
-    if ($ref) return fill($defs.node, data, root, isNull)
+    if ($ref) return fill($defs.node, data, isNull)
     if (Array.isArray(anyOf)) {
       const branch = (anyOf as JsonSchema[]).find(
         (one) =>
@@ -446,18 +439,18 @@ describe('toStrict', () => {
             (one['properties'] as { kind?: JsonSchema } | undefined)?.kind?.['const'] ===
               data['kind']),
       )
-      return branch ? fill(branch, data, root, isNull) : data
+      return branch ? fill(branch, data, isNull) : data
     }
     if (isPlainObject(properties) && isPlainObject(data))
       return Object.fromEntries(
         Object.entries(properties).flatMap(([name, inner]) => {
           if (Object.hasOwn(data, name))
-            return [[name, fill(inner as JsonSchema, data[name], root, isNull)]]
+            return [[name, fill(inner as JsonSchema, data[name], isNull)]]
           return isNull(inner as JsonSchema) ? [[name, null]] : []
         }),
       )
     if (isPlainObject(items) && Array.isArray(data))
-      return data.map((item) => fill(items, item, root, isNull))
+      return data.map((item) => fill(items, item, isNull))
     return data
   }
 
