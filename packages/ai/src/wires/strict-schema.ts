@@ -131,13 +131,13 @@ function wrapStrict(root: JsonSchema): JsonSchema {
   }
   const shared = refersToRoot ? { ...moved.$defs, answer: moved.value } : moved.$defs
   return {
-    ...($schema !== undefined && { $schema }),
+    $schema,
     type: 'object',
     properties: { value: refersToRoot ? { $ref: own } : moved.value },
     required: ['value'],
     additionalProperties: false,
-    ...(shared && { $defs: shared }),
-    ...(moved.definitions && { definitions: moved.definitions }),
+    $defs: shared,
+    definitions: moved.definitions,
   }
 }
 
@@ -179,7 +179,7 @@ class StrictWriter {
     const { oneOf, allOf, anyOf, unevaluatedProperties, ...rest } = schema
     let result: JsonSchema = schema
     if (Array.isArray(oneOf) && anyOf === undefined && this.#areDisjoint(oneOf))
-      result = { ...rest, anyOf: oneOf, ...(allOf !== undefined && { allOf }) }
+      result = { ...rest, anyOf: oneOf, allOf }
     else if (
       Array.isArray(allOf) &&
       allOf.length === 1 &&
@@ -201,6 +201,7 @@ class StrictWriter {
     const kept: Record<string, unknown> = {}
     for (const [keyword, value] of Object.entries(schema)) {
       const at = pointer + pointerSegment(keyword)
+      if (value === undefined) continue
       if (inexpressible.has(keyword)) this.#refuse(at, `the keyword "${keyword}"`)
       else if (limits.has(keyword) || !isSupportedLimit(keyword, value))
         this.dropped.push({
@@ -334,8 +335,8 @@ function nullable(schema: JsonSchema): JsonSchema {
   if (Array.isArray(anyOf)) return { ...schema, anyOf: [...(anyOf as unknown[]), { type: 'null' }] }
   const { title, description, ...rest } = schema
   return {
-    ...(title !== undefined && { title }),
-    ...(description !== undefined && { description }),
+    title,
+    description,
     anyOf: [rest, { type: 'null' }],
   }
 }
