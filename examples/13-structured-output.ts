@@ -1,6 +1,6 @@
 /**
- * Asks for data instead of prose. The schema gives the type; the answer is parsed, not validated, so a
- * check of your own comes last. While it streams, the object can be watched growing.
+ * Asks for data instead of prose. The schema gives the type, and with `validate` it also checks the answer; an
+ * answer that does not fit is repaired by the model. While it streams, the object can be watched growing.
  *
  * Prints:
  *
@@ -14,7 +14,7 @@
  */
 
 // #region program
-import { llm, parsedObjectMiddleware, type ParsedStreamEvent } from '@skein/ai'
+import { llm, partials } from '@skein/ai'
 import { says, scripted } from '@skein/ai/testing'
 import { z } from 'zod'
 
@@ -24,18 +24,17 @@ const Forecast = z.object({
 })
 
 const model = scripted([says('{"city": "Oslo", "days": [{"high": -3}, {"high": 1}]}')])
-const weather = llm({ model, structure: Forecast, middleware: [parsedObjectMiddleware()] })
+const weather = llm({ model, structure: Forecast, validate: true, repair: 1 })
 
 const stream = weather.stream('How warm will it be in Oslo?')
 let shown = ''
-for await (const event of stream) {
-  if (event.type !== 'object_delta') continue
-  const text = JSON.stringify((event as ParsedStreamEvent).delta.parsed)
+for await (const partial of partials(stream)) {
+  const text = JSON.stringify(partial)
   if (text !== shown) console.log(text)
   shown = text
 }
 
 const { data } = await stream.turn
-const { city, days } = Forecast.parse(data)
+const { city = '', days = [] } = data ?? {}
 console.log(`${city}: ${Math.max(...days.map(({ high }) => high))} degrees at most`)
 // #endregion program

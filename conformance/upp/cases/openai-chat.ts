@@ -331,7 +331,6 @@ export const openaiChatCases: readonly VendorCase[] = [
   chatCase(moonshot('m'), {
     bodies: {
       ...imagesOnly,
-      ...toldSchema,
       video: part({ type: 'video_url', video_url: { url: 'data:video/mp4;base64,AQI=' } }),
     },
   }),

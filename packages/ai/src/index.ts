@@ -37,6 +37,7 @@ export {
   UPPError,
   type UPPErrorOptions,
 } from './contract/error.ts'
+export type { DataIssue, DeepPartial } from './contract/structure.ts'
 export { StreamEventType, StopReason, type StreamEvent, type EventDelta } from './contract/event.ts'
 export * from './contract/message.ts'
 export { messageFromJSON, messageToJSON } from './contract/message-json.ts'
@@ -51,6 +52,8 @@ export type {
 export {
   createProvider,
   type Params,
+  type Settings,
+  type ToolChoice,
   type ModelReference,
   type Provider,
   type LLMCapabilities,
@@ -141,5 +144,6 @@ export {
   type RetryVerdict,
 } from './transport/retry.ts'
 export { BatchReader, ResultStream, StreamResult } from './turn/batch-reader.ts'
+export { partials } from './turn/partials.ts'
 export type { History, InferenceInput, Structure } from './turn/request.ts'
 export { defineVendor } from './vendors/define-vendor.ts'

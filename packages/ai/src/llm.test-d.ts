@@ -4,11 +4,14 @@ import * as v from 'valibot'
 import { describe, expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
 import type { EventDelta, StreamEvent } from './contract/event.ts'
+import { UPPError } from './contract/error.ts'
+import { jsonSchema } from './json-schema.ts'
 import { llm, type LLMInstance, type LLMOptions } from './llm.ts'
 import { AssistantMessage, UserMessage, type Message } from './contract/message.ts'
 import type { ParsedEventDelta, ParsedStreamEvent } from './middleware/index.ts'
 import { says, scripted } from './testing/index.ts'
 import type { Tool } from './contract/tool.ts'
+import { partials } from './turn/partials.ts'
 
 const model = scripted([says('{}')])
 
@@ -54,6 +57,28 @@ describe('turn.data', () => {
     const other = base.with({ structure: z.object({ b: z.number() }) })
     expectTypeOf(other).toEqualTypeOf<LLMInstance<{ b: number }>>()
   })
+})
+
+test('partials are the data with every member optional, at every depth, without a cast', async () => {
+  const structure = z.object({ a: z.object({ b: z.array(z.object({ c: z.number() })) }) })
+  for await (const partial of partials(llm({ model, structure }).stream('x'))) {
+    expectTypeOf(partial.a?.b?.[0]?.c).toEqualTypeOf<number | undefined>()
+    // @ts-expect-error nothing has to be there yet
+    void partial.a.b
+  }
+  for await (const partial of partials(llm({ model, structure: {} }).stream('x')))
+    expectTypeOf(partial).toEqualTypeOf<unknown>()
+})
+
+test('jsonSchema gives raw JSON Schema the type that the caller says', async () => {
+  const structure = jsonSchema<Person>({ type: 'object' })
+  const turn = await llm({ model, structure, validate: true }).generate('x')
+  expectTypeOf(turn.data).toEqualTypeOf<Person | undefined>()
+})
+
+test('issues of an error are typed', () => {
+  const error = new UPPError('x', { code: 'INVALID_RESPONSE', provider: 'p', modality: 'llm' })
+  expectTypeOf(error.issues?.[0]?.pointer).toEqualTypeOf<string | undefined>()
 })
 
 test('generate and stream take strings, messages, blocks, histories and threads', () => {

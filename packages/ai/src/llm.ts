@@ -9,7 +9,9 @@ import {
 import { failing } from './contract/abort-race.ts'
 import {
   type CallMessages,
+  checkOf,
   checkOptions,
+  type DataCheck,
   type History,
   type InferenceInput,
   protectConfig,
@@ -24,6 +26,7 @@ import type {
   ModelReference,
   Params,
   ProviderConfig,
+  Settings,
 } from './contract/provider.ts'
 import type { StreamEvent } from './contract/event.ts'
 import type { Message } from './contract/message.ts'
@@ -39,7 +42,7 @@ import type { Tool, ToolUseStrategy } from './contract/tool.ts'
 import type { Turn } from './contract/turn.ts'
 
 /** The settings of an LLM instance: everything except the conversation (UPP §5.2). */
-export interface LLMOptions<Data = unknown> {
+export interface LLMOptions<Data = unknown> extends Settings {
   readonly model: ModelReference
   readonly config?: ProviderConfig
   /** Sent to the vendor unchanged. */
@@ -47,8 +50,15 @@ export interface LLMOptions<Data = unknown> {
   readonly system?: string
   readonly tools?: readonly Tool[]
   readonly toolStrategy?: ToolUseStrategy
-  /** The shape of the answers, which are JSON. They are parsed into `turn.data`, but not validated. */
+  /** The shape of the answers, which are JSON. They are parsed into `turn.data`; see `validate`. */
   readonly structure?: Structure<Data>
+  /**
+   * Whether `turn.data` is checked by the `structure`, which must be able to validate. Data that does not fit
+   * is an INVALID_RESPONSE error with `issues` and the turn. The data itself is not transformed.
+   */
+  readonly validate?: boolean
+  /** How many times the model is told what is wrong with its structured answer and asked again. Default 0. */
+  readonly repair?: number
   readonly middleware?: readonly Middleware[]
   /**
    * Returns the gate, journal and context of a tool call; called once for each call that this instance runs.
@@ -116,6 +126,7 @@ class LLM<Data> implements LLMInstance<Data> {
   readonly #origin: ErrorOrigin
   /** The part of a request that is the same for every call of this instance. */
   readonly #base: Omit<LLMRequest, 'messages' | 'signal'>
+  readonly #check: DataCheck | undefined
 
   constructor(options: LLMOptions<Data>) {
     this.model = bindModel(options?.model)
@@ -136,6 +147,7 @@ class LLM<Data> implements LLMInstance<Data> {
     this.#base = {
       ...(system !== undefined && { system }),
       params,
+      ...settingsOf(options),
       tools: (options.tools ?? []).map((tool) => {
         // A tool may declare its parameters with a Standard Schema, which is converted to JSON Schema for the
         // vendor.
@@ -151,6 +163,7 @@ class LLM<Data> implements LLMInstance<Data> {
       clock,
       ids,
     }
+    if (options.validate) this.#check = checkOf(structure, this.#origin)
     checkOptions(this.#base, this.capabilities, this.#origin)
   }
 
@@ -165,13 +178,16 @@ class LLM<Data> implements LLMInstance<Data> {
   stream(...given: readonly (History | InferenceInput)[]): StreamResult<Data> {
     const controller = new AbortController()
     let isFinal = false
-    const onFinal = (): void => void (isFinal = true)
-    return new StreamResult<Data>({
-      batches: this.#tryRun(given, { streaming: true, controller, onFinal }),
-      controller,
-      isFinal: () => isFinal,
-      origin: this.#origin,
-    })
+    const onFinal = (is: boolean): void => void (isFinal = is)
+    return new StreamResult<Data>(
+      {
+        batches: this.#tryRun(given, { streaming: true, controller, onFinal }),
+        controller,
+        isFinal: () => isFinal,
+        origin: this.#origin,
+      },
+      this.#base.structure,
+    )
   }
 
   with<Changed = Data>(changes: Partial<LLMOptions<Changed>>): LLMInstance<Changed> {
@@ -187,7 +203,7 @@ class LLM<Data> implements LLMInstance<Data> {
     const strategy = { maxIterations: 0 }
     return this.#run(
       { messages: [...messages], inputs: [] },
-      { streaming, strategy, signal, state, cycle },
+      { streaming, strategy, signal, state, cycle, repairs: 0 },
     )
   }
 
@@ -243,7 +259,7 @@ class LLM<Data> implements LLMInstance<Data> {
 
   #run(
     { messages, inputs }: CallMessages,
-    { controller = new AbortController(), signal, strategy, ...options }: RunOptions,
+    { controller = new AbortController(), signal, strategy, repairs, ...options }: RunOptions,
   ): AsyncGenerator<readonly StreamEvent[], Turn<Data>> {
     const turn = runTurn({
       ...options,
@@ -255,6 +271,8 @@ class LLM<Data> implements LLMInstance<Data> {
       strategy: strategy ?? this.#options.toolStrategy ?? {},
       middleware: this.#options.middleware ?? [],
       open: this.#options.open,
+      check: this.#check,
+      repairs: repairs ?? this.#options.repair,
     })
     // UPP §12.2: the type comes from the schema; the data is not validated against it.
     return turn as AsyncGenerator<readonly StreamEvent[], Turn<Data>>
@@ -266,10 +284,27 @@ class LLM<Data> implements LLMInstance<Data> {
   }
 }
 
-type RunOptions = Pick<TurnTask, 'streaming' | 'state' | 'cycle' | 'onFinal'> & {
+type RunOptions = Pick<TurnTask, 'streaming' | 'state' | 'cycle' | 'onFinal' | 'repairs'> & {
   readonly controller?: AbortController
   readonly signal?: AbortSignal | undefined
   readonly strategy?: ToolUseStrategy
+}
+
+const settingNames = [
+  'temperature',
+  'maxOutputTokens',
+  'topP',
+  'stop',
+  'seed',
+  'toolChoice',
+  'reasoning',
+] as const satisfies readonly (keyof Settings)[]
+
+/** Returns the settings that are set, for a request; nothing if there is none. */
+function settingsOf(options: Settings): { readonly settings?: Settings } {
+  const given = settingNames.filter((name) => options[name] !== undefined)
+  if (given.length === 0) return {}
+  return { settings: Object.fromEntries(given.map((name) => [name, options[name]])) }
 }
 
 function bindModel(reference: ModelReference): BoundLLMModel {

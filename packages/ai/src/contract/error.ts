@@ -1,4 +1,5 @@
 import { messageOf, SkeinError } from '@skein/base'
+import type { DataIssue } from './structure.ts'
 import type { Turn } from './turn.ts'
 
 /** The twelve codes of UPP §4.4 by name. */
@@ -44,6 +45,8 @@ export interface UPPErrorOptions {
   readonly rateLimit?: Readonly<Record<string, string>> | undefined
   /** The error body, redacted and cut to a readable length. */
   readonly body?: string | undefined
+  /** With `validate`: where the data of a structured answer does not fit its schema. */
+  readonly issues?: readonly DataIssue[] | undefined
 }
 
 /**
@@ -62,6 +65,8 @@ export class UPPError extends SkeinError {
   readonly shouldRetry: boolean | undefined
   readonly rateLimit: Readonly<Record<string, string>> | undefined
   readonly body: string | undefined
+  /** Set if a structured answer did not fit its schema: each place as a JSON pointer, with a message. */
+  readonly issues: readonly DataIssue[] | undefined
   /** The part of the turn that was produced before the failure. Not part of the error's JSON. */
   turn: Turn | undefined
 

@@ -10,6 +10,24 @@ import type { UPPError } from './error.ts'
 /** Model parameters, sent to the vendor unchanged (UPP §2.1). */
 export type Params = Readonly<Record<string, unknown>>
 
+/**
+ * Settings that vendors share, written in each vendor's own words by its wire. Only those that are set are
+ * sent; `params` of the same meaning win. A vendor without a setting gets a warning on the turn instead.
+ */
+export interface Settings {
+  readonly temperature?: number
+  readonly maxOutputTokens?: number
+  readonly topP?: number
+  readonly stop?: string | readonly string[]
+  readonly seed?: number
+  readonly toolChoice?: ToolChoice
+  /** How much the model thinks before it answers; `budget` is in tokens. */
+  readonly reasoning?: 'off' | 'low' | 'medium' | 'high' | { readonly budget: number }
+}
+
+/** Whether the model may, must not or must call a tool, or must call the named one. */
+export type ToolChoice = 'auto' | 'none' | 'required' | { readonly tool: string }
+
 /** A model of a provider; `llm`, `embedding` and `image` accept it. */
 export interface ModelReference {
   readonly modelId: string
@@ -74,6 +92,8 @@ export interface LLMRequest {
   readonly messages: readonly Message[]
   readonly system?: string
   readonly params: Params
+  /** Settings in the words of this package; present only if one is set. */
+  readonly settings?: Settings
   readonly tools: readonly Tool[]
   readonly structure?: JsonSchema
   readonly config: ProviderConfig

@@ -1,27 +1,20 @@
 import type { JsonObject, JsonValue } from '@skein/base'
-import type { Params } from '../contract/provider.ts'
+import type { Params, ToolChoice } from '../contract/provider.ts'
 import type { WireName } from '../contract/wire-name.ts'
 import { listOf, numberOf, objectOf, textOf } from '../wires/read-json.ts'
+import {
+  openaiParameters,
+  writeAnthropic,
+  writeChat,
+  writeGoogle,
+  writeOllama,
+  writeResponses,
+} from '../wires/settings.ts'
 import { requestError } from '../wires/wire-error.ts'
+import type { WireSettings, WrittenSettings } from '../wires/wire.ts'
 
-/** Settings that vendors share, each vendor under its own parameter names. */
-interface Settings {
-  maxTokens?: number
-  temperature?: number
-  topP?: number
-  topK?: number
-  stop?: readonly string[]
-  seed?: number
-  effort?: string
-  toolChoice?: ToolChoice
-  parallelToolCalls?: boolean
-}
-
-interface ToolChoice {
-  readonly mode: 'auto' | 'none' | 'required'
-  /** With `required`: the only tool that may be called. */
-  readonly name?: string
-}
+/** Settings while they are read. */
+type GivenSettings = { -readonly [Name in keyof WireSettings]: WireSettings[Name] }
 
 /** The result of `translateParams`. */
 export interface TranslatedParams {
@@ -51,29 +44,24 @@ export function translateParams(
       'Send the whole conversation in "input".',
     )
   }
-  const settings: Settings = {}
-  const dropped: string[] = []
+  const settings: GivenSettings = {}
+  const unknown: string[] = []
+  const nameOf = new Map<string, string>()
   for (const [name, value] of Object.entries(given)) {
     if (value === undefined) continue
-    const before = Object.keys(settings).length
-    const isKnown = readers[from]?.(name, value, settings)
-    const [setting] = Object.keys(settings).slice(before)
-    if (!isKnown || unspoken[to].has(setting ?? '')) dropped.push(name)
+    const before = new Set(Object.keys(settings))
+    if (!readers[from]?.(name, value, settings)) unknown.push(name)
+    for (const setting of Object.keys(settings)) if (!before.has(setting)) nameOf.set(setting, name)
   }
-  return { params: writers[to](settings), dropped }
-}
-
-/** Settings that a wire cannot express. */
-const unspoken: Readonly<Record<WireName, ReadonlySet<string>>> = {
-  'openai-chat': new Set(['topK']),
-  'openai-responses': new Set(['topK', 'stop', 'seed']),
-  'anthropic-messages': new Set(['seed']),
-  'google-generate': new Set(['parallelToolCalls']),
-  'ollama-chat': new Set(['toolChoice', 'parallelToolCalls']),
+  const { params: written, dropped } = writers[to](settings)
+  const lost = new Set(dropped.map((setting) => nameOf.get(setting) ?? setting))
+  // In the order of the client's parameters.
+  const names = Object.keys(given).filter((name) => unknown.includes(name) || lost.has(name))
+  return { params: written, dropped: names }
 }
 
 /** Reads a parameter into the settings; returns false if no setting corresponds to it. */
-type Reader = (name: string, value: JsonValue, settings: Settings) => boolean
+type Reader = (name: string, value: JsonValue, settings: GivenSettings) => boolean
 
 /** The parameter reader of each wire. Only the wires that the gateway serves have one. */
 const readers: Partial<Record<WireName, Reader>> = {
@@ -82,12 +70,12 @@ const readers: Partial<Record<WireName, Reader>> = {
   'anthropic-messages': readAnthropic,
 }
 
-function readOpenAI(name: string, value: JsonValue, settings: Settings): boolean {
+function readOpenAI(name: string, value: JsonValue, settings: GivenSettings): boolean {
   switch (name) {
     case 'max_tokens':
     case 'max_completion_tokens':
     case 'max_output_tokens':
-      return keep(settings, 'maxTokens', numberOf(value))
+      return keep(settings, 'maxOutputTokens', numberOf(value))
     case 'temperature':
       return keep(settings, 'temperature', numberOf(value))
     case 'top_p':
@@ -97,9 +85,9 @@ function readOpenAI(name: string, value: JsonValue, settings: Settings): boolean
     case 'stop':
       return keep(settings, 'stop', typeof value === 'string' ? [value] : textsOf(value))
     case 'reasoning_effort':
-      return keep(settings, 'effort', effortOf(value))
+      return keep(settings, 'reasoning', levelOf(value))
     case 'reasoning':
-      return keep(settings, 'effort', effortOf(objectOf(value)?.['effort']))
+      return keep(settings, 'reasoning', levelOf(objectOf(value)?.['effort']))
     case 'parallel_tool_calls':
       return keep(
         settings,
@@ -113,10 +101,10 @@ function readOpenAI(name: string, value: JsonValue, settings: Settings): boolean
   }
 }
 
-function readAnthropic(name: string, value: JsonValue, settings: Settings): boolean {
+function readAnthropic(name: string, value: JsonValue, settings: GivenSettings): boolean {
   switch (name) {
     case 'max_tokens':
-      return keep(settings, 'maxTokens', numberOf(value))
+      return keep(settings, 'maxOutputTokens', numberOf(value))
     case 'temperature':
       return keep(settings, 'temperature', numberOf(value))
     case 'top_p':
@@ -126,7 +114,7 @@ function readAnthropic(name: string, value: JsonValue, settings: Settings): bool
     case 'stop_sequences':
       return keep(settings, 'stop', textsOf(value))
     case 'output_config':
-      return keep(settings, 'effort', effortOf(objectOf(value)?.['effort']))
+      return keep(settings, 'reasoning', levelOf(objectOf(value)?.['effort']))
     case 'tool_choice': {
       const choice = objectOf(value) ?? {}
       if (choice['disable_parallel_tool_use'] === true) settings.parallelToolCalls = false
@@ -137,10 +125,10 @@ function readAnthropic(name: string, value: JsonValue, settings: Settings): bool
   }
 }
 
-function keep<Name extends keyof Settings>(
-  settings: Settings,
+function keep<Name extends keyof GivenSettings>(
+  settings: GivenSettings,
   name: Name,
-  value: Settings[Name] | undefined,
+  value: GivenSettings[Name] | undefined,
 ): boolean {
   if (value === undefined) return false
   settings[name] = value
@@ -153,15 +141,15 @@ function textsOf(value: JsonValue): readonly string[] | undefined {
 }
 
 /** Returns the value if it is one of the three effort levels that every vendor supports. */
-function effortOf(value: JsonValue | undefined): string | undefined {
+function levelOf(value: JsonValue | undefined): 'low' | 'medium' | 'high' | undefined {
   return value === 'low' || value === 'medium' || value === 'high' ? value : undefined
 }
 
 function openaiChoice(value: JsonValue): ToolChoice | undefined {
-  if (value === 'auto' || value === 'none' || value === 'required') return { mode: value }
+  if (value === 'auto' || value === 'none' || value === 'required') return value
   const choice = objectOf(value)
   const name = textOf(objectOf(choice?.['function'])?.['name']) ?? textOf(choice?.['name'])
-  return name === undefined ? undefined : { mode: 'required', name }
+  return name === undefined ? undefined : { tool: name }
 }
 
 function anthropicChoice(choice: JsonObject): ToolChoice | undefined {
@@ -169,107 +157,21 @@ function anthropicChoice(choice: JsonObject): ToolChoice | undefined {
   switch (choice['type']) {
     case 'auto':
     case 'none':
-      return { mode: choice['type'] }
+      return choice['type']
     case 'any':
-      return { mode: 'required' }
+      return 'required'
     case 'tool':
-      return name === undefined ? undefined : { mode: 'required', name }
+      return name === undefined ? undefined : { tool: name }
     default:
       return undefined
   }
 }
 
-type Writer = (settings: Settings) => JsonObject
-
-const writers: Readonly<Record<WireName, Writer>> = {
-  'openai-chat': ({ maxTokens, temperature, topP, stop, seed, effort, ...settings }) =>
-    defined({
-      max_completion_tokens: maxTokens,
-      temperature,
-      top_p: topP,
-      stop,
-      seed,
-      reasoning_effort: effort,
-      parallel_tool_calls: settings.parallelToolCalls,
-      tool_choice: writeOpenAIChoice(settings.toolChoice, (name) => ({ function: { name } })),
-    }),
-  'openai-responses': ({ maxTokens, temperature, topP, effort, ...settings }) =>
-    defined({
-      max_output_tokens: maxTokens,
-      temperature,
-      top_p: topP,
-      reasoning: effort === undefined ? undefined : { effort },
-      parallel_tool_calls: settings.parallelToolCalls,
-      tool_choice: writeOpenAIChoice(settings.toolChoice, (name) => ({ name })),
-    }),
-  'anthropic-messages': ({ maxTokens, temperature, topP, topK, stop, effort, ...settings }) =>
-    defined({
-      max_tokens: maxTokens,
-      temperature,
-      top_p: topP,
-      top_k: topK,
-      stop_sequences: stop,
-      output_config: effort === undefined ? undefined : { effort },
-      tool_choice: writeAnthropicChoice(settings),
-    }),
-  'google-generate': ({ maxTokens, temperature, topP, topK, stop, seed, effort, toolChoice }) =>
-    defined({
-      generationConfig: notEmpty({
-        maxOutputTokens: maxTokens,
-        temperature,
-        topP,
-        topK,
-        stopSequences: stop,
-        seed,
-        thinkingConfig: effort === undefined ? undefined : { thinkingLevel: effort },
-      }),
-      toolConfig: toolChoice && {
-        functionCallingConfig: defined({
-          mode: googleModes[toolChoice.mode],
-          allowedFunctionNames: toolChoice.name === undefined ? undefined : [toolChoice.name],
-        }),
-      },
-    }),
-  'ollama-chat': ({ maxTokens, temperature, topP, topK, stop, seed, effort }) =>
-    defined({
-      think: effort,
-      options: notEmpty({
-        num_predict: maxTokens,
-        temperature,
-        top_p: topP,
-        top_k: topK,
-        stop,
-        seed,
-      }),
-    }),
-}
-
-const googleModes = { auto: 'AUTO', none: 'NONE', required: 'ANY' } as const
-
-function writeOpenAIChoice(
-  choice: ToolChoice | undefined,
-  named: (name: string) => JsonObject,
-): JsonValue | undefined {
-  if (choice?.name === undefined) return choice?.mode
-  return { type: 'function', ...named(choice.name) }
-}
-
-function writeAnthropicChoice(settings: Settings): JsonObject | undefined {
-  const { toolChoice, parallelToolCalls } = settings
-  const alone = parallelToolCalls === false ? { disable_parallel_tool_use: true } : {}
-  if (!toolChoice) return parallelToolCalls === false ? { type: 'auto', ...alone } : undefined
-  if (toolChoice.mode === 'none') return { type: 'none' }
-  if (toolChoice.name !== undefined) return { type: 'tool', name: toolChoice.name, ...alone }
-  return { type: toolChoice.mode === 'required' ? 'any' : 'auto', ...alone }
-}
-
-function defined(fields: Readonly<Record<string, JsonValue | undefined>>): JsonObject {
-  const object: Record<string, JsonValue> = {}
-  for (const [name, value] of Object.entries(fields)) if (value !== undefined) object[name] = value
-  return object
-}
-
-function notEmpty(fields: Readonly<Record<string, JsonValue | undefined>>): JsonObject | undefined {
-  const object = defined(fields)
-  return Object.keys(object).length > 0 ? object : undefined
+/** The writer of each wire; Chat Completions as OpenAI has it, because the vendor is not known here. */
+const writers: Readonly<Record<WireName, (settings: WireSettings) => WrittenSettings>> = {
+  'openai-chat': (settings) => writeChat(settings, { dialect: { parameters: openaiParameters } }),
+  'openai-responses': writeResponses,
+  'anthropic-messages': writeAnthropic,
+  'google-generate': (settings) => writeGoogle(settings, { modelId: '' }),
+  'ollama-chat': writeOllama,
 }

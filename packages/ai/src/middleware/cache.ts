@@ -3,7 +3,7 @@ import { fromBytesJson, toBytesJson } from '../contract/content.ts'
 import type { Middleware, MiddlewareContext } from '../contract/middleware.ts'
 import type { LLMRequest } from '../contract/provider.ts'
 import { zeroUsage } from '../contract/turn.ts'
-import { canonicalJson, type Clock, sha256Hex, systemClock } from '@skein/base'
+import { canonicalJson, type Clock, type JsonObject, sha256Hex, systemClock } from '@skein/base'
 import { messageToJSON } from '../contract/message-json.ts'
 
 /** Stores answers as text under a key, e.g. in a map, a file or Redis. */
@@ -168,7 +168,7 @@ export function memoryCache({
  * API keys and headers are ignored. Undefined for a request that cannot be written as JSON.
  */
 function cacheKey(
-  { messages, system, params, tools, structure, config }: LLMRequest,
+  { messages, system, params, settings, tools, structure, config }: LLMRequest,
   { provider, modelId }: Pick<MiddlewareContext, 'provider' | 'modelId'>,
   scope = '',
 ): string | undefined {
@@ -185,6 +185,7 @@ function cacheKey(
         return content
       }),
       params,
+      settings: settings as JsonObject | undefined, // settings are plain data
       tools: tools.map(({ name, description, parameters, metadata }) => ({
         name,
         description,

@@ -29,6 +29,7 @@ export function requestAttributes(
   request: AnyRequest,
   { provider, modelId, streaming }: MiddlewareContext,
 ): SpanAttributes {
+  const settings = 'settings' in request ? request.settings : undefined
   return {
     'gen_ai.operation.name': operation,
     'gen_ai.provider.name': providerName(provider),
@@ -40,7 +41,7 @@ export function requestAttributes(
         : 'structure' in request && request.structure
           ? 'json'
           : undefined,
-    ...paramAttributes(request.params),
+    ...paramAttributes({ ...settings, ...request.params }),
     ...serverAttributes(request.config.baseUrl),
   }
 }

@@ -1,3 +1,4 @@
+import type { JsonSchema } from '@skein/base'
 import { type ErrorOrigin, invalidRequest } from '../contract/error.ts'
 import type { StreamEvent } from '../contract/event.ts'
 import type { Turn } from '../contract/turn.ts'
@@ -152,9 +153,12 @@ export class BatchReader<Item extends object, Result> implements AsyncIterable<I
  */
 export class StreamResult<Data = unknown> implements AsyncIterable<StreamEvent> {
   readonly #reader: BatchReader<StreamEvent, Turn<Data>>
+  /** The schema of a structured answer. */
+  readonly structure: JsonSchema | undefined
 
-  constructor(source: BatchSource<StreamEvent, Turn<Data>>) {
+  constructor(source: BatchSource<StreamEvent, Turn<Data>>, structure?: JsonSchema) {
     this.#reader = new BatchReader(source)
+    this.structure = structure
   }
 
   /** The complete turn. Rejects with the failure of the call, `CANCELLED` after an abort. */

@@ -1,6 +1,7 @@
 import {
   type Clock,
   type IdSource,
+  isStandardSchema,
   type JsonSchema,
   redactSecrets,
   type StandardSchemaV1,
@@ -23,6 +24,7 @@ import type {
   LLMRequest,
   ProviderConfig,
 } from '../contract/provider.ts'
+import { type DataIssue, pointerSegment, withoutNulls } from '../contract/structure.ts'
 import type { Tool } from '../contract/tool.ts'
 import type { StreamEvent } from '../contract/event.ts'
 import { secretsOf } from '../transport/redact.ts'
@@ -209,7 +211,7 @@ function unsupported(what: string, origin: ErrorOrigin): Error {
 
 /**
  * The shape of a structured answer: a Standard Schema that can convert itself to JSON Schema, or JSON Schema
- * itself. `Data` is the schema's input type, because answers are not validated (UPP §12.2).
+ * itself. `Data` is the schema's input type, because answers are not transformed (UPP §12.2).
  */
 export type Structure<Data = unknown> = StandardSchemaV1<Data, unknown> | JsonSchema
 
@@ -236,16 +238,19 @@ export function toObjectEvents(events: readonly StreamEvent[]): readonly StreamE
 }
 
 /**
- * Parses the data of a structured answer. It is not validated: JSON
- * that breaks the schema passes (UPP §12.2).
+ * Parses the data of a structured answer. It is not validated here: JSON that breaks the schema passes (UPP
+ * §12.2). Nulls that stand for optional properties are left out.
  */
 export function parseData(
   message: AssistantMessage,
+  structure: JsonSchema,
   stopReason: string,
   origin: ErrorOrigin,
 ): unknown {
+  const { text } = message
   try {
-    return JSON.parse(message.text)
+    const data: unknown = JSON.parse(text)
+    return text.includes('null') ? withoutNulls(structure, data) : data
   } catch (cause) {
     throw new UPPError(`The structured answer is not JSON (stop reason: ${stopReason}).`, {
       code: ErrorCode.InvalidResponse,
@@ -254,6 +259,64 @@ export function parseData(
       hint: 'error.turn holds the answer; after "max_tokens", allow more tokens.',
     })
   }
+}
+
+/** Judges the data of a structured answer; an empty list if it fits. */
+export type DataCheck = (data: unknown) => Promise<readonly DataIssue[]>
+
+/**
+ * Returns the check that `validate: true` asks for: the schema's own. Throws if the structure is raw JSON
+ * Schema, which has none.
+ */
+export function checkOf(structure: unknown, origin: ErrorOrigin): DataCheck {
+  if (!isStandardSchema(structure))
+    throw invalidRequest(
+      structure === undefined
+        ? '`validate` was given without a `structure`.'
+        : '`validate` needs a schema that can validate, and raw JSON Schema cannot.',
+      origin,
+      "Pass a Zod, Valibot or ArkType schema, or jsonSchema({ … }) of '@skein/ai/json-schema'.",
+    )
+  return async (data) => {
+    try {
+      const { issues = [] } = await structure['~standard'].validate(data)
+      return issues.map(({ message, path = [] }) => ({
+        pointer: path.map((part) => pointerSegment(keyOf(part))).join(''),
+        message,
+      }))
+    } catch (error) {
+      throw hookError(error, 'The validation of the structured answer', origin)
+    }
+  }
+}
+
+function keyOf(part: PropertyKey | { readonly key: PropertyKey }): string {
+  return String(typeof part === 'object' ? part.key : part)
+}
+
+/** The error of data that does not fit its schema. */
+export function mismatchError(issues: readonly DataIssue[], origin: ErrorOrigin): UPPError {
+  const [first] = issues
+  const rest = issues.length > 1 ? ` (and ${issues.length - 1} more)` : ''
+  return new UPPError(
+    `The structured answer does not fit its schema: ${first?.pointer || 'the answer'}: ${first?.message}${rest}`,
+    {
+      code: ErrorCode.InvalidResponse,
+      ...origin,
+      issues,
+      hint: 'error.issues lists every place, error.turn holds the answer; `repair: 1` asks the model once more.',
+    },
+  )
+}
+
+/** What the model is told about an answer that does not fit. */
+export function repairText(issues: readonly DataIssue[] | undefined): string {
+  const lines = issues?.map(
+    ({ pointer, message }) => `- ${pointer || '(the whole answer)'}: ${message}`,
+  )
+  return lines
+    ? `Your answer does not fit the schema:\n${lines.join('\n')}\nAnswer again with the whole, corrected JSON and nothing else.`
+    : 'Your answer is not JSON. Answer again with the whole JSON that the schema asks for and nothing else.'
 }
 
 const inspectCustom = Symbol.for('nodejs.util.inspect.custom')

@@ -1,10 +1,18 @@
-import { linkAbort } from '@skein/base'
+import { type JsonSchema, linkAbort } from '@skein/base'
 import { AbortRace, letGo } from '../contract/abort-race.ts'
-import { checkRequest, toObjectEvents, toStructure } from './request.ts'
+import {
+  checkRequest,
+  type DataCheck,
+  mismatchError,
+  repairText,
+  toObjectEvents,
+  toStructure,
+} from './request.ts'
 import {
   cancelledError,
   type ErrorOrigin,
   hookError,
+  isUPPError,
   toUPPError,
   type UPPError,
 } from '../contract/error.ts'
@@ -40,8 +48,15 @@ export interface TurnTask {
   readonly state?: Map<string, unknown> | undefined
   /** The number of the first inference, as `onCycle` gets it. Default 1. */
   readonly cycle?: number | undefined
-  /** Called when the model's last answer is complete, before its last events are yielded. */
-  readonly onFinal?: () => void
+  /**
+   * Called with true when the model's last answer is complete, before its last events are yielded; with false
+   * if the model is then asked for another.
+   */
+  readonly onFinal?: (isFinal: boolean) => void
+  /** Judges the data of a structured answer. */
+  readonly check?: DataCheck | undefined
+  /** How many times the model is asked again after an answer that is not JSON or does not pass `check`. */
+  readonly repairs?: number | undefined
 }
 
 const DEFAULT_ITERATIONS = 10
@@ -60,7 +75,8 @@ export async function* runTurn(task: TurnTask): AsyncGenerator<readonly StreamEv
   try {
     await race.run(run.start())
     const base = call.prepare()
-    for (let goesOn = true; goesOn;) {
+    let answer: Turn | undefined
+    while (!answer) {
       const fold = draft.beginMessage()
       const events = await call.infer(base)
       let isDone = false
@@ -71,16 +87,17 @@ export async function* runTurn(task: TurnTask): AsyncGenerator<readonly StreamEv
           const step = await race.run(events.next())
           if ((isDone = step.done === true)) break
           const arrived = fold.push(step.value)
-          if (fold.isFinal) task.onFinal?.()
+          if (fold.isFinal) task.onFinal?.(true)
           yield call.shown(base.structure ? toObjectEvents(arrived) : arrived)
         }
       } finally {
         if (!isDone) void letGo(events)
       }
       const message = draft.endMessage(fold)
-      goesOn = message.hasToolCalls ? yield* call.runTools(message, fold) : call.isPaused()
+      const goesOn = message.hasToolCalls ? yield* call.runTools(message, fold) : call.isPaused()
+      if (!goesOn) answer = await call.judge(base.structure)
     }
-    const turn = await race.run(run.end(draft.turn(base.structure)))
+    const turn = await race.run(run.end(answer))
     isOver = true
     return turn
   } catch (error) {
@@ -106,6 +123,7 @@ class Call {
   #tools: readonly Tool[] = []
   #succeeded: Set<string> | undefined
   #pauses = 0
+  #repairs = 0
 
   constructor(task: TurnTask) {
     const { model, controller, inputs, middleware, streaming, state } = task
@@ -187,6 +205,30 @@ class Call {
   shown(events: readonly StreamEvent[]): readonly StreamEvent[] | Promise<readonly StreamEvent[]> {
     const transformed = this.run.transform(events)
     return transformed instanceof Promise ? this.race.run(transformed) : transformed
+  }
+
+  /**
+   * Returns the turn, if its data fits. Else the model is told what is wrong and asked again, as long as
+   * `repairs` are left; undefined then.
+   */
+  async judge(structure: JsonSchema | undefined): Promise<Turn | undefined> {
+    const { check, repairs = 0, onFinal } = this.#task
+    const { draft } = this
+    try {
+      const turn = draft.turn(structure)
+      if (!check || !('data' in turn)) return turn
+      const issues = await this.race.run(check(turn.data))
+      if (issues.length === 0) return turn
+      throw mismatchError(issues, this.#origin)
+    } catch (error) {
+      const isWrong = isUPPError(error) && error.code === 'INVALID_RESPONSE'
+      // An answer that was cut off, refused or filtered would end the same way again.
+      if (!isWrong || draft.stopReason !== 'end_turn' || this.#repairs >= repairs) throw error
+      this.#repairs++
+      onFinal?.(false)
+      draft.askAgain(repairText(error.issues))
+      return undefined
+    }
   }
 
   isPaused(): boolean {

@@ -1,8 +1,13 @@
-import { deepFreeze, defaultInputLimits, type JsonObject } from '@skein/base'
+import { deepFreeze, defaultInputLimits, type JsonObject, type JsonSchema } from '@skein/base'
 import { ErrorCode, type ErrorOrigin, UPPError } from '../contract/error.ts'
 import type { ToolExecutionEndEvent } from '../contract/event.ts'
 import { type FoldLimits, MessageFold } from './fold-message.ts'
-import { AssistantMessage, type Message, ToolResultMessage } from '../contract/message.ts'
+import {
+  AssistantMessage,
+  type Message,
+  ToolResultMessage,
+  UserMessage,
+} from '../contract/message.ts'
 import type { LLMRequest } from '../contract/provider.ts'
 import { parseData } from './request.ts'
 import { type SettledCall, toToolExecution, toToolResult } from '../tools/call.ts'
@@ -100,11 +105,16 @@ export class TurnDraft {
     return this.#openCalls.length === 0
   }
 
-  turn(structure: unknown): Turn {
+  turn(structure: JsonSchema | undefined): Turn {
     const turn = this.#build()
     const { response, stopReason } = turn
     if (structure === undefined || response.hasToolCalls) return deepFreeze(turn)
-    return deepFreeze({ ...turn, data: parseData(response, stopReason, this.#origin) })
+    return deepFreeze({ ...turn, data: parseData(response, structure, stopReason, this.#origin) })
+  }
+
+  /** Adds a message that asks the model for another answer. */
+  askAgain(text: string): void {
+    this.produced.push(new UserMessage(text, this.#sources))
   }
 
   /** Returns the turn as it was produced before a failure. */

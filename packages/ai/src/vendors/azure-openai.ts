@@ -1,10 +1,14 @@
 import { openaiEmbeddings } from '../embeddings/openai.ts'
 import { openaiImages } from '../images/openai.ts'
 import type { Provider } from '../contract/provider.ts'
+import { openaiParameters } from '../wires/settings.ts'
 import { defineVendor } from './define-vendor.ts'
 import { chatCompletions, chooseApi, responses } from './openai-family.ts'
 
-const chat = chatCompletions({ toolCallId: { pattern: /^[^]+$/, maxLength: 40 } })
+const chat = chatCompletions({
+  toolCallId: { pattern: /^[^]+$/, maxLength: 40 },
+  parameters: openaiParameters,
+})
 const name = 'azure-openai'
 
 /**

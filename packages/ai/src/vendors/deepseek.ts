@@ -15,6 +15,7 @@ export const deepseek: Provider = defineVendor({
     media: [],
     structuredOutput: 'json_object',
     reasoning: 'reasoning_content',
+    parameters: { maxTokens: 'max_tokens', seed: 'seed', reasoning: 'thinking' },
   }),
 })
 

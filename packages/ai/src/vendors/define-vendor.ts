@@ -12,6 +12,7 @@ import type { EmbeddingHandler } from '../embedding.ts'
 import type { ImageHandler } from '../image.ts'
 import type { VendorEndpoint } from '../transport/endpoint.ts'
 import type { DecodeContext, EncodedRequest, RequestMode, Target, Wire } from '../wires/wire.ts'
+import { withSettings } from '../wires/settings.ts'
 import type { WireName } from '../contract/wire-name.ts'
 import { ErrorCode, isUPPError, UPPError } from '../contract/error.ts'
 import type { StreamEvent } from '../contract/event.ts'
@@ -118,10 +119,12 @@ class HttpModel implements BoundLLMModel {
     }
   }
 
-  #encode(request: LLMRequest, mode: RequestMode): { call: VendorCall; context: DecodeContext } {
-    const { config, signal, clock } = request
+  #encode(given: LLMRequest, mode: RequestMode): { call: VendorCall; context: DecodeContext } {
+    const { config, signal, clock } = given
     const target = this.#target
-    const { body, path, headers, warnings } = this.#encodeRequest(request, mode)
+    const { request, warnings: dropped } = withSettings(given, this.#wire, target)
+    const { body, path, headers, warnings: changed } = this.#encodeRequest(request, mode)
+    const warnings = dropped.length > 0 ? [...dropped, ...changed] : changed
     const accept = mode === 'stream' ? streamTypes[this.#wire.framing] : 'application/json'
     const call: VendorCall = {
       endpoint: this.#endpoint,

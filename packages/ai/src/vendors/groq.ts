@@ -1,4 +1,5 @@
 import type { Provider } from '../contract/provider.ts'
+import { openaiParameters } from '../wires/settings.ts'
 import { defineVendor } from './define-vendor.ts'
 import { chatCompletions } from './openai-family.ts'
 
@@ -12,7 +13,7 @@ export const groq: Provider = defineVendor({
   name: 'groq',
   baseUrl: 'https://api.groq.com/openai/v1',
   keyVariables: ['GROQ_API_KEY'],
-  llm: chatCompletions({ media: ['image'] }),
+  llm: chatCompletions({ media: ['image'], parameters: openaiParameters }),
 })
 
 export default groq

@@ -18,6 +18,7 @@ export const mistral: Provider = defineVendor({
     documentUrl: 'document_url',
     audio: 'base64',
     reasoning: 'thinking',
+    parameters: { maxTokens: 'max_tokens', seed: 'random_seed', reasoning: 'none' },
     toolCallId: { pattern: /^[a-zA-Z0-9]{9}$/, maxLength: 9 },
   }),
   embedding: mistralEmbeddings(),

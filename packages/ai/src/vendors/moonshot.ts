@@ -3,9 +3,7 @@ import { defineVendor } from './define-vendor.ts'
 import { chatCompletions } from './openai-family.ts'
 
 /**
- * Moonshot (Kimi). Its thinking models require their earlier reasoning to be sent back. Its JSON mode
- * accepts no schema: with `structure` the schema is put in the system prompt, and a warning says that
- * it is not enforced.
+ * Moonshot (Kimi). Its thinking models require their earlier reasoning to be sent back.
  */
 export const moonshot: Provider = defineVendor({
   name: 'moonshot',
@@ -13,8 +11,8 @@ export const moonshot: Provider = defineVendor({
   keyVariables: ['MOONSHOT_API_KEY'],
   llm: chatCompletions({
     media: ['image', 'video'],
-    structuredOutput: 'json_object',
     reasoning: 'reasoning_content',
+    parameters: { maxTokens: 'max_tokens', seed: 'seed', reasoning: 'thinking' },
   }),
 })
 

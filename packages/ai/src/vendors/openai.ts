@@ -1,11 +1,15 @@
 import { openaiEmbeddings } from '../embeddings/openai.ts'
 import { openaiImages } from '../images/openai.ts'
 import type { Provider } from '../contract/provider.ts'
+import { openaiParameters } from '../wires/settings.ts'
 import { defineVendor } from './define-vendor.ts'
 import { chatCompletions, chooseApi, responses } from './openai-family.ts'
 
 /** Chat Completions rejects tool-call ids longer than 40 characters. */
-const chat = chatCompletions({ toolCallId: { pattern: /^[^]+$/, maxLength: 40 } })
+const chat = chatCompletions({
+  toolCallId: { pattern: /^[^]+$/, maxLength: 40 },
+  parameters: openaiParameters,
+})
 
 /**
  * OpenAI, through Responses; `openai('gpt-4o', { api: 'chat' })` uses Chat Completions instead.

@@ -8,6 +8,7 @@ const chat = chatCompletions({
   media: ['image', 'audio', 'document', 'video'],
   documentUrl: 'file_data',
   reasoning: 'reasoning_details',
+  parameters: { maxTokens: 'max_tokens', seed: 'seed', reasoning: 'object' },
   replayFields: ['annotations'],
 })
 

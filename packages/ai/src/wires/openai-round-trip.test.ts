@@ -83,7 +83,12 @@ describe.each(cases)('%s', (_name, { wire, server, dialect }) => {
   })
 
   test('structure and native tools are read as they were written', () => {
-    const structure = { type: 'object', properties: { a: { type: 'string' } } }
+    const structure = {
+      type: 'object',
+      properties: { a: { type: 'string' } },
+      required: ['a'],
+      additionalProperties: false,
+    }
     const params = { tools: [{ type: 'web_search' }] }
     const { body } = wire.encodeRequest(requestOf({ structure, params }), target, 'complete')
     const read = server.decodeRequest(JSON.parse(body) as JsonValue, route)

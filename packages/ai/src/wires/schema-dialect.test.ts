@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { isStrictSchema, toDialect } from './schema-dialect.ts'
+import { toDialect } from './schema-dialect.ts'
+import { isStrictSchema } from './strict-schema.ts'
 
 describe('toDialect', () => {
   test('keeps a whole schema as it is', () => {

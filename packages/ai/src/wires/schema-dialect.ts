@@ -1,5 +1,6 @@
-import { isPlainObject, type JsonObject, type JsonSchema } from '@skein/base'
+import { isPlainObject, type JsonSchema } from '@skein/base'
 import type { Warning } from '../contract/turn.ts'
+import type { StrictProblem, StrictSchema } from './strict-schema.ts'
 
 /** A vendor's restrictions of JSON Schema. A schema is changed only as listed here. */
 export interface SchemaDialect {
@@ -10,10 +11,10 @@ export interface SchemaDialect {
   /** Objects must have `additionalProperties: false`; it is added if missing, with a warning. */
   readonly closedObjects?: boolean
   /**
-   * Checks the conditions of the vendor's strict mode. The result is reported as `isStrict`, never
-   * enforced.
+   * Rewrites a schema for the vendor's strict mode. If that is not possible without changing what it means, the
+   * schema is sent as it is, with a warning for each place.
    */
-  readonly strict?: (schema: JsonSchema) => boolean
+  readonly strict?: (schema: JsonSchema) => StrictSchema
 }
 
 /** A schema adapted to a vendor. */
@@ -22,7 +23,7 @@ interface DialectSchema {
   readonly warnings: Warning[]
   /** True if the answer will arrive as `{ value: … }`; see `ValueUnwrapper`. */
   readonly isWrapped: boolean
-  /** True if the schema meets the conditions of the vendor's strict mode. */
+  /** True if the schema can be sent in the vendor's strict mode, which guarantees it. */
   readonly isStrict: boolean
 }
 
@@ -32,16 +33,25 @@ interface DialectSchema {
  */
 export function toDialect(schema: JsonSchema, dialect: SchemaDialect): DialectSchema {
   const warnings: Warning[] = []
+  if (dialect.strict) {
+    const { schema: strict, isWrapped, problems, dropped } = dialect.strict(schema)
+    const warn = (code: string, found: readonly StrictProblem[]): Warning[] =>
+      found.map(({ pointer, message }) => ({ code, message, pointer: `/structure${pointer}` }))
+    if (problems.length === 0) {
+      return {
+        schema: strict,
+        warnings: warn('schema_changed', dropped),
+        isWrapped,
+        isStrict: true,
+      }
+    }
+    warnings.push(...warn('schema_not_strict', problems))
+  }
   const fitted =
     dialect.rejected || dialect.closedObjects ? fit(schema, dialect, warnings, '') : schema
   const isWrapped = dialect.objectRoot === true && !hasObjectRoot(fitted)
   const result = isWrapped ? wrapRoot(fitted) : fitted
-  return {
-    schema: result,
-    warnings,
-    isWrapped,
-    isStrict: dialect.strict?.(result) === true,
-  }
+  return { schema: result, warnings, isWrapped, isStrict: false }
 }
 
 /**
@@ -218,88 +228,4 @@ export class ValueUnwrapper {
     this.#held = whole.slice(cut)
     return whole.slice(0, cut)
   }
-}
-
-/** OpenAI accepts only objects at the root, and has a strict mode with its own conditions. */
-export const openaiSchemas: SchemaDialect = { objectRoot: true, strict: isStrictSchema }
-
-/**
- * Returns the schema with the name that the API requires. `strict` is set only if the schema already
- * meets the conditions of strict mode; the schema is never rewritten to meet them. Without `strict` the
- * vendor follows the schema as well as it can.
- */
-export function namedSchema(schema: JsonSchema, isStrict: boolean): JsonObject {
-  const title = typeof schema['title'] === 'string' ? schema['title'] : ''
-  const name = title.replace(/[^a-zA-Z0-9_-]+/g, '_').slice(0, 64) || 'answer'
-  // A schema is always JSON, but its type has values of type `unknown`.
-  return { name, schema: schema as JsonObject, strict: isStrict || undefined }
-}
-
-/** The warning about a schema that is sent without strict mode. */
-export const notStrict: Warning = {
-  code: 'schema_not_strict',
-  message:
-    'The schema does not meet the conditions of strict mode (every object closed, every property required), so the vendor does not guarantee it.',
-  pointer: '/structure',
-}
-
-/** The keywords that OpenAI documents for strict mode. A schema with any other keyword is not strict. */
-const known = new Set([
-  '$schema',
-  '$id',
-  '$ref',
-  '$defs',
-  'definitions',
-  'title',
-  'description',
-  'type',
-  'enum',
-  'const',
-  'properties',
-  'required',
-  'additionalProperties',
-  'items',
-  'anyOf',
-  'pattern',
-  'format',
-  'multipleOf',
-  'minimum',
-  'maximum',
-  'exclusiveMinimum',
-  'exclusiveMaximum',
-  'minItems',
-  'maxItems',
-])
-
-/** Every schema needs one of these keywords, which define the kind of value. */
-const shapes = ['type', 'anyOf', '$ref', 'enum', 'const']
-
-/**
- * Checks whether OpenAI's strict mode accepts the schema unchanged: an object at the root, every
- * object closed with all properties required, and only supported keywords.
- */
-export function isStrictSchema(schema: JsonSchema): boolean {
-  return schema['type'] === 'object' && !('anyOf' in schema) && isStrictPart(schema)
-}
-
-function isStrictPart(schema: unknown): boolean {
-  if (!isPlainObject(schema)) return false
-  if (Object.keys(schema).some((keyword) => !known.has(keyword))) return false
-  const { type, properties, items, anyOf, $defs, definitions } = schema
-  const isObject = type === 'object' || (Array.isArray(type) && type.includes('object'))
-  if ((isObject || properties !== undefined) && !isClosed(schema)) return false
-  if (!shapes.some((keyword) => keyword in schema)) return false
-  if ((type === 'array' || items !== undefined) && !isStrictPart(items)) return false
-  if (anyOf !== undefined && !(Array.isArray(anyOf) && anyOf.every(isStrictPart))) return false
-  return [properties, $defs, definitions].every(
-    (parts) =>
-      parts === undefined || (isPlainObject(parts) && Object.values(parts).every(isStrictPart)),
-  )
-}
-
-function isClosed({ properties, required, additionalProperties }: JsonSchema): boolean {
-  if (additionalProperties !== false) return false
-  const names = isPlainObject(properties) ? Object.keys(properties) : []
-  const requiredNames = new Set(Array.isArray(required) ? required : [])
-  return names.every((name) => requiredNames.has(name))
 }

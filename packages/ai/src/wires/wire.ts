@@ -2,7 +2,7 @@ import type { JsonObject, JsonSchema, JsonValue, SseEvent } from '@skein/base'
 import type { ErrorResponse, VendorError } from '../contract/vendor-error.ts'
 import type { ErrorCode } from '../contract/error.ts'
 import type { StreamEvent } from '../contract/event.ts'
-import type { LLMRequest, Params } from '../contract/provider.ts'
+import type { LLMRequest, Params, Settings } from '../contract/provider.ts'
 import type { WireName } from '../contract/wire-name.ts'
 import type { Warning } from '../contract/turn.ts'
 import type { Message } from '../contract/message.ts'
@@ -29,11 +29,26 @@ export interface Wire<Dialect = unknown> {
   /** How a streamed body is divided into frames. */
   readonly framing: 'sse' | 'ndjson'
   encodeRequest(request: LLMRequest, target: Target<Dialect>, mode: RequestMode): EncodedRequest
+  /** Writes settings as parameters of this format; without it, no setting is sent. */
+  writeSettings?(settings: WireSettings, target: Target<Dialect>): WrittenSettings
   /** Decodes a complete answer into the events that a stream would have produced. Throws `UPPError`. */
   decodeResponse(body: JsonValue, context: DecodeContext<Dialect>): StreamEvent[]
   createDecoder(context: DecodeContext<Dialect>): WireDecoder
   /** Reads the vendor's error body and headers; the transport adds the status and removes secrets. */
   decodeError(response: ErrorResponse, target: Target<Dialect>): VendorError
+}
+
+/** The settings that formats share; the gateway reads more of them than `llm` has. */
+export interface WireSettings extends Settings {
+  readonly topK?: number
+  readonly parallelToolCalls?: boolean
+}
+
+/** Settings in the words of one format. */
+export interface WrittenSettings {
+  readonly params: JsonObject
+  /** The settings that the format or the vendor does not have, or not with this value. */
+  readonly dropped: readonly (keyof WireSettings)[]
 }
 
 /** Whether the answer is requested complete or as a stream. */

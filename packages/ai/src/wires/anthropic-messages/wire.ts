@@ -1,3 +1,4 @@
+import { writeAnthropic } from '../settings.ts'
 import type { Wire } from '../wire.ts'
 import { decodeError } from './error.ts'
 import { encodeRequest } from './request.ts'
@@ -10,6 +11,7 @@ export const anthropicMessages: Wire<AnthropicDialect> = {
   name: API,
   framing: 'sse',
   encodeRequest,
+  writeSettings: writeAnthropic,
   decodeResponse,
   createDecoder: (context) => new AnthropicDecoder(context),
   decodeError,

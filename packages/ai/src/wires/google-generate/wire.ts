@@ -1,3 +1,4 @@
+import { writeGoogle } from '../settings.ts'
 import type { Wire } from '../wire.ts'
 import { decodeError } from './error.ts'
 import { encodeRequest } from './request.ts'
@@ -10,6 +11,7 @@ export const googleGenerate: Wire<GoogleDialect> = {
   name: API,
   framing: 'sse',
   encodeRequest,
+  writeSettings: writeGoogle,
   decodeResponse,
   createDecoder: (context) => new GoogleDecoder(context),
   decodeError,

@@ -1,3 +1,4 @@
+import { writeOllama } from '../settings.ts'
 import type { Wire } from '../wire.ts'
 import { decodeError } from './error.ts'
 import { encodeRequest } from './request.ts'
@@ -10,6 +11,7 @@ export const ollamaChat: Wire<OllamaDialect> = {
   name: API,
   framing: 'ndjson',
   encodeRequest,
+  writeSettings: writeOllama,
   decodeResponse,
   createDecoder: (context) => new OllamaDecoder(context),
   decodeError,

@@ -110,17 +110,30 @@ describe('structure', () => {
   const loose = { type: 'object', properties: { a: { type: 'string' } }, title: 'My answer!' }
   const strict = { ...loose, required: ['a'], additionalProperties: false }
 
-  test('strict when the schema allows it, else as it is with a warning', () => {
+  test('strict wherever that means the same, else as it is with a warning for the place', () => {
     expect(encode({ structure: strict }).body['response_format']).toEqual({
       type: 'json_schema',
       json_schema: { name: 'My_answer_', schema: strict, strict: true },
     })
-    const { body, warnings } = encode({ structure: loose })
+    const closed = encode({ structure: loose })
+    expect(closed.body['response_format']).toEqual({
+      type: 'json_schema',
+      json_schema: {
+        name: 'My_answer_',
+        schema: { ...strict, properties: { a: { type: ['string', 'null'] } } },
+        strict: true,
+      },
+    })
+    expect(closed.warnings).toEqual([])
+    const open = { ...loose, additionalProperties: { type: 'number' } }
+    const { body, warnings } = encode({ structure: open })
     expect(body['response_format']).toEqual({
       type: 'json_schema',
-      json_schema: { name: 'My_answer_', schema: loose },
+      json_schema: { name: 'My_answer_', schema: open },
     })
-    expect(warnings).toMatchObject([{ code: 'schema_not_strict' }])
+    expect(warnings).toMatchObject([
+      { code: 'schema_not_strict', pointer: '/structure/additionalProperties' },
+    ])
   })
 
   test("the caller's own response_format stands", () => {

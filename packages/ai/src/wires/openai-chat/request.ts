@@ -13,7 +13,8 @@ import { bodyText, dialectKey, encodeHistory, encodeOnce } from '../encode-histo
 import { audioFormat, imageUrl, toDataUrl } from '../media.ts'
 import { droppedBlock, foreignReasoning, nativeOf, optionsOf } from '../metadata.ts'
 import { listOf, objectOf, textOf } from '../read-json.ts'
-import { namedSchema, notStrict, openaiSchemas, toDialect } from '../schema-dialect.ts'
+import { toDialect } from '../schema-dialect.ts'
+import { namedSchema, openaiSchemas } from '../strict-schema.ts'
 import { argumentsText, mergeTools } from '../tools.ts'
 import { resultText, safeToolCallId } from '../transcript.ts'
 import { requestError } from '../wire-error.ts'
@@ -84,8 +85,8 @@ export function chatStructure(request: LLMRequest, dialect: OpenAIChatDialect): 
   if (!request.structure || request.params['response_format'] !== undefined) {
     return { fields: {}, isWrapped: false, warnings: [] }
   }
-  const { schema, isWrapped, isStrict, warnings } = toDialect(request.structure, openaiSchemas)
   if (dialect.structuredOutput === 'json_object') {
+    const { schema, isWrapped } = toDialect(request.structure, { objectRoot: true })
     return {
       fields: { response_format: { type: 'json_object' } },
       instruction: `Answer with one JSON object that matches this JSON Schema, and nothing else:\n${JSON.stringify(schema)}`,
@@ -99,12 +100,13 @@ export function chatStructure(request: LLMRequest, dialect: OpenAIChatDialect): 
       ],
     }
   }
+  const { schema, isWrapped, isStrict, warnings } = toDialect(request.structure, openaiSchemas)
   return {
     fields: {
       response_format: { type: 'json_schema', json_schema: namedSchema(schema, isStrict) },
     },
     isWrapped,
-    warnings: isStrict ? warnings : [...warnings, notStrict],
+    warnings,
   }
 }
 

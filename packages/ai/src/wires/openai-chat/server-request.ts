@@ -11,6 +11,7 @@ import type { ToolCall, ToolResult } from '../../contract/tool.ts'
 import { audioMimeType, parseDataUrl } from '../media.ts'
 import { optionsMetadata, withNative } from '../metadata.ts'
 import { isEmpty, listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
+import { readFormat, refuseLoose } from '../strict-schema.ts'
 import { splitTools } from '../tools.ts'
 import { requestError, unknownPart, type PartTypes } from '../wire-error.ts'
 import type { ServerRequest } from '../wire.ts'
@@ -42,17 +43,21 @@ export function decodeRequest(body: JsonValue): ServerRequest {
     if (toolName === undefined) {
       throw requestError('openai', `The field "tools[${index}].function.name" is missing.`)
     }
+    const schema = objectOf(parameters)
+    if (options['strict'] === true && schema) {
+      refuseLoose(schema, `tools[${index}].function.parameters`)
+    }
     return {
       name: toolName,
       description: stringOf(description) ?? '',
-      parameters: objectOf(parameters) ?? { type: 'object', properties: {} },
+      parameters: schema ?? { type: 'object', properties: {} },
       metadata: optionsMetadata('openai', options),
     }
   })
   const format = objectOf(request['response_format'])
   const structure =
     format?.['type'] === 'json_schema'
-      ? objectOf(objectOf(format['json_schema'])?.['schema'])
+      ? readFormat(objectOf(format['json_schema']), 'response_format.json_schema')
       : undefined
   const isStream = request['stream'] === true
   const streamOptions = objectOf(request['stream_options']) ?? {}

@@ -1,3 +1,4 @@
+import type { ChatParameters } from '../settings.ts'
 import type { ToolCallIdRule } from '../transcript.ts'
 import type { JsonObject, JsonValue } from '@skein/base'
 
@@ -5,8 +6,8 @@ import type { JsonObject, JsonValue } from '@skein/base'
 export type ChatMedia = 'image' | 'audio' | 'document' | 'video'
 
 /**
- * A vendor's differences from OpenAI's Chat Completions. Parameters are not part of it: the caller's
- * `params` (`max_tokens` or `max_completion_tokens`, …) are sent unchanged.
+ * A vendor's differences from OpenAI's Chat Completions. The caller's `params` are not part of it: they are
+ * sent unchanged.
  */
 export interface OpenAIChatDialect {
   /** The role of the system prompt. */
@@ -42,6 +43,8 @@ export interface OpenAIChatDialect {
   readonly replayFields: readonly string[]
   /** The ids that the vendor accepts. Other ids are replaced by their hash. */
   readonly toolCallId: ToolCallIdRule
+  /** How the vendor names the parameters that the common settings of `llm` are written to. */
+  readonly parameters: ChatParameters
 }
 
 /** `thinking` is a content part of Mistral. `reasoning_details` is stored and sent back unchanged. */
@@ -58,6 +61,7 @@ export const chatDialect: OpenAIChatDialect = {
   reasoning: 'drop',
   replayFields: [],
   toolCallId: { pattern: /^[^]+$/, maxLength: 512 },
+  parameters: { maxTokens: 'max_tokens', seed: 'seed', reasoning: 'effort' },
 }
 
 /**

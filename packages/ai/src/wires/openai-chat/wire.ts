@@ -1,4 +1,5 @@
 import { readOpenAIError } from '../openai-error.ts'
+import { writeChat } from '../settings.ts'
 import type { Wire } from '../wire.ts'
 import { encodeRequest } from './request.ts'
 import { decodeResponse } from './response.ts'
@@ -10,6 +11,7 @@ export const openaiChat: Wire<OpenAIChatDialect> = {
   name: 'openai-chat',
   framing: 'sse',
   encodeRequest,
+  writeSettings: writeChat,
   decodeResponse,
   createDecoder: (context) => new ChatDecoder(context),
   decodeError: readOpenAIError,

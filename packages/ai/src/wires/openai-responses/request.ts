@@ -13,7 +13,8 @@ import { bodyText, dialectKey, encodeHistory, encodeOnce } from '../encode-histo
 import { audioFormat, imageUrl, toDataUrl } from '../media.ts'
 import { droppedBlock, foreignReasoning, nativeOf, optionsOf } from '../metadata.ts'
 import { objectOf, stringOf, textOf, without } from '../read-json.ts'
-import { namedSchema, notStrict, openaiSchemas, toDialect } from '../schema-dialect.ts'
+import { toDialect } from '../schema-dialect.ts'
+import { namedSchema, openaiSchemas } from '../strict-schema.ts'
 import { argumentsText, mergeTools } from '../tools.ts'
 import { orderedBlocks, resultText, safeToolCallId } from '../transcript.ts'
 import { requestError } from '../wire-error.ts'
@@ -41,8 +42,8 @@ export function encodeRequest(
   // `structure` is added to the caller's `params.text`, unless that has its own format.
   const text = objectOf(params['text'])
   if (structure && text?.['format'] === undefined) {
-    const { schema, isStrict } = toDialect(structure, openaiSchemas)
-    if (!isStrict) warnings.push(notStrict)
+    const { schema, isStrict, warnings: changes } = toDialect(structure, openaiSchemas)
+    warnings.push(...changes)
     const format = { type: 'json_schema', ...namedSchema(schema, isStrict) }
     fields['text'] = { ...text, format }
   }

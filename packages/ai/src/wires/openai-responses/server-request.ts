@@ -12,6 +12,7 @@ import type { ToolCall, ToolResult } from '../../contract/tool.ts'
 import { parseDataUrl } from '../media.ts'
 import { optionsMetadata, withNative } from '../metadata.ts'
 import { isEmpty, listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
+import { readFormat, refuseLoose } from '../strict-schema.ts'
 import { splitTools } from '../tools.ts'
 import { orderMetadata } from '../transcript.ts'
 import { requestError, unknownPart, type PartTypes } from '../wire-error.ts'
@@ -38,16 +39,19 @@ export function decodeRequest(body: JsonValue): ServerRequest {
     }
     // `strict: false` is not kept: our own requests send it by default.
     const options: JsonObject = strict === true ? { ...rest, strict } : rest
+    const schema = objectOf(parameters)
+    if (strict === true && schema) refuseLoose(schema, `tools[${index}].parameters`)
     return {
       name: toolName,
       description: stringOf(description) ?? '',
-      parameters: objectOf(parameters) ?? { type: 'object', properties: {} },
+      parameters: schema ?? { type: 'object', properties: {} },
       metadata: optionsMetadata('openai', options),
     }
   })
   const text = objectOf(request['text'])
   const format = objectOf(text?.['format'])
-  const structure = format?.['type'] === 'json_schema' ? objectOf(format['schema']) : undefined
+  const structure =
+    format?.['type'] === 'json_schema' ? readFormat(format, 'text.format') : undefined
   // All other fields of the request are parameters.
   const params: Record<string, unknown> = without(request, ownFields)
   const textOptions = text && structure ? without(text, formatField) : text

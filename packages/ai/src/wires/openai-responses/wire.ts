@@ -1,4 +1,5 @@
 import { readOpenAIError } from '../openai-error.ts'
+import { writeResponses } from '../settings.ts'
 import type { Wire } from '../wire.ts'
 import { encodeRequest } from './request.ts'
 import { decodeResponse } from './response.ts'
@@ -10,6 +11,7 @@ export const openaiResponses: Wire<OpenAIResponsesDialect> = {
   name: 'openai-responses',
   framing: 'sse',
   encodeRequest,
+  writeSettings: writeResponses,
   decodeResponse,
   createDecoder: (context) => new ResponsesDecoder(context),
   decodeError: readOpenAIError,

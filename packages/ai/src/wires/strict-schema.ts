@@ -1,0 +1,494 @@
+import { isPlainObject, type JsonObject, type JsonSchema } from '@skein/base'
+import { allowsNull, pointerSegment, requiredNames, resolveRef } from '../contract/structure.ts'
+import { objectOf } from './read-json.ts'
+import type { SchemaDialect } from './schema-dialect.ts'
+import { requestError } from './wire-error.ts'
+
+/** A part of a schema that strict mode does not accept. */
+export interface StrictProblem {
+  /** JSON pointer from the root of the schema. */
+  readonly pointer: string
+  readonly message: string
+}
+
+/** A schema in the form that strict mode requires. */
+export interface StrictSchema {
+  readonly schema: JsonSchema
+  /** True if the root was no object and was put into `value`. */
+  readonly isWrapped: boolean
+  /** Parts that strict mode cannot express; with any of them `schema` must not be sent as strict. */
+  readonly problems: readonly StrictProblem[]
+  /** Limits that strict mode cannot express, such as `minLength`; they were left out of `schema`. */
+  readonly dropped: readonly StrictProblem[]
+}
+
+/**
+ * The keywords that OpenAI documents for strict mode ("Structured outputs", supported schemas). A schema with
+ * any other keyword is refused.
+ */
+const known = new Set([
+  '$schema',
+  '$id',
+  '$ref',
+  '$defs',
+  'definitions',
+  'title',
+  'description',
+  'type',
+  'enum',
+  'const',
+  'properties',
+  'required',
+  'additionalProperties',
+  'items',
+  'anyOf',
+  'pattern',
+  'format',
+  'multipleOf',
+  'minimum',
+  'maximum',
+  'exclusiveMinimum',
+  'exclusiveMaximum',
+  'minItems',
+  'maxItems',
+])
+
+/** Keywords whose meaning strict mode cannot express. All other unknown keywords only annotate. */
+const inexpressible = new Set([
+  'allOf',
+  'oneOf',
+  'not',
+  'if',
+  'then',
+  'else',
+  'dependentRequired',
+  'dependentSchemas',
+  'dependencies',
+  'patternProperties',
+  'propertyNames',
+  'unevaluatedProperties',
+  'unevaluatedItems',
+  'prefixItems',
+  'additionalItems',
+  'contains',
+  '$dynamicRef',
+  '$recursiveRef',
+])
+
+/** Limits of one value. Without them the vendor still guarantees the kind and the members of the value. */
+const limits = new Set(['minLength', 'maxLength', 'uniqueItems', 'minProperties', 'maxProperties'])
+
+const formats = new Set([
+  'date-time',
+  'time',
+  'date',
+  'duration',
+  'email',
+  'hostname',
+  'ipv4',
+  'ipv6',
+  'uuid',
+])
+
+const annotations = new Set(['title', 'description', '$schema', '$id', '$defs', 'definitions'])
+const objectKeywords = new Set(['properties', 'required', 'additionalProperties'])
+const arrayKeywords = new Set(['items', 'minItems', 'maxItems'])
+
+/** Every schema needs one of these keywords, which define the kind of value. */
+const shapes = ['type', 'anyOf', '$ref', 'enum', 'const']
+
+/** What OpenAI documents as the limits of one schema. */
+const MAX_PROPERTIES = 5000
+const MAX_LEVELS = 10
+const MAX_ENUM_VALUES = 1000
+const MAX_CHARACTERS = 120_000
+
+/**
+ * Rewrites a schema so that strict mode accepts it, without changing which data it describes: objects that say
+ * nothing about further properties are closed, optional properties become required and nullable (see
+ * `withoutNulls`), annotations that strict mode does not know are left out.
+ */
+export function toStrict(schema: JsonSchema): StrictSchema {
+  const writer = new StrictWriter(schema)
+  const result = writer.write(schema, '')
+  const isWrapped = !isPlainObject(result) || result['type'] !== 'object'
+  const strict = isWrapped ? wrapStrict(result as JsonSchema) : result
+  // What the writer did not foresee is still found, though its pointer is that of the rewritten schema.
+  const problems = writer.problems.length > 0 ? writer.problems : strictProblems(strict)
+  return { schema: strict, isWrapped, problems, dropped: writer.dropped }
+}
+
+/** Puts a root that is not an object into `value`; a root that refers to itself is moved to `$defs`. */
+function wrapStrict(root: JsonSchema): JsonSchema {
+  const { $defs, definitions, $schema, ...value } = root
+  const own = '#/$defs/answer'
+  const text = JSON.stringify({ value, $defs, definitions })
+  const refersToRoot = text.includes('"$ref":"#"')
+  const moved = JSON.parse(text.replaceAll('"$ref":"#"', `"$ref":"${own}"`)) as {
+    value: JsonSchema
+    $defs?: JsonSchema
+    definitions?: JsonSchema
+  }
+  const shared = refersToRoot ? { ...moved.$defs, answer: moved.value } : moved.$defs
+  return {
+    $schema,
+    type: 'object',
+    properties: { value: refersToRoot ? { $ref: own } : moved.value },
+    required: ['value'],
+    additionalProperties: false,
+    $defs: shared,
+    definitions: moved.definitions,
+  }
+}
+
+class StrictWriter {
+  readonly problems: StrictProblem[] = []
+  readonly dropped: StrictProblem[] = []
+  readonly #root: JsonSchema
+
+  constructor(root: JsonSchema) {
+    this.#root = root
+  }
+
+  write(schema: unknown, pointer: string): unknown {
+    if (!isPlainObject(schema))
+      return this.#refuse(pointer, 'a schema that is true or false', schema)
+    const kept = this.#keywords(this.#expressible(schema, pointer), pointer)
+    const types = [kept['type']].flat()
+    if (types.length > 1 && types.some((type) => type === 'object' || type === 'array'))
+      return this.#split(kept, types, pointer)
+    const ref = this.#reference(kept, pointer)
+    if (ref) return ref
+    const result = { ...withType(kept) }
+    for (const name of ['$defs', 'definitions', 'anyOf'])
+      if (result[name] !== undefined)
+        result[name] = this.#parts(result[name], pointer + pointerSegment(name))
+    if (result['type'] === 'object') this.#closeObject(result, pointer)
+    if (result['type'] === 'array') {
+      if (isPlainObject(result['items']))
+        result['items'] = this.write(result['items'], `${pointer}/items`)
+      else this.#refuse(pointer, 'a list whose items have no one schema (a tuple, or any items)')
+    }
+    if (!shapes.some((keyword) => keyword in result))
+      this.#refuse(pointer, 'a value of any kind (a schema without a type)')
+    return result
+  }
+
+  /** Rewrites what has the same meaning in keywords that strict mode knows. */
+  #expressible(schema: JsonSchema, pointer: string): JsonSchema {
+    const { oneOf, allOf, anyOf, unevaluatedProperties, ...rest } = schema
+    let result: JsonSchema = schema
+    if (Array.isArray(oneOf) && anyOf === undefined && this.#areDisjoint(oneOf))
+      result = { ...rest, anyOf: oneOf, allOf }
+    else if (
+      Array.isArray(allOf) &&
+      allOf.length === 1 &&
+      anyOf === undefined &&
+      oneOf === undefined
+    )
+      result = { ...rest, anyOf: allOf }
+    if (unevaluatedProperties === false && result['anyOf'] === undefined && allOf === undefined) {
+      const { unevaluatedProperties: _, ...others } = result
+      result = { additionalProperties: false, ...others }
+    }
+    // A union beside an object is a conjunction, which strict mode does not document.
+    if (result['anyOf'] !== undefined && isPlainObject(result['properties']))
+      this.#refuse(`${pointer}/anyOf`, 'a union beside properties')
+    return result
+  }
+
+  #keywords(schema: JsonSchema, pointer: string): Record<string, unknown> {
+    const kept: Record<string, unknown> = {}
+    for (const [keyword, value] of Object.entries(schema)) {
+      const at = pointer + pointerSegment(keyword)
+      if (value === undefined) continue
+      if (inexpressible.has(keyword)) this.#refuse(at, `the keyword "${keyword}"`)
+      else if (limits.has(keyword) || !isSupportedLimit(keyword, value))
+        this.dropped.push({
+          pointer: at,
+          message: `Strict mode does not take ${keyword}: ${JSON.stringify(value)}; it was left out.`,
+        })
+      else if (known.has(keyword)) kept[keyword] = value
+    }
+    return kept
+  }
+
+  /** Returns the schema of a reference, which must stand alone; undefined if it is none. */
+  #reference({ $ref, ...rest }: JsonSchema, pointer: string): JsonSchema | undefined {
+    if ($ref === undefined) return undefined
+    const isShared = $ref === '#' || /^#\/(\$defs|definitions)\/[^/]+$/.test(String($ref))
+    if (!isShared || resolveRef(this.#root, $ref) === undefined)
+      this.#refuse(`${pointer}/$ref`, 'a reference to anything but "#" and "#/$defs/…"')
+    const beside = Object.keys(rest)
+    const asserts = beside.find((keyword) => !annotations.has(keyword))
+    if (asserts !== undefined)
+      this.#refuse(pointer + pointerSegment(asserts), `"${asserts}" beside a reference`)
+    if (beside.length === 0) return { $ref }
+    const result: Record<string, unknown> = { ...rest, anyOf: [{ $ref }] }
+    for (const name of ['$defs', 'definitions'])
+      if (rest[name] !== undefined)
+        result[name] = this.#parts(rest[name], pointer + pointerSegment(name))
+    return result
+  }
+
+  /** `type: ['object', 'null']` becomes a union, because a list of types is documented for scalars only. */
+  #split(schema: JsonSchema, types: readonly unknown[], pointer: string): JsonSchema {
+    const about: Record<string, unknown> = {}
+    const rest: Record<string, unknown> = {}
+    for (const [keyword, value] of Object.entries(schema))
+      if (annotations.has(keyword)) about[keyword] = value
+      else rest[keyword] = value
+    const anyOf = types.map((type) => {
+      const fitting = Object.entries(rest).filter(
+        ([keyword]) =>
+          (type === 'object' || !objectKeywords.has(keyword)) &&
+          (type === 'array' || !arrayKeywords.has(keyword)),
+      )
+      return this.write({ ...Object.fromEntries(fitting), type }, pointer)
+    })
+    const result: Record<string, unknown> = { ...about, anyOf }
+    for (const name of ['$defs', 'definitions'])
+      if (about[name] !== undefined)
+        result[name] = this.#parts(about[name], pointer + pointerSegment(name))
+    return result
+  }
+
+  #parts(parts: unknown, pointer: string): unknown {
+    const write = (part: unknown, name: string | number): unknown =>
+      this.write(part, pointer + pointerSegment(name))
+    if (Array.isArray(parts)) return parts.map(write)
+    if (!isPlainObject(parts)) return parts
+    return Object.fromEntries(
+      Object.entries(parts).map(([name, part]) => [name, write(part, name)]),
+    )
+  }
+
+  #closeObject(schema: Record<string, unknown>, pointer: string): void {
+    const { properties = {}, additionalProperties } = schema
+    if (additionalProperties === undefined && schema['properties'] === undefined)
+      this.#refuse(pointer, 'an object of any members (no "properties")')
+    else if (additionalProperties !== undefined && additionalProperties !== false)
+      this.#refuse(
+        `${pointer}/additionalProperties`,
+        'an object with further properties of any name',
+      )
+    if (!isPlainObject(properties)) return
+    const required = requiredNames(schema)
+    const unknown = [...required].find((name) => !Object.hasOwn(properties, String(name)))
+    if (unknown !== undefined)
+      this.#refuse(
+        `${pointer}/required`,
+        `the required property "${String(unknown)}" without a schema`,
+      )
+    const at = `${pointer}/properties`
+    schema['properties'] = Object.fromEntries(
+      Object.entries(properties).map(([name, property]) => {
+        const strict = this.write(property, at + pointerSegment(name))
+        const isOptional = !required.has(name) && !allowsNull(property, this.#root)
+        return [name, isOptional ? nullable(strict as JsonSchema) : strict]
+      }),
+    )
+    schema['required'] = Object.keys(properties)
+    schema['additionalProperties'] = false
+  }
+
+  /** Branches of which no value fits two: `oneOf` then means the same as `anyOf`. */
+  #areDisjoint(branches: readonly unknown[]): boolean {
+    const resolved = branches.map((branch) => {
+      const ref = isPlainObject(branch) ? branch['$ref'] : undefined
+      return ref === undefined ? branch : resolveRef(this.#root, ref)
+    })
+    return resolved.every((a, i) => resolved.slice(i + 1).every((b) => areApart(a, b)))
+  }
+
+  #refuse(pointer: string, what: string, value: unknown = {}): unknown {
+    this.problems.push({ pointer, message: `Strict mode cannot express ${what}.` })
+    return value
+  }
+}
+
+/** `pattern` without look-around and back references, and the documented formats, are supported. */
+function isSupportedLimit(keyword: string, value: unknown): boolean {
+  if (keyword === 'format') return formats.has(String(value))
+  return keyword !== 'pattern' || !/\(\?<?[=!]|\\[1-9]|\\k</.test(String(value))
+}
+
+/** Adds the type that the other keywords imply, because strict mode asks for it. */
+function withType(schema: JsonSchema): JsonSchema {
+  if (schema['type'] !== undefined || schema['anyOf'] !== undefined) return schema
+  if (isPlainObject(schema['properties'])) return { type: 'object', ...schema }
+  if (schema['items'] !== undefined) return { type: 'array', ...schema }
+  const values = 'const' in schema ? [schema['const']] : schema['enum']
+  if (!Array.isArray(values) || values.some((value) => typeof value === 'object' && value !== null))
+    return schema
+  const types = [...new Set(values.map((value) => (value === null ? 'null' : typeof value)))]
+  return { type: types.length === 1 ? types[0] : types, ...schema }
+}
+
+function nullable(schema: JsonSchema): JsonSchema {
+  const { type, anyOf, enum: values } = schema
+  const isScalar = type !== undefined && type !== 'object' && type !== 'array'
+  if (isScalar && !('const' in schema)) {
+    const types = { ...schema, type: [type, 'null'].flat() }
+    return Array.isArray(values) ? { ...types, enum: [...(values as unknown[]), null] } : types
+  }
+  if (Array.isArray(anyOf)) return { ...schema, anyOf: [...(anyOf as unknown[]), { type: 'null' }] }
+  const { title, description, ...rest } = schema
+  return {
+    title,
+    description,
+    anyOf: [rest, { type: 'null' }],
+  }
+}
+
+/** Two branches are apart if their types are, or the values of a property that both require. */
+function areApart(a: unknown, b: unknown): boolean {
+  if (!isPlainObject(a) || !isPlainObject(b)) return false
+  const types = [a, b].map((part) => {
+    const { type } = withType(part)
+    return type === undefined
+      ? undefined
+      : [type].flat().map((name) => (name === 'integer' ? 'number' : name))
+  })
+  if (types[0] && types[1] && !types[0].some((type) => types[1]!.includes(type))) return true
+  const values = [a, b].map(valuesOf)
+  if (values[0] && values[1] && !values[0].some((value) => values[1]!.includes(value))) return true
+  const [inA, inB] = [a['properties'], b['properties']]
+  if (!isPlainObject(inA) || !isPlainObject(inB)) return false
+  const both = requiredNames(b)
+  return [...requiredNames(a)].some((name) => {
+    const key = String(name)
+    if (!both.has(name) || !Object.hasOwn(inA, key) || !Object.hasOwn(inB, key)) return false
+    const [x, y] = [valuesOf(inA[key]), valuesOf(inB[key])]
+    return x !== undefined && y !== undefined && !x.some((value) => y.includes(value))
+  })
+}
+
+/** The scalars that `const` or `enum` lists; undefined if there is no such list. */
+function valuesOf(schema: unknown): readonly unknown[] | undefined {
+  if (!isPlainObject(schema)) return undefined
+  const values = 'const' in schema ? [schema['const']] : schema['enum']
+  const isScalar = (value: unknown): boolean => typeof value !== 'object' || value === null
+  return Array.isArray(values) && values.every(isScalar) ? values : undefined
+}
+
+/** OpenAI accepts only objects at the root, and has a strict mode with its own conditions. */
+export const openaiSchemas: SchemaDialect = { objectRoot: true, strict: toStrict }
+
+/** Returns the schema with the name that the API requires. Without `strict` the vendor guarantees nothing. */
+export function namedSchema(schema: JsonSchema, isStrict: boolean): JsonObject {
+  const title = typeof schema['title'] === 'string' ? schema['title'] : ''
+  const name = title.replace(/[^a-zA-Z0-9_-]+/g, '_').slice(0, 64) || 'answer'
+  // A schema is always JSON, but its type has values of type `unknown`.
+  return { name, schema: schema as JsonObject, strict: isStrict || undefined }
+}
+
+/** Checks whether OpenAI's strict mode accepts the schema unchanged. */
+export function isStrictSchema(schema: JsonSchema): boolean {
+  return strictProblems(schema).length === 0
+}
+
+/**
+ * Returns what OpenAI's strict mode refuses in a schema: a root that is not an object, objects that are open or
+ * have optional properties, keywords and formats that it does not support, and schemas that are too large.
+ */
+export function strictProblems(schema: JsonSchema): readonly StrictProblem[] {
+  const found: StrictProblem[] = []
+  const find = (pointer: string, message: string): void => void found.push({ pointer, message })
+  if (schema['type'] !== 'object' || 'anyOf' in schema) find('', 'The root must be an object.')
+  const count = { properties: 0, values: 0, characters: 0 }
+  findProblems(schema, '', 0, count, find)
+  if (count.properties > MAX_PROPERTIES) find('', `More than ${MAX_PROPERTIES} properties.`)
+  if (count.values > MAX_ENUM_VALUES) find('', `More than ${MAX_ENUM_VALUES} values in enums.`)
+  if (count.characters > MAX_CHARACTERS)
+    find('', `Names and values have more than ${MAX_CHARACTERS} characters.`)
+  return found
+}
+
+/** Refuses what the API refuses in a schema that a client sent with `strict: true`; `field` holds it. */
+export function refuseLoose(schema: JsonSchema, field: string): void {
+  const [problem] = strictProblems(schema)
+  if (!problem) return
+  throw requestError(
+    'openai',
+    `Invalid schema for "${field}": at ${problem.pointer || 'the root'}: ${problem.message}`,
+    'With "strict": true every object must be closed and every property required.',
+  )
+}
+
+/** Reads the schema of a client's `json_schema` format, and refuses what the API refuses. */
+export function readFormat(format: JsonObject | undefined, field: string): JsonObject | undefined {
+  if (!format) return undefined
+  const { name, schema, strict } = format
+  if (typeof name !== 'string' || !/^[a-zA-Z0-9_-]{1,64}$/.test(name)) {
+    throw requestError(
+      'openai',
+      `The field "${field}.name" is missing, or is not 1 to 64 letters, digits, "_" and "-".`,
+    )
+  }
+  const structure = objectOf(schema)
+  if (strict === true && structure) refuseLoose(structure, `${field}.schema`)
+  return structure
+}
+
+interface Count {
+  properties: number
+  values: number
+  characters: number
+}
+
+function findProblems(
+  schema: unknown,
+  pointer: string,
+  level: number,
+  count: Count,
+  find: (pointer: string, message: string) => void,
+): void {
+  if (!isPlainObject(schema)) return find(pointer, 'A schema must be an object.')
+  for (const [keyword, value] of Object.entries(schema)) {
+    const at = pointer + pointerSegment(keyword)
+    if (!known.has(keyword)) find(at, `The keyword "${keyword}" is not supported.`)
+    else if (!isSupportedLimit(keyword, value))
+      find(at, `${JSON.stringify(value)} is not a supported ${keyword}.`)
+  }
+  const { type, properties, items, anyOf, $ref, enum: values, $defs, definitions } = schema
+  if (!shapes.some((keyword) => keyword in schema)) find(pointer, 'A schema must have a type.')
+  const beside = Object.keys(schema).filter(
+    (keyword) => !['$ref', '$defs', 'definitions'].includes(keyword),
+  )
+  if ($ref !== undefined && beside.length > 0)
+    find(`${pointer}/$ref`, `"$ref" cannot have keywords beside it: ${beside.join(', ')}.`)
+  if (Array.isArray(values)) {
+    count.values += values.length
+    count.characters += values.join('').length
+  }
+  if ([type].flat().includes('object') || properties !== undefined) {
+    const names = isPlainObject(properties) ? Object.keys(properties) : []
+    const required = requiredNames(schema)
+    const optional = names.find((name) => !required.has(name))
+    if (schema['additionalProperties'] !== false)
+      find(pointer, '"additionalProperties" is required to be supplied and to be false.')
+    if (optional !== undefined)
+      find(
+        pointer,
+        `"required" is required to be supplied and to be a list with every property. Missing: "${optional}".`,
+      )
+    if (level > MAX_LEVELS) find(pointer, `More than ${MAX_LEVELS} levels of nesting.`)
+    count.properties += names.length
+    count.characters += names.join('').length
+  }
+  if (type === 'array' || items !== undefined)
+    findProblems(items, `${pointer}/items`, level + 1, count, find)
+  if (anyOf !== undefined && !Array.isArray(anyOf))
+    find(`${pointer}/anyOf`, '"anyOf" must be a list.')
+  for (const [name, parts, deeper] of [
+    ['properties', properties, 1],
+    ['anyOf', anyOf, 0],
+    ['$defs', $defs, 0],
+    ['definitions', definitions, 0],
+  ] as const) {
+    if (parts === undefined || typeof parts !== 'object' || parts === null) continue
+    for (const [key, part] of Object.entries(parts))
+      findProblems(part, `${pointer}/${name}${pointerSegment(key)}`, level + deeper, count, find)
+  }
+}

@@ -1,0 +1,245 @@
+/** The common settings of `llm` in the words of every vendor. */
+import { llm, NoRetry, type LLMOptions, type Settings, type Warning } from '@skein/ai'
+import { cacheMiddleware, fallback, memoryCache } from '@skein/ai/middleware'
+import { google } from '@skein/ai/google'
+import { fails, says, scripted, vendorServer } from '@skein/ai/testing'
+import type { JsonObject } from '@skein/base'
+import { describe, expect, test } from 'vitest'
+import { vendors, type VendorUnderTest } from '../testing/vendors.ts'
+
+const vendorNamed = (name: string): VendorUnderTest => vendors.find((one) => one.name === name)!
+
+async function sent(
+  { model, prefix }: Pick<VendorUnderTest, 'model' | 'prefix'>,
+  options: Partial<LLMOptions>,
+): Promise<{ body: JsonObject; warnings: readonly Warning[] }> {
+  const server = vendorServer([says('Hi')])
+  const { warnings } = await llm({
+    model,
+    config: {
+      fetch: server.fetch,
+      baseUrl: `http://vendor.test${prefix}`,
+      apiKey: 'k',
+      retryStrategy: new NoRetry(),
+    },
+    ...options,
+  }).generate('x')
+  return { body: server.requests[0]!.body, warnings }
+}
+
+const tool = {
+  name: 'find',
+  description: '',
+  parameters: { type: 'object', properties: {} },
+  run: () => 1,
+}
+const all: Settings = {
+  temperature: 0,
+  maxOutputTokens: 2000,
+  topP: 0.5,
+  stop: 'END',
+  seed: 7,
+  toolChoice: 'required',
+  reasoning: 'low',
+}
+
+const chat = {
+  max_tokens: 2000,
+  temperature: 0,
+  top_p: 0.5,
+  stop: ['END'],
+  seed: 7,
+  reasoning_effort: 'low',
+  tool_choice: 'required',
+}
+const { max_tokens: _, ...chatRest } = chat
+const openaiChat = { ...chatRest, max_completion_tokens: 2000 }
+const { reasoning_effort: __, ...noEffort } = chat
+const { seed: ___, ...noSeed } = noEffort
+const responses = {
+  max_output_tokens: 2000,
+  temperature: 0,
+  top_p: 0.5,
+  reasoning: { effort: 'low' },
+  tool_choice: 'required',
+}
+const googleConfig = {
+  maxOutputTokens: 2000,
+  temperature: 0,
+  topP: 0.5,
+  stopSequences: ['END'],
+  seed: 7,
+}
+const toolConfig = { functionCallingConfig: { mode: 'ANY' } }
+
+interface Words {
+  readonly body: object
+  readonly dropped: readonly string[]
+}
+
+const words: Readonly<Record<string, Words>> = {
+  anthropic: {
+    body: {
+      max_tokens: 2000,
+      temperature: 0,
+      top_p: 0.5,
+      stop_sequences: ['END'],
+      output_config: { effort: 'low' },
+      tool_choice: { type: 'any' },
+    },
+    dropped: ['seed'],
+  },
+  'openai responses': { body: responses, dropped: ['stop', 'seed'] },
+  'openai chat': { body: openaiChat, dropped: [] },
+  google: {
+    body: {
+      generationConfig: { ...googleConfig, thinkingConfig: { thinkingLevel: 'low' } },
+      toolConfig,
+    },
+    dropped: [],
+  },
+  'google 2.5': {
+    body: {
+      generationConfig: { ...googleConfig, thinkingConfig: { thinkingBudget: 1024 } },
+      toolConfig,
+    },
+    dropped: [],
+  },
+  ollama: {
+    body: {
+      think: 'low',
+      options: { num_predict: 2000, temperature: 0, top_p: 0.5, stop: ['END'], seed: 7 },
+    },
+    dropped: ['toolChoice'],
+  },
+  openrouter: { body: { ...noEffort, reasoning: { effort: 'low' } }, dropped: [] },
+  groq: { body: openaiChat, dropped: [] },
+  xai: { body: chat, dropped: [] },
+  'xai responses': { body: responses, dropped: ['stop', 'seed'] },
+  deepseek: { body: { ...noEffort, thinking: { type: 'enabled' } }, dropped: [] },
+  mistral: { body: { ...noSeed, random_seed: 7 }, dropped: ['reasoning'] },
+  cerebras: { body: openaiChat, dropped: [] },
+  moonshot: { body: { ...noEffort, thinking: { type: 'enabled' } }, dropped: [] },
+  'azure-openai': { body: responses, dropped: ['stop', 'seed'] },
+  'openai-compatible': { body: chat, dropped: [] },
+}
+
+/** The fields of a body that say something else than a setting. */
+const others = new Set(['model', 'messages', 'input', 'contents', 'tools', 'stream'])
+const settingsIn = (body: JsonObject): object =>
+  Object.fromEntries(Object.entries(body).filter(([name]) => !others.has(name)))
+
+describe.each(vendors)('$name', (vendor) => {
+  test('every setting in its words, and a warning for each that it does not have', async () => {
+    const { body, dropped } = words[vendor.name]!
+    const asked = await sent(vendor, { ...all, tools: [tool] })
+    expect(settingsIn(asked.body)).toEqual(body)
+    expect(asked.warnings).toEqual(
+      dropped.map((name) => ({
+        code: 'setting_dropped',
+        message: expect.stringContaining(name),
+        pointer: `/settings/${name}`,
+      })),
+    )
+  })
+
+  test('nothing is sent that is not set', async () => {
+    const plain = await sent(vendor, { temperature: undefined })
+    const { temperature: _none, ...body } = plain.body
+    expect(body).toEqual(plain.body)
+    expect(plain).toEqual(await sent(vendor, {}))
+    const one = await sent(vendor, { topP: 0.5 })
+    const given = JSON.stringify(one.body)
+    expect(given).toMatch(/top_?p":0.5/i)
+    expect(given).not.toMatch(/temperature|seed|reasoning|thinking/)
+  })
+
+  test('UPP-005 UPP-006 params stay as they are, and win', async () => {
+    const written = (await sent(vendor, all)).body
+    const params = settingsIn((await sent(vendor, { ...all, temperature: 1, topP: 0.9 })).body)
+    const both = await sent(vendor, { ...all, params: params as Record<string, unknown> })
+    expect(settingsIn(both.body)).toEqual(params)
+    expect(settingsIn(written)).not.toEqual(params)
+  })
+})
+
+test('a part of a nested parameter wins alone', async () => {
+  const vendor = vendorNamed('google')
+  const params = { generationConfig: { temperature: 1 } }
+  const { body } = await sent(vendor, { temperature: 0, seed: 7, params })
+  expect(body['generationConfig']).toEqual({ temperature: 1, seed: 7 })
+})
+
+describe('reasoning', () => {
+  test.each<[string, Settings['reasoning'], object | 'dropped']>([
+    ['anthropic', 'off', { thinking: { type: 'disabled' } }],
+    ['anthropic', { budget: 2048 }, { thinking: { type: 'enabled', budget_tokens: 2048 } }],
+    ['openai responses', 'off', { reasoning: { effort: 'none' } }],
+    ['openai responses', { budget: 2048 }, 'dropped'],
+    ['openai chat', 'off', { reasoning_effort: 'none' }],
+    ['google 2.5', 'off', { generationConfig: { thinkingConfig: { thinkingBudget: 0 } } }],
+    ['google 2.5', 'high', { generationConfig: { thinkingConfig: { thinkingBudget: 24_576 } } }],
+    ['google', 'off', 'dropped'],
+    ['google', { budget: 99 }, { generationConfig: { thinkingConfig: { thinkingBudget: 99 } } }],
+    ['ollama', 'off', { think: false }],
+    ['ollama', { budget: 99 }, 'dropped'],
+    ['openrouter', { budget: 99 }, { reasoning: { max_tokens: 99 } }],
+    ['openrouter', 'off', { reasoning: { effort: 'none' } }],
+    ['deepseek', 'off', { thinking: { type: 'disabled' } }],
+    ['mistral', 'off', 'dropped'],
+  ])('%s: %j', async (name, reasoning, expected) => {
+    const options = { reasoning, maxOutputTokens: 4096 }
+    const { body, warnings } = await sent(vendorNamed(name), options)
+    if (expected === 'dropped') expect(warnings).toMatchObject([{ pointer: '/settings/reasoning' }])
+    else {
+      expect(body).toMatchObject(expected)
+      expect(warnings).toEqual([])
+    }
+  })
+})
+
+test.each<[string, object]>([
+  ['openai chat', { tool_choice: { type: 'function', function: { name: 'find' } } }],
+  ['openai responses', { tool_choice: { type: 'function', name: 'find' } }],
+  ['anthropic', { tool_choice: { type: 'tool', name: 'find' } }],
+  [
+    'google',
+    { toolConfig: { functionCallingConfig: { mode: 'ANY', allowedFunctionNames: ['find'] } } },
+  ],
+])('%s: one tool can be required', async (name, expected) => {
+  const options = { tools: [tool], toolChoice: { tool: 'find' } }
+  expect((await sent(vendorNamed(name), options)).body).toMatchObject(expected)
+})
+
+test('a fallback writes the settings in the words of the model that answers', async () => {
+  const server = vendorServer([says('Hi')])
+  const config = { fetch: server.fetch, baseUrl: 'http://vendor.test/v1beta', apiKey: 'k' }
+  const model = fallback([scripted([fails()]), { model: google('gemini-3-pro'), config }])
+  await llm({ model, maxOutputTokens: 9 }).generate('x')
+  expect(server.requests[0]!.body['generationConfig']).toEqual({ maxOutputTokens: 9 })
+})
+
+test('other providers see the settings in the request; with() changes them', async () => {
+  const model = scripted([says('a'), says('b'), says('c')])
+  const instance = llm({ model, temperature: 0.5 })
+  await instance.generate('x')
+  await instance.with({ seed: 1 }).generate('x')
+  await instance.with({ temperature: undefined }).generate('x')
+  expect(model.requests.map(({ settings }) => settings)).toEqual([
+    { temperature: 0.5 },
+    { temperature: 0.5, seed: 1 },
+    undefined,
+  ])
+})
+
+test('answers to other settings are not taken from the cache', async () => {
+  const model = scripted([says('a'), says('b')])
+  const instance = llm({
+    model,
+    middleware: [cacheMiddleware({ store: memoryCache() })],
+    temperature: 0,
+  })
+  expect((await instance.generate('x')).response.text).toBe('a')
+  expect((await instance.generate('x')).response.text).toBe('a')
+  expect((await instance.with({ temperature: 1 }).generate('x')).response.text).toBe('b')
+})
