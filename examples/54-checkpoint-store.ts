@@ -3,7 +3,7 @@
  *
  * Prints:
  *
- *     9 of 9 tests passed
+ *     12 of 12 tests passed
  *     kept: checkpoint:user-123-task-456
  *     in plain: yes, encrypted: no
  */

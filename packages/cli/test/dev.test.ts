@@ -17,14 +17,17 @@ import { badAgents, Running, skein, startDev, tempFolder } from './kit.ts'
 const timeout = 60_000
 
 describe('dev', { timeout }, () => {
-  test('prints three lines; others find it; a second one is refused and told where it is', async () => {
+  test('prints four lines; others find it; a second one is refused and told where it is', async () => {
     const cwd = tempFolder()
     const { running, url } = await startDev([], { cwd })
-    expect(running.stdout.trimEnd().split('\n')).toEqual([
-      `address ${url}`,
-      'agents  asset_subagent, refunds, support (scripted model, no key used)',
-      'store   .skein/skein.db',
-    ])
+    await expect
+      .poll(() => running.stdout.trimEnd().split('\n'))
+      .toEqual([
+        `address ${url}`,
+        'agents  asset_subagent, refunds, support (scripted model, no key used)',
+        'store   .skein/skein.db',
+        'secrets key kept beside the store; set SKEIN_SECRET_KEY to keep it elsewhere',
+      ])
     const file = join(cwd, '.skein', 'server.json')
     expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ url, pid: running.child.pid })
     expect(statSync(file).mode & 0o777).toBe(0o600)

@@ -122,8 +122,7 @@ class AdaptedModel implements BoundLLMModel {
       provider,
       modality: 'llm',
       statusCode,
-      cause: error,
-      hint: 'See the cause, an error of the AI SDK.',
+      hint: 'The error of the AI SDK is not kept, because its text may contain the key. Call its model directly to see it.',
     })
   }
 }
@@ -152,8 +151,8 @@ function callOptions(
     inputSchema: parameters,
   }))
   return {
-    ...(declared.length > 0 && { tools: declared }),
-    ...(structure && { responseFormat: { type: 'json', schema: structure } }),
+    tools: declared.length > 0 ? declared : undefined,
+    responseFormat: structure && { type: 'json', schema: structure },
     ...params,
     prompt: system === undefined ? prompt : [{ role: 'system', content: system }, ...prompt],
     abortSignal: signal,
@@ -245,7 +244,7 @@ function encodeBlock(block: UserContent, isVersion3: boolean): AiSdkPart {
       type: 'file',
       mediaType,
       data: isVersion3 ? data : named,
-      ...(filename !== undefined && { filename }),
+      filename,
       ...own,
     }
   }
@@ -280,7 +279,7 @@ function streamed(part: AiSdkAnswerPart, index: number): readonly AiSdkAnswerPar
   return [
     { type: `${type}-start`, id },
     { type: `${type}-delta`, id, delta: text },
-    { type: `${type}-end`, id, ...(providerMetadata && { providerMetadata }) },
+    { type: `${type}-end`, id, providerMetadata },
   ]
 }
 
@@ -317,7 +316,7 @@ class EventWriter {
     if (this.#isStarted || events.length === 0) return events
     this.#isStarted = true
     const { id, modelId: model = this.#model.modelId } = this.#start
-    const delta = { provider: this.#model.provider, model, ...(id !== undefined && { id }) }
+    const delta = present({ provider: this.#model.provider, model, id })
     return [{ type: 'message_start', index: 0, delta }, ...events]
   }
 
@@ -414,13 +413,13 @@ class EventWriter {
     return {
       type: 'message_stop',
       index: 0,
-      delta: {
+      delta: present({
         stopReason: stopReasons[finishReason?.unified ?? ''] ?? 'other',
-        ...(finishReason?.raw !== undefined && { rawStopReason: finishReason.raw }),
+        rawStopReason: finishReason?.raw,
         usage: toUsage(usage),
-        ...((providerMetadata || kept) && { metadata: { ...providerMetadata, ...kept } }),
-        ...(this.#warnings.length > 0 && { warnings: this.#warnings }),
-      },
+        metadata: providerMetadata || kept ? { ...providerMetadata, ...kept } : undefined,
+        warnings: this.#warnings.length > 0 ? this.#warnings : undefined,
+      }),
     }
   }
 }
@@ -441,13 +440,19 @@ function toUsage(usage: AiSdkUsage | undefined): TokenUsage {
   const { inputTokens, outputTokens, raw } = usage ?? { inputTokens: {}, outputTokens: {} }
   const input = inputTokens.total ?? 0
   const output = outputTokens.total ?? 0
-  return {
+  return present({
     inputTokens: input,
     outputTokens: output,
     totalTokens: input + output,
     cacheReadTokens: inputTokens.cacheRead ?? 0,
     cacheWriteTokens: inputTokens.cacheWrite ?? 0,
-    ...(outputTokens.reasoning !== undefined && { reasoningTokens: outputTokens.reasoning }),
-    ...(raw !== undefined && { raw }),
-  }
+    reasoningTokens: outputTokens.reasoning,
+    raw,
+  })
+}
+
+/** Leaves out the members that are undefined, because people hold the result. */
+export function present<T extends object>(members: T): T {
+  // The cast is safe, because only undefined members are removed.
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as T
 }

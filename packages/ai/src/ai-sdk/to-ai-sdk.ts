@@ -1,3 +1,4 @@
+import { present } from './from-ai-sdk.ts'
 import { encodeBase64, type JsonObject } from '@skein/base'
 import type { AssistantContent, UserContent } from '../contract/content.ts'
 import type { StreamEvent } from '../contract/event.ts'
@@ -60,14 +61,13 @@ export function toAiSdk(options: ToAiSdkOptions): AiSdkProviderModel {
     const instance = llm({
       ...options,
       params: { ...options.params, ...params },
-      ...(prompt !== '' && { system: prompt }),
+      system: prompt === '' ? undefined : prompt,
       tools: (call.tools ?? []).flatMap(({ type, name, description = '', inputSchema }) =>
         type === 'function'
           ? [{ name, description, parameters: inputSchema ?? {}, run: () => undefined }]
           : [],
       ),
-      ...(responseFormat?.type === 'json' &&
-        responseFormat.schema && { structure: responseFormat.schema }),
+      structure: responseFormat?.type === 'json' ? responseFormat.schema : undefined,
     })
     const warnings = [
       ...dropped.map((feature) => ({ type: 'unsupported', feature })),
@@ -149,7 +149,7 @@ function fromPrompt(prompt: readonly AiSdkMessage[]): { system: string; messages
 function fromAssistant(parts: readonly AiSdkPart[], options: object): AssistantMessage {
   const content = parts.flatMap(({ type, text = '', providerOptions }): AssistantContent[] =>
     type === 'text' || type === 'reasoning'
-      ? [{ type, text, ...(providerOptions && { metadata: providerOptions }) }]
+      ? [present({ type, text, metadata: providerOptions })]
       : [],
   )
   const calls = parts.flatMap((part): ToolCall[] => {
@@ -171,7 +171,7 @@ function fromResult({ toolCallId = '', toolName = '', output }: AiSdkPart) {
       : type === 'execution-denied'
         ? (reason ?? 'The call was denied.')
         : value
-  return { toolCallId, toolName, result, ...(isError && { isError }) }
+  return present({ toolCallId, toolName, result, isError: isError || undefined })
 }
 
 /** Converts a text or a file of a prompt. */

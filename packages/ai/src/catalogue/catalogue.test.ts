@@ -9,15 +9,15 @@ import { scripted, says } from '../testing/scripted.ts'
 import { zeroUsage } from '../contract/turn.ts'
 import { anthropic } from '../vendors/anthropic.ts'
 import { vendors } from '../vendors/list.ts'
-import { catalogue, catalogueDate } from './catalogue.ts'
+import { modelCatalogue, catalogueDate } from './catalogue.ts'
 
 const peers = peersOf('packages/ai/test/peers')
 
 test('every entry is dated, names its sources, and belongs to a vendor of ours', () => {
   expect(catalogueDate).toMatch(/^\d{4}-\d{2}-\d{2}$/)
   const names = new Set(vendors.map(({ name }) => name))
-  expect(Object.keys(catalogue).length).toBeGreaterThan(250)
-  for (const [key, { sources, limits, prices }] of Object.entries(catalogue)) {
+  expect(Object.keys(modelCatalogue).length).toBeGreaterThan(250)
+  for (const [key, { sources, limits, prices }] of Object.entries(modelCatalogue)) {
     expect(names).toContain(key.split('/')[0])
     expect(sources.length).toBeGreaterThan(0)
     for (const source of sources) expect(source).toMatch(/^@\S+ \d+\.\d+\.\d+$/)
@@ -28,7 +28,7 @@ test('every entry is dated, names its sources, and belongs to a vendor of ours',
 })
 
 test('what no source says is null', () => {
-  expect(catalogue['anthropic/claude-v1']).toMatchObject({
+  expect(modelCatalogue['anthropic/claude-v1']).toMatchObject({
     limits: { contextTokens: null, outputTokens: null },
     modalities: null,
     sources: [expect.stringContaining('genai-prices')],
@@ -36,20 +36,20 @@ test('what no source says is null', () => {
 })
 
 test('a version in the name finds the same entry', () => {
-  const entry = findModel(catalogue, 'anthropic', 'claude-sonnet-4-5-20250929')
-  expect(entry).toBe(catalogue['anthropic/claude-sonnet-4-5'])
+  const entry = findModel(modelCatalogue, 'anthropic', 'claude-sonnet-4-5-20250929')
+  expect(entry).toBe(modelCatalogue['anthropic/claude-sonnet-4-5'])
   expect(entry?.limits).toEqual({ contextTokens: 200_000, outputTokens: 64_000 })
 })
 
 test('costs come from it, and an entry of the application wins', async () => {
-  const catalog = { ...catalogue, 'scripted/mine': { prices: { input: 1e6, output: 0 } } }
+  const catalog = { ...modelCatalogue, 'scripted/mine': { prices: { input: 1e6, output: 0 } } }
   const model = scripted([says('hi')], { modelId: 'mine' })
   const turn = await llm({ model, middleware: [costMiddleware({ catalog })] }).generate('hello')
   expect(turn.usage.costUsd).toBe(turn.usage.inputTokens)
 })
 
 test("Anthropic's default of max_tokens is the output limit in the catalogue", async () => {
-  const entries = Object.entries(catalogue).filter(([key]) => key.startsWith('anthropic/'))
+  const entries = Object.entries(modelCatalogue).filter(([key]) => key.startsWith('anthropic/'))
   for (const [key, { limits }] of entries) {
     let sent: unknown
     const fetch = async (_: string, init: RequestInit): Promise<Response> => {
@@ -75,7 +75,7 @@ describe.runIf(peers.isInstalled)('against its sources', () => {
       calcPrice(usage: object, id: string, options: object): { total_price: number } | null
     }>('@pydantic/genai-prices')
     let compared = 0
-    for (const [key, { prices }] of Object.entries(catalogue)) {
+    for (const [key, { prices }] of Object.entries(modelCatalogue)) {
       const [provider, ...rest] = key.split('/')
       if (!prices || !['anthropic', 'openai', 'google'].includes(provider!)) continue
       for (const inputTokens of [1000, 500_000]) {

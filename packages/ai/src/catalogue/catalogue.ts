@@ -13,7 +13,7 @@ export type CatalogueRow = readonly [
 ]
 
 /** What is published about one model. Null: none of the sources says it. */
-export interface CatalogueEntry extends ModelInfo {
+export interface CatalogueModel extends ModelInfo {
   readonly limits: { readonly contextTokens: number | null; readonly outputTokens: number | null }
   readonly modalities: {
     readonly input: readonly string[]
@@ -31,21 +31,22 @@ export const catalogueDate: string = date
  * Limits, modalities and prices of models, by `provider/model`, as published on `catalogueDate`. Use it for
  * costs and budgets, with your own entries on top:
  *
- *     costMiddleware({ catalog: { ...catalogue, 'openai/gpt-5': { prices: { input: 1, output: 8 } } } })
+ *     costMiddleware({ catalog: { ...modelCatalogue, 'openai/gpt-5': { prices: { input: 1, output: 8 } } } })
  */
-export const catalogue: Readonly<Record<string, CatalogueEntry>> & ModelCatalog = Object.freeze(
-  Object.fromEntries(
-    rows.map(([name, contextTokens, outputTokens, input, output, prices, letters]) => [
-      name,
-      {
-        limits: { contextTokens, outputTokens },
-        modalities:
-          input === null || output === null
-            ? null
-            : { input: input.split(','), output: output.split(',') },
-        prices,
-        sources: [...letters].flatMap((letter) => sources[letter] ?? []),
-      },
-    ]),
-  ),
-)
+export const modelCatalogue: Readonly<Record<string, CatalogueModel>> & ModelCatalog =
+  Object.freeze(
+    Object.fromEntries(
+      rows.map(([name, contextTokens, outputTokens, input, output, prices, letters]) => [
+        name,
+        {
+          limits: { contextTokens, outputTokens },
+          modalities:
+            input === null || output === null
+              ? null
+              : { input: input.split(','), output: output.split(',') },
+          prices,
+          sources: [...letters].flatMap((letter) => sources[letter] ?? []),
+        },
+      ]),
+    ),
+  )

@@ -43,8 +43,9 @@ export const google: Provider = defineVendor({
  * had no number at all (`gemini-pro`, `gemini-pro-vision`).
  */
 function unsignedCall(modelId: string): string | undefined {
-  const [, rest] = /(?:^|\/)gemini-(.*)$/.exec(modelId) ?? []
-  if (rest === undefined || /^[12](?:[.-]|$)|^pro(?:-vision)?$|^ultra$/.test(rest)) return undefined
+  const name = modelId.slice(modelId.lastIndexOf('/') + 1)
+  if (!name.startsWith('gemini-')) return undefined
+  if (/^gemini-(?:[12](?:[.-]|$)|(?:pro|pro-vision|ultra)$)/.test(name)) return undefined
   return 'skip_thought_signature_validator'
 }
 

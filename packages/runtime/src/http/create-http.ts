@@ -237,10 +237,11 @@ class HttpSurface implements Http {
     } catch (error) {
       response = this.#refuse(error, request)
     }
+    if (route.tag === COMPATIBLE) response = await withVendorFields(response)
     // The router drops the body of a response to HEAD; cancelling it prevents a stream from staying open.
     if (request.method === 'HEAD') await response.body?.cancel()
     metrics.countRequest(route.id, response.status, (clock.now() - startedAt) / 1000)
-    return route.tag === COMPATIBLE ? withVendorFields(response) : response
+    return response
   }
 
   #refuse(error: unknown, request?: Request): Response {
