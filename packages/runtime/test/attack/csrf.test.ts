@@ -296,6 +296,7 @@ describe.each(Object.entries(settings))(
       'changes nothing and reads nothing (at %s)',
       { timeout: 120_000 },
       async (host) => {
+        await kit.runtime.idle()
         const before = await picture(kit)
         const page = await opened(evilUrl)
         const url = serving.url.replace('127.0.0.1', host)
