@@ -40,8 +40,11 @@ function readSnippet(reference: string, workspace: string): string | undefined {
   const text = readFileSync(file, 'utf8')
   if (region === undefined) return text
   const lines = text.split('\n')
-  const start = lines.indexOf(`// #region ${region}`)
-  const end = lines.indexOf(`// #endregion ${region}`)
+  const start = lines.findIndex((line) => line.trim() === `// #region ${region}`)
+  const end = lines.findIndex((line) => line.trim() === `// #endregion ${region}`)
   if (start < 0 || end < start) return undefined
-  return `${lines.slice(start + 1, end).join('\n')}\n`
+  // A region inside a block is shown without the indentation of the block.
+  const indent = lines[start]!.indexOf('/')
+  const shown = lines.slice(start + 1, end).map((line) => line.slice(indent))
+  return `${shown.join('\n')}\n`
 }
