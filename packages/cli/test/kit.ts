@@ -102,7 +102,8 @@ export async function startDev(
   options: SpawnOptions,
 ): Promise<{ readonly running: Running; readonly url: string }> {
   const running = new Running(['dev', '--port', '0', ...args], options)
-  await running.until('stdout', /^store .*\n/m)
+  const hasKey = options.env?.['SKEIN_SECRET_KEY'] !== undefined
+  await running.until('stdout', hasKey ? /^store .*\n/m : /^secrets .*\n/m)
   return { running, url: /http:\/\/\S+/.exec(running.stdout)![0] }
 }
 
