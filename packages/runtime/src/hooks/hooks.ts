@@ -13,7 +13,7 @@ import {
   toResultJson,
   UserMessage,
 } from '@skein/ai'
-import { messageOf, type MessageJSON } from '@skein/base'
+import { linkAbort, type MessageJSON, messageOf } from '@skein/base'
 import type { RuntimeEvent, RuntimeMessageAdded } from '../contract/event.ts'
 import type { StoredMessage } from '../contract/thread-state.ts'
 import type { FacadeChanges } from '../thread/facade.ts'
@@ -218,10 +218,16 @@ export async function within<T>(
   outer?: AbortSignal,
 ): Promise<T> {
   const controller = new AbortController()
-  const signal = outer ? AbortSignal.any([outer, controller.signal]) : controller.signal
+  const { signal } = controller
+  // Not `AbortSignal.any`: Node keeps such a signal, and all that its listeners refer to, for as long as it
+  // has a listener.
+  const unlink = linkAbort([outer], controller)
   let timer: ReturnType<typeof setTimeout> | undefined
+  let stop: (() => void) | undefined
   const tooLate = new Promise<never>((_, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true })
+    stop = () => reject(signal.reason as Error)
+    if (signal.aborted) return stop()
+    signal.addEventListener('abort', stop, { once: true })
     const late = new Error(`it took longer than ${timeoutMs} ms`)
     timer = setTimeout(() => controller.abort(late), timeoutMs)
   })
@@ -229,6 +235,8 @@ export async function within<T>(
     return await Promise.race([work(signal), tooLate])
   } finally {
     clearTimeout(timer)
+    unlink()
+    if (stop) signal.removeEventListener('abort', stop)
   }
 }
 
