@@ -37,6 +37,7 @@ export class MessageFold {
   readonly #ids: IdSource | undefined
   /** The id of each tool call, by block index. */
   readonly #callIds = new Map<number, string>()
+  readonly #takenIds = new Set<string>()
   /** The vendor's ids of calls that got a new id, by block index. */
   readonly #vendorIds = new Map<number, string>()
   readonly #limits: FoldLimits | undefined
@@ -75,9 +76,10 @@ export class MessageFold {
     let id = this.#callIds.get(index)
     if (id === undefined) {
       const given = delta.toolCallId ?? ''
-      const isTaken = given === '' || [...this.#callIds.values()].includes(given)
+      const isTaken = given === '' || this.#takenIds.has(given)
       id = isTaken ? ids() : given
       this.#callIds.set(index, id)
+      this.#takenIds.add(id)
       if (isTaken && given !== '') this.#vendorIds.set(index, given)
     }
     if (id === delta.toolCallId) return event

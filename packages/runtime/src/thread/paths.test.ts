@@ -41,6 +41,10 @@ test.each([
   )
 })
 
+test.each(['/a/.. ', '/ ..', '/. /a', '/a/..\u00a0'])('dots among spaces are dots: %j', (path) => {
+  expect(() => normalisePath(path)).toThrow('has a segment')
+})
+
 test('limits are exact', () => {
   expect(normalisePath(`/${'x'.repeat(255)}`)).toHaveLength(256)
   const longest = `/${'x'.repeat(255)}`.repeat(4)

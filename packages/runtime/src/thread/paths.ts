@@ -24,7 +24,9 @@ export function normalisePath(path: string): string {
   if (path.endsWith('/')) throw refused(name, 'it ends with "/"')
   const segments = path.normalize('NFC').split('/').filter(Boolean)
   for (const segment of segments) {
-    if (segment === '.' || segment === '..') throw refused(name, `it has a segment "${segment}"`)
+    // Addresses and some file systems drop spaces at the end of a name, so ".. " is read as "..".
+    const read = segment.trim()
+    if (read === '.' || read === '..') throw refused(name, `it has a segment "${segment}"`)
     if (Buffer.byteLength(segment) > MAX_SEGMENT_BYTES) {
       throw refused(name, `a segment has more than ${MAX_SEGMENT_BYTES} bytes`)
     }
