@@ -1,5 +1,12 @@
 import { calls, says, scripted } from '@skein/ai/testing'
-import { createRegistry, defineAgent, definePrompt, defineTool, type Store } from '@skein/runtime'
+import {
+  createRegistry,
+  defineAgent,
+  defineEffect,
+  definePrompt,
+  defineTool,
+  type Store,
+} from '@skein/runtime'
 import { expect, test } from 'vitest'
 import { agentOf, logOf, Machine, slowly } from './machine.ts'
 
@@ -62,6 +69,34 @@ test('a thread that waits for its agent goes on as soon as the definitions have 
   runtime.replaceRegistry(createRegistry({ agents: [mine] }))
   await machine.timers.advance(1)
   expect(await runtime.threads.get(id)).toMatchObject({ lifecycle: 'idle' })
+})
+
+test('an effect that is approved while the agent of its thread is gone runs when the agent is back', async () => {
+  const machine = new Machine()
+  const charged: unknown[] = []
+  const charge = defineEffect({
+    name: 'charge',
+    risk: 'write_high_risk',
+    execute: (_state, args) => void charged.push(args),
+  })
+  const mine = agentOf(
+    'mine',
+    scripted(() => says('Hi.')),
+  )
+  const registry = createRegistry({ agents: [mine], effects: [charge] })
+  const runtime = await machine.boot({ registry })
+  const { id } = await runtime.threads.create({ agent: 'mine' })
+  await runtime.threads.effects.schedule(id, 'charge', { sum: 5 }, 0)
+  await machine.timers.advance(100)
+  const [waiting] = await runtime.inbox.list()
+  runtime.replaceRegistry(createRegistry({ agents: [other] }))
+  await runtime.inbox.approve({ ...waiting!, by: 'ann' })
+  await machine.timers.advance(100)
+  expect(await runtime.threads.get(id)).toMatchObject({ lifecycle: 'waiting' })
+  expect(charged).toEqual([])
+  runtime.replaceRegistry(registry)
+  await machine.timers.advance(100)
+  expect(charged).toEqual([{ sum: 5 }])
 })
 
 test('a thread whose agent is gone can be stopped and terminated', async () => {
