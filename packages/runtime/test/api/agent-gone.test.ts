@@ -83,18 +83,21 @@ test('an effect that is approved while the agent of its thread is gone runs when
     'mine',
     scripted(() => says('Hi.')),
   )
-  const registry = createRegistry({ agents: [mine], effects: [charge] })
-  const runtime = await machine.boot({ registry })
-  const { id } = await runtime.threads.create({ agent: 'mine' })
-  await runtime.threads.effects.schedule(id, 'charge', { sum: 5 }, 0)
+  const definitions = { agents: [mine], effects: [charge] }
+  const first = await machine.boot(definitions)
+  const { id } = await first.threads.create({ agent: 'mine', message: 'go' })
+  await first.threads.effects.schedule(id, 'charge', { sum: 5 }, 0)
   await machine.timers.advance(100)
-  const [waiting] = await runtime.inbox.list()
-  runtime.replaceRegistry(createRegistry({ agents: [other] }))
-  await runtime.inbox.approve({ ...waiting!, by: 'ann' })
+  await first.stop()
+
+  const second = await machine.boot({ agents: [other] })
+  const [waiting] = await second.inbox.list()
+  await second.inbox.approve({ ...waiting!, by: 'ann' })
   await machine.timers.advance(100)
-  expect(await runtime.threads.get(id)).toMatchObject({ lifecycle: 'waiting' })
+  await second.stop()
   expect(charged).toEqual([])
-  runtime.replaceRegistry(registry)
+
+  await machine.boot(definitions)
   await machine.timers.advance(100)
   expect(charged).toEqual([{ sum: 5 }])
 })
