@@ -104,11 +104,6 @@ export function createDrain(environment: KernelEnvironment, parts: DrainParts): 
         if (signal.aborted || !isChargeable(error)) throw error
         // The lease was lost: whoever has it now continues the thread.
         if (lease.signal.aborted) return undefined
-        if (isAgentMissing(error) && !environment.registry.agents.has(drain.state.agent)) {
-          // The definitions were replaced while the drain worked.
-          await awaitAgent(drain)
-          return { type: 'agent_missing' }
-        }
         return await drain.charge(error)
       } finally {
         drain.trace?.close(failure)
@@ -192,6 +187,18 @@ class ThreadDrain implements DrainContext {
   }
 
   async run(): Promise<DrainEnd | undefined> {
+    try {
+      return await this.#work()
+    } catch (error) {
+      const isGone = isAgentMissing(error) && !this.environment.registry.agents.has(this.state.agent)
+      if (!isGone || this.isFenced || this.signal.aborted) throw error
+      // The definitions were replaced while the drain worked.
+      await awaitAgent(this)
+      return { type: 'agent_missing' }
+    }
+  }
+
+  async #work(): Promise<DrainEnd | undefined> {
     await this.catchUp()
     const { clock, limits, registry } = this.environment
     if (this.#attempts >= limits.drainAttempts) {

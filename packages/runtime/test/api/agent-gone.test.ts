@@ -5,6 +5,8 @@ import {
   defineEffect,
   definePrompt,
   defineTool,
+  StoreError,
+  type Commit,
   type Store,
 } from '@skein/runtime'
 import { expect, test } from 'vitest'
@@ -100,6 +102,31 @@ test('an effect that is approved while the agent of its thread is gone runs when
   await machine.boot(definitions)
   await machine.timers.advance(100)
   expect(charged).toEqual([{ sum: 5 }])
+})
+
+test('a drain whose agent went while it worked ends quietly if another process has claimed the thread', async () => {
+  const machine = new Machine()
+  const written: string[] = []
+  const commit = machine.store.commit.bind(machine.store)
+  machine.store.commit = async (given: Commit) => {
+    written.push(given.point)
+    // The moment in which the agent is missed: another process claims the thread first.
+    if (given.point === 'await_agent')
+      throw new StoreError('The thread was claimed again.', { code: 'FENCED' })
+    return commit(given)
+  }
+  const mine = agentOf(
+    'mine',
+    scripted(() => {
+      runtime.replaceRegistry(createRegistry({ agents: [other] }))
+      return says('I am gone.')
+    }),
+  )
+  const runtime = await machine.boot({ agents: [mine] })
+  await runtime.threads.create({ agent: 'mine', message: 'go' })
+  await machine.timers.advance(100)
+  expect(written).toContain('await_agent')
+  expect(machine.errors).toEqual([])
 })
 
 test('a thread whose agent is gone can be stopped and terminated', async () => {
