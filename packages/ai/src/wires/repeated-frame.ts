@@ -31,7 +31,7 @@ export class RepeatedFrame {
    */
   textOf(data: string): string | undefined {
     const fixed = this.#fixed
-    if (fixed === undefined || !data.startsWith(fixed[0]!)) return undefined
+    if (fixed === undefined || !hasAt(data, fixed[0]!, 0)) return undefined
     const kinds = this.#kinds
     let text: string | undefined
     let at = fixed[0]!.length
@@ -54,7 +54,7 @@ export class RepeatedFrame {
         if (at === start || (at > start + 1 && data.charCodeAt(start) === ZERO)) return undefined
       } else while (data.charCodeAt(at) === SPACE) at++
       const next = fixed[i + 1]!
-      if (!data.startsWith(next, at)) return undefined
+      if (!hasAt(data, next, at)) return undefined
       at += next.length
     }
     if (at !== data.length) return undefined
@@ -173,6 +173,11 @@ function endOfString(data: string, start: number): number {
     if (code === BACKSLASH) at++
   }
   return data.length
+}
+
+/** Does the same as `data.startsWith(part, at)`, which is ten times slower for long parts (Node 24). */
+function hasAt(data: string, part: string, at: number): boolean {
+  return data.slice(at, at + part.length) === part
 }
 
 /** Returns the text that the inside of a JSON string stands for; undefined if it is not valid. */
