@@ -1,12 +1,13 @@
 import type { Contender, Timed } from '../../runner/bench.ts'
+import type { FormatName } from '../mock/formats.ts'
 import { startMock } from '../mock/start-mock.ts'
 
 /** What every contender can do with the mock vendor. */
 export interface Client {
   /** A waiting call; gives the text of the answer. */
   call(): Promise<string>
-  /** Reads a stream token by token. */
-  stream(model: string, onToken: (text: string) => void): Promise<void>
+  /** Reads a stream token by token; in Chat Completions if no other format is named. */
+  stream(model: string, onToken: (text: string) => void, format?: FormatName): Promise<void>
   /** Runs the tool `look_up` until the model answers; gives the text of the answer. */
   runTools(model: string, lookUp: (id: number) => object): Promise<string>
 }
@@ -37,6 +38,9 @@ const clients: Readonly<Record<string, Entry>> = {
     peers: ['@langchain/openai'],
   },
 }
+
+/** The contenders that speak Chat Completions alone. */
+export const chatOnly: readonly string[] = ['openai sdk', 'ai sdk', 'langchain']
 
 /** The same repetition for every client, each with a mock vendor of its own. */
 export function contenders(

@@ -1,12 +1,13 @@
 import { Agent, request, type IncomingMessage } from 'node:http'
 import type { Client } from './client.ts'
-import { tools } from './raw.ts'
+import { type RawFormat, rawFormats, tools } from './raw.ts'
 
 /** As far as one can go by hand: `node:http`, kept alive, one pass per read, the history as text. */
 export async function rawBestClient(baseUrl: string): Promise<Client> {
   const agent = new Agent({ keepAlive: true, maxSockets: Infinity })
-  const url = new URL(`${baseUrl}/chat/completions`)
-  const send = (body: string): Promise<IncomingMessage> =>
+  const { origin } = new URL(baseUrl)
+  const chatUrl = new URL('/v1/chat/completions', origin)
+  const send = (body: string, url = chatUrl): Promise<IncomingMessage> =>
     new Promise((resolve, reject) => {
       const sent = request(url, {
         agent,
@@ -28,9 +29,10 @@ export async function rawBestClient(baseUrl: string): Promise<Client> {
       const text = await readAll(await send(`{"model":"whole","messages":[${ask}]}`))
       return JSON.parse(text).choices[0].message.content
     },
-    async stream(model, onToken) {
-      const response = await send(`{"model":"${model}","messages":[${ask}],"stream":true}`)
-      await readTokens(response, onToken)
+    async stream(model, onToken, name = 'chat') {
+      const format = rawFormats[name]
+      const url = name === 'chat' ? chatUrl : new URL(format.path(model), origin)
+      await readTokens(await send(JSON.stringify(format.body(model)), url), format, onToken)
     },
     async runTools(model, lookUp) {
       let history = ask
@@ -58,19 +60,24 @@ function readAll(response: IncomingMessage): Promise<string> {
   })
 }
 
-function readTokens(response: IncomingMessage, onToken: (text: string) => void): Promise<void> {
+function readTokens(
+  response: IncomingMessage,
+  { textOf, between, before }: RawFormat,
+  onToken: (text: string) => void,
+): Promise<void> {
   return new Promise((resolve, reject) => {
     let rest = ''
     response.setEncoding('utf8')
     response.on('data', (chunk: string) => {
       const text = rest === '' ? chunk : rest + chunk
       let at = 0
-      for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n', at)) {
-        if (text.charCodeAt(at + 6) === 123) {
-          const content = JSON.parse(text.slice(at + 6, end)).choices[0]?.delta?.content
-          if (content) onToken(content)
+      for (let end = text.indexOf(between); end >= 0; end = text.indexOf(between, at)) {
+        const start = text.indexOf(before, at) + before.length
+        if (text.charCodeAt(start) === 123) {
+          const token = textOf(JSON.parse(text.slice(start, end)))
+          if (token) onToken(token)
         }
-        at = end + 2
+        at = end + between.length
       }
       rest = text.slice(at)
     })

@@ -1,8 +1,5 @@
+import type { FormatName } from '../mock/formats.ts'
 import type { Client } from './client.ts'
-
-interface Chunk {
-  readonly choices: readonly { readonly delta?: { readonly content?: string } }[]
-}
 
 interface Call {
   readonly id: string
@@ -15,32 +12,82 @@ interface Answer {
   ]
 }
 
+/** What one writes by hand for a stream of one format. */
+export interface RawFormat {
+  readonly path: (model: string) => string
+  readonly body: (model: string) => object
+  readonly textOf: (frame: any) => string | undefined
+  /** The characters between two frames, and those before the JSON of a frame. */
+  readonly between: string
+  readonly before: string
+}
+
+const ask = [{ role: 'user', content: 'Hello there, how are you?' }]
+const events = { between: '\n\n', before: 'data: ' }
+const chat: RawFormat = {
+  path: () => '/v1/chat/completions',
+  body: (model) => ({ model, messages: ask, stream: true }),
+  textOf: ({ choices }) => choices[0]?.delta?.content,
+  ...events,
+}
+
+export const rawFormats: Readonly<Record<FormatName, RawFormat>> = {
+  chat,
+  responses: {
+    path: () => '/v1/responses',
+    body: (model) => ({ model, input: ask, stream: true }),
+    textOf: ({ type, delta }) => (type === 'response.output_text.delta' ? delta : undefined),
+    ...events,
+  },
+  messages: {
+    path: () => '/v1/messages',
+    body: (model) => ({ model, messages: ask, stream: true, max_tokens: 8192 }),
+    textOf: ({ type, delta }) => (type === 'content_block_delta' ? delta.text : undefined),
+    ...events,
+  },
+  gemini: {
+    path: (model) => `/v1/models/${model}:streamGenerateContent?alt=sse`,
+    body: () => ({ contents: [{ role: 'user', parts: [{ text: ask[0]!.content }] }] }),
+    textOf: ({ candidates }) => candidates[0]?.content.parts[0]?.text,
+    between: '\r\n\r\n',
+    before: 'data: ',
+  },
+  ollama: {
+    path: () => '/api/chat',
+    body: (model) => ({ model, messages: ask, stream: true }),
+    textOf: ({ message }) => message.content,
+    between: '\n',
+    before: '',
+  },
+}
+
 /** What one writes by hand: `fetch`, a split at blank lines, `JSON.parse`. */
 export async function rawClient(baseUrl: string): Promise<Client> {
-  const post = (body: object): Promise<Response> =>
-    fetch(`${baseUrl}/chat/completions`, {
+  const origin = new URL(baseUrl).origin
+  const post = (body: object, path = '/v1/chat/completions'): Promise<Response> =>
+    fetch(origin + path, {
       method: 'POST',
       headers: { 'content-type': 'application/json', authorization: 'Bearer sk-test' },
       body: JSON.stringify(body),
     })
-  const ask = [{ role: 'user', content: 'Hello there, how are you?' }]
   return {
     async call() {
       const response = await post({ model: 'whole', messages: ask })
       return ((await response.json()) as Answer).choices[0].message.content
     },
-    async stream(model, onToken) {
-      const response = await post({ model, messages: ask, stream: true })
+    async stream(model, onToken, format = 'chat') {
+      const { path, body, textOf, between, before } = rawFormats[format]
+      const response = await post(body(model), path(model))
       const decoder = new TextDecoder()
       let rest = ''
       for await (const bytes of response.body!) {
-        const events = (rest + decoder.decode(bytes, { stream: true })).split('\n\n')
-        rest = events.pop() ?? ''
-        for (const event of events) {
-          if (!event.startsWith('data: ') || event === 'data: [DONE]') continue
-          const { choices } = JSON.parse(event.slice(6)) as Chunk
-          const content = choices[0]?.delta?.content
-          if (content) onToken(content)
+        const frames = (rest + decoder.decode(bytes, { stream: true })).split(between)
+        rest = frames.pop() ?? ''
+        for (const frame of frames) {
+          const at = frame.indexOf(before)
+          if (at < 0 || frame.endsWith('[DONE]')) continue
+          const text = textOf(JSON.parse(frame.slice(at + before.length)))
+          if (text) onToken(text)
         }
       }
     },

@@ -1,5 +1,16 @@
-import { llm, type LLMInstance, type ProviderConfig, type Tool } from '@skein/ai'
+import {
+  llm,
+  type LLMInstance,
+  type ModelReference,
+  type ProviderConfig,
+  type Tool,
+} from '@skein/ai'
+import { anthropic } from '@skein/ai/anthropic'
+import { google } from '@skein/ai/google'
+import { ollama } from '@skein/ai/ollama'
+import { openai } from '@skein/ai/openai'
 import { openaiCompatible } from '@skein/ai/openai-compatible'
+import type { FormatName } from '../mock/formats.ts'
 import type { Client } from './client.ts'
 import { parameters } from './raw.ts'
 
@@ -9,17 +20,29 @@ export async function skeinClient(
   config: ProviderConfig = { apiKey: 'sk-test' },
 ): Promise<Client> {
   const mock = openaiCompatible({ name: 'mock', baseUrl })
+  const vendors: Readonly<Record<FormatName, (model: string) => ModelReference>> = {
+    chat: mock,
+    responses: openai,
+    messages: anthropic,
+    gemini: google,
+    ollama,
+  }
   const models = new Map<string, LLMInstance>()
-  const modelOf = (name: string): LLMInstance => {
-    let model = models.get(name)
-    if (!model) models.set(name, (model = llm({ model: mock(name), config })))
+  const modelOf = (name: string, format: FormatName = 'chat'): LLMInstance => {
+    const key = `${format} ${name}`
+    let model = models.get(key)
+    if (!model) {
+      const url = format === 'ollama' ? baseUrl.replace('/v1', '/api') : baseUrl
+      model = llm({ model: vendors[format](name), config: { ...config, baseUrl: url } })
+      models.set(key, model)
+    }
     return model
   }
   const ask = 'Hello there, how are you?'
   return {
     call: async () => (await modelOf('whole').generate(ask)).response.text,
-    async stream(model, onToken) {
-      for await (const event of modelOf(model).stream(ask))
+    async stream(model, onToken, format) {
+      for await (const event of modelOf(model, format).stream(ask))
         if (event.type === 'text_delta') onToken(event.delta.text)
     },
     async runTools(model, lookUp) {

@@ -1,38 +1,28 @@
 /**
- * A vendor of Chat Completions in a process of its own. It answers from bytes made beforehand, so that
- * it is never what a contender waits for. The model id says what to play:
+ * A vendor in a process of its own. It answers from bytes made beforehand, so that it is never what a
+ * contender waits for. The path says in which format (see formats.ts), the model id what to play:
  *
- *     whole            one answer
+ *     whole            one answer, of Chat Completions
  *     tokens-<n>       a stream of n tokens, as fast as it can
  *     paced-<n>-<ms>   a stream of n tokens, one each ms milliseconds
- *     tools-<n>        a tool call until the history holds n results, then an answer
+ *     tools-<n>        a tool call until the history holds n results, then an answer (Chat Completions)
  */
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { type FormatName, formats } from './formats.ts'
 
 const head = { id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 1, model: 'mock' }
 const usage = { prompt_tokens: 10, completion_tokens: 10, total_tokens: 20 }
 
-function frame(delta: object, finish: string | null = null): string {
-  const choices = [{ index: 0, delta, logprobs: null, finish_reason: finish }]
-  return `data: ${JSON.stringify({ ...head, choices })}\n\n`
-}
-
-/** Every hundredth word is not ASCII, as in real answers. */
-const word = (index: number): string => (index % 100 === 99 ? ' Fäden' : ` word${index % 10}`)
-const first = frame({ role: 'assistant', content: '' })
-const last =
-  frame({}, 'stop') +
-  `data: ${JSON.stringify({ ...head, choices: [], usage })}\n\n` +
-  'data: [DONE]\n\n'
-
-const streams = new Map<number, Buffer>()
-function streamOf(tokens: number): Buffer {
-  let bytes = streams.get(tokens)
+const streams = new Map<string, Buffer>()
+function streamOf(name: FormatName, tokens: number): Buffer {
+  const key = `${name} ${tokens}`
+  let bytes = streams.get(key)
   if (!bytes) {
-    const frames = Array.from({ length: tokens }, (_, index) => frame({ content: word(index) }))
-    bytes = Buffer.from(first + frames.join('') + last)
-    streams.set(tokens, bytes)
+    const { first, token, last } = formats[name]
+    const frames = Array.from({ length: tokens }, (_, index) => token(index))
+    bytes = Buffer.from(first + frames.join('') + last(tokens))
+    streams.set(key, bytes)
   }
   return bytes
 }
@@ -57,8 +47,9 @@ function toolCall(id: number): string {
 /** Pieces as a network would bring them. */
 const PIECE = 16 * 1024
 
-function sendStream(response: ServerResponse, bytes: Buffer): void {
-  response.writeHead(200, { 'content-type': 'text/event-stream' })
+function sendStream(response: ServerResponse, name: FormatName, tokens: number): void {
+  const bytes = streamOf(name, tokens)
+  response.writeHead(200, { 'content-type': formats[name].contentType })
   let at = 0
   const more = (): void => {
     while (at < bytes.length) {
@@ -70,15 +61,16 @@ function sendStream(response: ServerResponse, bytes: Buffer): void {
   more()
 }
 
-function sendPaced(response: ServerResponse, tokens: number, ms: number): void {
-  response.writeHead(200, { 'content-type': 'text/event-stream' })
+function sendPaced(response: ServerResponse, name: FormatName, tokens: number, ms: number): void {
+  const { contentType, first, token, last } = formats[name]
+  response.writeHead(200, { 'content-type': contentType })
   response.write(first)
   let sent = 0
   const timer = setInterval(() => {
-    response.write(frame({ content: word(sent++) }))
+    response.write(token(sent++))
     if (sent < tokens) return
     clearInterval(timer)
-    response.end(last)
+    response.end(last(tokens))
   }, ms)
   response.on('close', () => clearInterval(timer))
 }
@@ -98,15 +90,24 @@ function sendJson(response: ServerResponse, body: string): void {
   response.end(body)
 }
 
+function formatOf(url: string): FormatName {
+  if (url.endsWith('/responses')) return 'responses'
+  if (url.endsWith('/messages')) return 'messages'
+  if (url.includes('/models/')) return 'gemini'
+  return url.endsWith('/api/chat') ? 'ollama' : 'chat'
+}
+
 const server = createServer((request, response) => {
   const chunks: Buffer[] = []
   request.on('data', (chunk: Buffer) => chunks.push(chunk))
   request.on('end', () => {
     const body = Buffer.concat(chunks).toString('latin1')
-    const [, model = ''] = /"model":"([^"]+)"/.exec(body) ?? []
+    const url = request.url ?? ''
+    const model = (/"model":"([^"]+)"/.exec(body) ?? /models\/([^:]+)/.exec(url))?.[1] ?? ''
+    const name = formatOf(url)
     const [kind, first = '', second = ''] = model.split('-')
-    if (kind === 'tokens') sendStream(response, streamOf(Number(first)))
-    else if (kind === 'paced') sendPaced(response, Number(first), Number(second))
+    if (kind === 'tokens') sendStream(response, name, Number(first))
+    else if (kind === 'paced') sendPaced(response, name, Number(first), Number(second))
     else if (kind === 'tools') {
       const done = countResults(body)
       sendJson(response, done < Number(first) ? toolCall(done) : answer)

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { deepFreeze, frozenCopy, isDeepFrozen } from '@skein/base'
+import { deepFreeze, freezeTree, FrozenData, frozenCopy, isDeepFrozen } from '@skein/base'
 
 /** Every object below a value, found by plain recursion. */
 function below(value: unknown, found = new Set<object>()): Set<object> {
@@ -44,6 +44,54 @@ test('asking about a graph that is not frozen leaves no mark on its frozen parts
   expect(isDeepFrozen(middle)).toBe(false)
   Object.freeze(child)
   expect(isDeepFrozen(top)).toBe(true)
+})
+
+test('freezeTree freezes what deepFreeze freezes', () => {
+  fc.assert(
+    fc.property(fc.jsonValue({ maxDepth: 6 }), (value) => {
+      expect(freezeTree(value)).toBe(value)
+      expect([...below(value)].every(Object.isFrozen)).toBe(true)
+      expect(isDeepFrozen(value)).toBe(true)
+    }),
+    { numRuns: process.env['SKEIN_DEEP'] ? 10_000 : 300, seed: 2 },
+  )
+})
+
+test('freezeTree also ends for cycles, shared parts, many parts and deep ones', () => {
+  const cycle: Record<string, unknown> = { list: [{}] }
+  cycle['self'] = cycle
+  let shared: unknown = {}
+  for (let i = 0; i < 100; i++) shared = [shared, shared]
+  const many = Array.from({ length: 5000 }, () => ({ a: {} }))
+  let deep: unknown[] = []
+  for (let i = 0; i < 100_000; i++) deep = [deep]
+  const half = Object.freeze({ open: { list: [1] } })
+  for (const value of [cycle, shared, many, deep, half]) {
+    freezeTree(value)
+    expect(isDeepFrozen(value)).toBe(true)
+  }
+  expect(Object.isFrozen(many[4999]!.a) && Object.isFrozen(half.open.list)).toBe(true)
+})
+
+test('FrozenData is taken for deeply frozen by itself, and only its instances are', () => {
+  let reads = 0
+  class Note extends FrozenData {
+    readonly lines = freezeTree([{ text: 'a' }])
+    get probe(): number {
+      return reads++
+    }
+    constructor() {
+      super()
+      Object.freeze(this)
+    }
+  }
+  const note = new Note()
+  deepFreeze({ note })
+  freezeTree([note])
+  expect(isDeepFrozen(note)).toBe(true)
+  expect(reads).toBe(0)
+  const imitation = Object.freeze(Object.assign(Object.create(Note.prototype), { lines: [{}] }))
+  expect(isDeepFrozen(imitation)).toBe(false)
 })
 
 test('cycles end', () => {

@@ -48,7 +48,7 @@ export {
   type Random,
   type TimeOrderedIdOptions,
 } from './ids.ts'
-export { deepFreeze, frozenCopy, isDeepFrozen } from './json.ts'
+export { deepFreeze, freezeTree, FrozenData, frozenCopy, isDeepFrozen } from './json.ts'
 export { defaultInputLimits, type InputLimits } from './input-limits.ts'
 export { isInNetwork, isPrivateAddress } from './address.ts'
 export { linkAbort, untilAborted } from './abort.ts'

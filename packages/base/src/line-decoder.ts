@@ -19,6 +19,12 @@ interface LineFormat {
 }
 
 /**
+ * Decodes whole characters, for every stream: a decoder that is not in streaming mode keeps nothing between
+ * calls. `ignoreBOM` is set because only a byte order mark at the very start of a stream may be dropped.
+ */
+const wholeDecoder = new TextDecoder('utf-8', { ignoreBOM: true })
+
+/**
  * Decodes a text format of lines that arrives in chunks: `push` returns the items that a chunk completes.
  * Each chunk is decoded once, and the pieces of an unfinished line are joined once, so the cost is linear in
  * the number of bytes, however they are split into chunks. When a line causes an error, the items before it
@@ -26,10 +32,7 @@ interface LineFormat {
  */
 export abstract class LineDecoder<Item> {
   readonly #format: LineFormat
-  // There are two decoders, because on older Node (20.20: six times) a decoder stays slower once it has been
-  // used in streaming mode. Nearly all chunks end between characters and do not need that mode. `ignoreBOM`
-  // is set because only a byte order mark at the very start may be dropped.
-  readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true })
+  /** Decodes chunks that begin or end inside a character; nearly all chunks do not. */
   #splitDecoder: TextDecoder | undefined
   #insideCharacter = false
   #atStart = true
@@ -122,7 +125,7 @@ export abstract class LineDecoder<Item> {
     if (last === undefined) return ''
     // A last byte below 0x80 is a whole character, so no incomplete character is left over.
     const stream = last >= 0x80
-    if (!stream && !this.#insideCharacter) return this.#decoder.decode(chunk)
+    if (!stream && !this.#insideCharacter) return wholeDecoder.decode(chunk)
     this.#insideCharacter = stream
     this.#splitDecoder ??= new TextDecoder('utf-8', { ignoreBOM: true })
     return this.#splitDecoder.decode(chunk, { stream })

@@ -1,4 +1,4 @@
-import { type Clock, deepFreeze, type IdSource, systemClock, uuidV4 } from '@skein/base'
+import { type Clock, freezeTree, FrozenData, type IdSource, systemClock, uuidV4 } from '@skein/base'
 import {
   type AssistantContent,
   type AudioBlock,
@@ -41,16 +41,17 @@ export interface MessageOptions {
  * One message of a conversation. It is deeply frozen and shared by reference, never copied. Optional members
  * are declared but not initialised, so that they exist only when they have a value.
  */
-abstract class BaseMessage {
+abstract class BaseMessage extends FrozenData {
   abstract readonly type: MessageType
   readonly id: string
   readonly timestamp: Date
   declare readonly metadata?: ProviderMetadata
 
   constructor({ id, timestamp, metadata, ids = uuidV4, clock = systemClock }: MessageOptions) {
+    super()
     this.id = id ?? ids()
     this.timestamp = timestamp ?? new Date(clock.now())
-    if (metadata) this.metadata = metadata
+    if (metadata) this.metadata = freezeTree(metadata)
   }
 
   protected abstract blocks(): readonly ContentBlock[]
@@ -94,8 +95,8 @@ export class UserMessage extends BaseMessage {
 
   constructor(content: string | readonly UserContent[], options: MessageOptions = {}) {
     super(options)
-    this.content = toBlocks(content, userBlocks, 'a UserMessage')
-    deepFreeze(this)
+    this.content = freezeTree(toBlocks(content, userBlocks, 'a UserMessage'))
+    Object.freeze(this)
   }
 
   protected blocks(): readonly ContentBlock[] {
@@ -115,9 +116,10 @@ export class AssistantMessage extends BaseMessage {
     options: MessageOptions = {},
   ) {
     super(options)
-    this.content = toBlocks(content, assistantBlocks, 'an AssistantMessage')
-    if (toolCalls) this.toolCalls = listOf(toolCalls, 'the calls of an AssistantMessage')
-    deepFreeze(this)
+    this.content = freezeTree(toBlocks(content, assistantBlocks, 'an AssistantMessage'))
+    if (toolCalls)
+      this.toolCalls = freezeTree(listOf(toolCalls, 'the calls of an AssistantMessage'))
+    Object.freeze(this)
   }
 
   get hasToolCalls(): boolean {
@@ -136,8 +138,8 @@ export class ToolResultMessage extends BaseMessage {
 
   constructor(results: readonly ToolResult[], options: MessageOptions = {}) {
     super(options)
-    this.results = listOf(results, 'a ToolResultMessage')
-    deepFreeze(this)
+    this.results = freezeTree(listOf(results, 'a ToolResultMessage'))
+    Object.freeze(this)
   }
 
   /** The results as the model reads them, one line or more each: texts, and all other data as JSON. */

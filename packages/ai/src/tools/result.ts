@@ -1,6 +1,6 @@
 import {
   messageOf,
-  deepFreeze,
+  freezeTree,
   encodeBase64,
   isPlainObject,
   SkeinError,
@@ -46,7 +46,7 @@ const MAX_VALUES = 1_000_000
 export function toResultJson(value: unknown, root = 'result'): JsonValue {
   if (typeof value === 'object' && value !== null && known.has(value)) return value as JsonValue
   const walk: Walk = { path: [root], above: new Set(), left: MAX_VALUES }
-  const json = deepFreeze(toJson(value, walk) ?? null)
+  const json = freezeTree(toJson(value, walk) ?? null)
   if (typeof json === 'object' && json !== null) known.add(json)
   return json
 }

@@ -75,7 +75,8 @@ function parseBase(base: string, context: ErrorContext): URL {
 interface HeaderParts {
   readonly endpoint: VendorEndpoint
   readonly config: ProviderConfig
-  readonly key: string | undefined
+  /** The headers that carry the key. */
+  readonly auth: Readonly<Record<string, string>>
   readonly request: Readonly<Record<string, string>>
 }
 
@@ -84,14 +85,9 @@ interface HeaderParts {
  * whatever the case of their names (UPP §4.1).
  */
 export function requestHeaders(parts: HeaderParts, context: ErrorContext): Record<string, string> {
-  const { endpoint, config, key, request } = parts
+  const { endpoint, config, auth, request } = parts
   const headers: Record<string, string> = Object.create(null)
-  const layers = [
-    endpoint.headers,
-    key === undefined ? {} : endpoint.authHeaders(key),
-    request,
-    config.headers ?? {},
-  ]
+  const layers = [endpoint.headers, auth, request, config.headers ?? {}]
   for (const layer of layers) {
     for (const [name, value] of Object.entries(layer)) addHeader(headers, name, value, context)
   }

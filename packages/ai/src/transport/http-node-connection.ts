@@ -12,6 +12,9 @@ export interface ConnectionOwner {
   onClosed(connection: Connection): void
 }
 
+/** A body that is ready to be sent: text, bytes, or a list of both. */
+export type SentBody = string | Uint8Array | readonly (string | Uint8Array)[]
+
 /** A socket that carries one exchange (request and response) after the other. */
 export class Connection {
   readonly #socket: Socket
@@ -44,11 +47,7 @@ export class Connection {
   }
 
   /** Sends the request; resolves once the head of the response has arrived. */
-  send(
-    head: string,
-    body: string | Uint8Array | undefined,
-    signal: AbortSignal,
-  ): Promise<TransportResponse> {
+  send(head: string, body: SentBody | undefined, signal: AbortSignal): Promise<TransportResponse> {
     this.#socket.ref()
     const exchange = new Exchange(this, signal)
     this.#exchange = exchange
@@ -64,16 +63,20 @@ export class Connection {
     return exchange.response
   }
 
-  #write(head: string, body: string | Uint8Array | undefined): void {
+  #write(head: string, body: SentBody | undefined): void {
     this.#exchange!.isWritten = true
     // Head and body are written together where possible, to fit in one packet. The head is Latin-1, a
     // text body UTF-8; only for an ASCII head are both encodings the same.
     // oxlint-disable-next-line no-control-regex
-    if (typeof body === 'string' && /^[\x00-\x7f]*$/.test(head)) this.#socket.write(head + body)
-    else {
-      this.#socket.write(head, 'latin1')
-      if (body !== undefined) this.#socket.write(body)
+    if (typeof body === 'string' && /^[\x00-\x7f]*$/.test(head)) {
+      this.#socket.write(head + body)
+      return
     }
+    const pieces = typeof body === 'string' || body instanceof Uint8Array ? [body] : (body ?? [])
+    this.#socket.cork()
+    this.#socket.write(head, 'latin1')
+    for (const piece of pieces) this.#socket.write(piece)
+    this.#socket.uncork()
   }
 
   /** Called when a response was read completely: keeps the connection for reuse or closes it. */

@@ -344,3 +344,22 @@ describe('abort', () => {
     expect(await body.read()).toBeUndefined()
   })
 })
+
+test('a body in pieces arrives as one, and goes on a kept connection', async () => {
+  const { url, server } = await serve(async (request, response) => {
+    const length = Number(request.headers['content-length'])
+    const body = await bodyOf(request)
+    response.end(`${length === body.length} ${body.toString()}`)
+  })
+  let connections = 0
+  server.on('connection', () => connections++)
+  const transport = client()
+  const history = new TextEncoder().encode('"wörd 🧵",'.repeat(10_000))
+  for (const pieces of [['[ä,', history, '1]'], [history], ['a', '', 'b'], []]) {
+    const body = { pieces, body: 'not read' }
+    const response = await transport.send(post(url, body))
+    const whole = pieces.map((piece) => Buffer.from(piece).toString()).join('')
+    expect(await textOf(response.body)).toBe(`true ${whole}`)
+  }
+  expect(connections).toBe(1)
+})

@@ -1,9 +1,20 @@
 import type * as Net from 'node:net'
 import type * as Tls from 'node:tls'
 import type * as Zlib from 'node:zlib'
-import { Connection, type ConnectionOwner, StaleConnectionError } from './http-node-connection.ts'
+import {
+  Connection,
+  type ConnectionOwner,
+  type SentBody,
+  StaleConnectionError,
+} from './http-node-connection.ts'
 import { bareHost, openTunnel, type Proxy, proxyFor } from './http-node-proxy.ts'
-import type { ByteSource, Transport, TransportRequest, TransportResponse } from './transport.ts'
+import {
+  type ByteSource,
+  isInPieces,
+  type Transport,
+  type TransportRequest,
+  type TransportResponse,
+} from './transport.ts'
 
 interface NodeProcess {
   readonly versions?: Readonly<Record<string, string | undefined>>
@@ -33,9 +44,25 @@ export function nodeTransport(): Transport | undefined {
   return new NodeTransport({ net, tls, zlib: () => process!.getBuiltinModule!('node:zlib') })
 }
 
+/** How requests to one address travel. */
+interface Route {
+  readonly url: URL
+  readonly proxy: Proxy | undefined
+  readonly pool: Pool
+  /** The heads, without the length, of requests whose headers are used again and again. */
+  readonly heads: WeakMap<object, string>
+  /** The time on the `performance.now()` clock until which the environment is not read again. */
+  readonly until: number
+}
+
+/** Reading the proxies from the environment costs as much as sending, so it is done once in this time. */
+const ROUTE_MS = 1000
+const MAX_ROUTES = 100
+
 class NodeTransport implements Transport {
   readonly #modules: NodeModules
   readonly #pools = new Map<string, Pool>()
+  readonly #routes = new Map<string, Route>()
 
   constructor(modules: NodeModules) {
     this.#modules = modules
@@ -43,24 +70,38 @@ class NodeTransport implements Transport {
 
   async send(request: TransportRequest): Promise<TransportResponse> {
     const { signal } = request
-    const ready = await toReady(request)
+    const ready = request.body instanceof FormData ? await encodeForm(request) : toReady(request)
     signal.throwIfAborted()
-    const url = new URL(request.url)
+    const route = this.#route(request.url)
+    const { pool } = route
+    const head = requestHead(route, ready)
+    const connection = pool.take() ?? (await pool.connect(request))
+    let response: TransportResponse
+    try {
+      response = await connection.send(head, ready.body, signal)
+    } catch (error) {
+      // A server may close a kept connection at the moment of its reuse. The request is sent again only if
+      // the server cannot have acted on it: nothing was written, or it changes nothing. In all other cases
+      // the retry strategy decides. A new connection is never stale, so this happens at most once.
+      if (!(error instanceof StaleConnectionError)) throw error
+      if (error.isWritten && request.method !== 'GET') throw error.toReset()
+      response = await (await pool.connect(request)).send(head, ready.body, signal)
+    }
+    return unpack(response, this.#modules.zlib)
+  }
+
+  #route(address: string): Route {
+    const now = performance.now()
+    const known = this.#routes.get(address)
+    if (known && known.until > now) return known
+    const url = known?.url ?? new URL(address)
     const proxy = proxyFor(url)
     const pool = this.#pool(url, proxy)
-    const head = requestHead(url, ready, proxy)
-    const connection = pool.take() ?? (await pool.connect(request))
-    const response = await connection
-      .send(head, ready.body, signal)
-      .catch(async (error: unknown) => {
-        // A server may close a kept connection at the moment of its reuse. The request is sent again only if
-        // the server cannot have acted on it: nothing was written, or it changes nothing. In all other cases
-        // the retry strategy decides. A new connection is never stale, so this happens at most once.
-        if (!(error instanceof StaleConnectionError)) throw error
-        if (error.isWritten && request.method !== 'GET') throw error.toReset()
-        return (await pool.connect(request)).send(head, ready.body, signal)
-      })
-    return unpack(response, this.#modules.zlib)
+    const heads = known?.pool === pool ? known.heads : new WeakMap<object, string>()
+    const route = { url, proxy, pool, heads, until: now + ROUTE_MS }
+    if (this.#routes.size >= MAX_ROUTES) this.#routes.clear()
+    this.#routes.set(address, route)
+    return route
   }
 
   #pool(url: URL, proxy: Proxy | undefined): Pool {
@@ -190,17 +231,20 @@ class Pool implements ConnectionOwner {
   }
 }
 
-type ReadyRequest = Omit<TransportRequest, 'body'> & { readonly body?: string | Uint8Array }
+type ReadyRequest = Omit<TransportRequest, 'body'> & { readonly body?: SentBody }
+
+function toReady({ body, ...rest }: TransportRequest): ReadyRequest {
+  if (body === undefined) return rest
+  // A form does not get here, see `send`.
+  return { ...rest, body: isInPieces(body) ? body.pieces : (body as string | Uint8Array) }
+}
 
 /** Converts a form to bytes with the platform's encoder, which chooses the boundary. */
-async function toReady(request: TransportRequest): Promise<ReadyRequest> {
-  const { body, ...rest } = request
-  if (body === undefined) return rest
-  if (typeof body === 'string' || body instanceof Uint8Array) return { ...rest, body }
-  const encoded = new Response(body)
+async function encodeForm({ body, headers, ...rest }: TransportRequest): Promise<ReadyRequest> {
+  const encoded = new Response(body as FormData)
   return {
     ...rest,
-    headers: { 'content-type': encoded.headers.get('content-type')!, ...request.headers },
+    headers: { 'content-type': encoded.headers.get('content-type')!, ...headers },
     body: new Uint8Array(await encoded.arrayBuffer()),
   }
 }
@@ -211,11 +255,18 @@ async function toReady(request: TransportRequest): Promise<ReadyRequest> {
  */
 const ownHeaders = new Set(['content-length', 'transfer-encoding', 'connection', 'host'])
 
-function requestHead(
-  url: URL,
-  { method, headers, body }: ReadyRequest,
-  proxy: Proxy | undefined,
-): string {
+function requestHead(route: Route, request: ReadyRequest): string {
+  const { headers, method } = request
+  const isKept = Object.isFrozen(headers) && method === 'POST'
+  let head = isKept ? route.heads.get(headers) : undefined
+  if (head === undefined) {
+    head = headOf(route, request)
+    if (isKept) route.heads.set(headers, head)
+  }
+  return `${head}content-length: ${lengthOf(request.body)}\r\n\r\n`
+}
+
+function headOf({ url, proxy }: Route, { method, headers }: ReadyRequest): string {
   // A proxy of plain HTTP gets the whole address and its own credentials (RFC 9112 §3.2.2). With https, the
   // request travels inside a tunnel and the proxy sees nothing of it.
   const isForProxy = proxy !== undefined && url.protocol === 'http:'
@@ -228,8 +279,13 @@ function requestHead(
   if (headers['accept-encoding'] === undefined) head += 'accept-encoding: identity\r\n'
   if (headers['user-agent'] === undefined) head += 'user-agent: skein\r\n'
   for (const name in headers) if (!ownHeaders.has(name)) head += `${name}: ${headers[name]}\r\n`
-  const length = typeof body === 'string' ? Buffer.byteLength(body) : (body?.length ?? 0)
-  return `${head}content-length: ${length}\r\n\r\n`
+  return head
+}
+
+function lengthOf(body: SentBody | undefined): number {
+  if (typeof body === 'string') return Buffer.byteLength(body)
+  if (body === undefined || body instanceof Uint8Array) return body?.length ?? 0
+  return body.reduce((sum, piece) => sum + lengthOf(piece), 0)
 }
 
 /** Decompresses the body if the server compressed it although this was not requested. */

@@ -1,7 +1,13 @@
 import { untilAborted } from '@skein/base'
 import { nodeTransport } from '#http-client'
 import type { Fetch, ProviderConfig } from '../contract/provider.ts'
-import type { ByteSource, Transport, TransportRequest, TransportResponse } from './transport.ts'
+import {
+  type ByteSource,
+  isInPieces,
+  type Transport,
+  type TransportRequest,
+  type TransportResponse,
+} from './transport.ts'
 import { AbortRace } from '../contract/abort-race.ts'
 
 /**
@@ -77,7 +83,7 @@ function fetchTransport(fetch: Fetch): Transport {
         signal,
         // A redirect would turn a POST into a GET or carry the key to another host.
         redirect: 'manual',
-        body,
+        body: isInPieces(body) ? body.body : body,
       }
       const answer = Promise.resolve(fetch(url, init))
       // Cancels the body of a response that arrives after the call was aborted.

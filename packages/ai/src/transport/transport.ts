@@ -17,11 +17,24 @@ export interface TransportRequest {
   readonly method: 'GET' | 'POST' | 'DELETE'
   /** Header names are in lower case. */
   readonly headers: Readonly<Record<string, string>>
-  readonly body?: string | Uint8Array<ArrayBuffer> | FormData
+  readonly body?: string | Uint8Array<ArrayBuffer> | FormData | BodyPieces
   /** Aborting closes the connection at once, before or after the response headers. */
   readonly signal: AbortSignal
   /** The limit for making a connection, in milliseconds. A `fetch` has its own. */
   readonly connectMs?: number
+}
+
+/** A long body that was put together from text and bytes. It is sent as it is where the transport can. */
+export interface BodyPieces {
+  /** The pieces in order; text is sent as UTF-8. */
+  readonly pieces: readonly (string | Uint8Array)[]
+  /** The whole body; it is made when it is read. */
+  readonly body: string
+}
+
+/** True for a body in pieces. */
+export function isInPieces(body: unknown): body is BodyPieces {
+  return typeof body === 'object' && body !== null && 'pieces' in body && Array.isArray(body.pieces)
 }
 
 /** One HTTP response; its body is read as it arrives. */

@@ -186,7 +186,7 @@ export class MessageFold {
   }
 
   #addText(block: OpenBlock, text: string): void {
-    this.#count('maxMessageBytes', encoder.encode(text).length)
+    this.#count('maxMessageBytes', utf8Length(text))
     block.text.push(text)
   }
 
@@ -198,6 +198,15 @@ export class MessageFold {
 }
 
 const encoder = new TextEncoder()
+const SHORT = 64
+
+/** Returns how many bytes a text has in UTF-8. Most deltas are short and ASCII, and need not be encoded. */
+function utf8Length(text: string): number {
+  if (text.length > SHORT) return encoder.encode(text).length
+  for (let i = 0; i < text.length; i++)
+    if (text.charCodeAt(i) >= 0x80) return encoder.encode(text).length
+  return text.length
+}
 
 const kindOf = {
   text_delta: 'text',

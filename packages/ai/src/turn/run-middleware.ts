@@ -66,6 +66,11 @@ export class MiddlewareRun {
     this.#clock = clock
   }
 
+  /** True if there is no middleware, so that no hook needs to be awaited. */
+  get isEmpty(): boolean {
+    return this.#middleware.length === 0
+  }
+
   /** Runs the hooks before the request; afterwards `context.request` is the request to send. */
   async start(): Promise<void> {
     const { context } = this
@@ -105,6 +110,7 @@ export class MiddlewareRun {
     const { context } = this
     context.response = response
     context.endTime = this.#clock.now()
+    if (this.isEmpty) return response
     if (context.streaming) await this.#streamEnd()
     await this.#each('onResponse', this.#reversed, (one) => one.onResponse?.(context))
     if (context.modality === 'llm')

@@ -73,12 +73,13 @@ export async function* runTurn(task: TurnTask): AsyncGenerator<readonly StreamEv
   const { run, race, draft } = call
   let isOver = false
   try {
-    await race.run(run.start())
+    if (!run.isEmpty) await race.run(run.start())
+    race.throwIfAborted()
     const base = call.prepare()
     let answer: Turn | undefined
     while (!answer) {
       const fold = draft.beginMessage()
-      const events = await call.infer(base)
+      const events = call.open(run.isEmpty ? call.request(base) : await call.cycle(base))
       let isDone = false
       // This loop is not a separate generator, because each generator
       // would delay every batch by more microtasks.
@@ -97,7 +98,7 @@ export async function* runTurn(task: TurnTask): AsyncGenerator<readonly StreamEv
       const goesOn = message.hasToolCalls ? yield* call.runTools(message, fold) : call.isPaused()
       if (!goesOn) answer = await call.judge(base.structure)
     }
-    const turn = await race.run(run.end(answer))
+    const turn = run.isEmpty ? answer : await race.run(run.end(answer))
     isOver = true
     return turn
   } catch (error) {
@@ -167,14 +168,22 @@ class Call {
     return request
   }
 
-  async infer(base: LLMRequest): Promise<AsyncIterator<readonly StreamEvent[]>> {
-    const messages = base.messages.concat(this.draft.produced)
-    const request = await this.race.run(
-      this.run.cycle({ ...base, messages }, this.draft.cycles + (this.#task.cycle ?? 1)),
-    )
+  /** Returns the request of the next inference: the messages so far. */
+  request(base: LLMRequest): LLMRequest {
+    if (base.tools.some((tool) => tool.dependsOn)) this.#succeeded ??= succeededTools(base.messages)
+    return { ...base, messages: base.messages.concat(this.draft.produced) }
+  }
+
+  /** Returns the request of the next inference after the middleware's changes. */
+  cycle(base: LLMRequest): Promise<LLMRequest> {
+    const cycle = this.draft.cycles + (this.#task.cycle ?? 1)
+    return this.race.run(this.run.cycle(this.request(base), cycle))
+  }
+
+  /** Starts an inference. */
+  open(request: LLMRequest): AsyncIterator<readonly StreamEvent[]> {
     this.race.throwIfAborted()
     this.#tools = request.tools
-    if (base.tools.some((tool) => tool.dependsOn)) this.#succeeded ??= succeededTools(base.messages)
     return this.#source(request)[Symbol.asyncIterator]()
   }
 
@@ -295,9 +304,16 @@ export function toolHooks(run: MiddlewareRun): NonNullable<ToolBatch['hooks']> {
   }
 }
 
-async function* completed(
+/** Yields a complete answer as one batch. It is not a generator, which would take several more microtasks. */
+function completed(
   model: BoundLLMModel,
   request: LLMRequest,
-): AsyncGenerator<readonly StreamEvent[]> {
-  yield await model.complete(request)
+): AsyncIterable<readonly StreamEvent[]> {
+  let isDone = false
+  const next = async (): Promise<IteratorResult<readonly StreamEvent[]>> => {
+    if (isDone) return { done: true, value: undefined }
+    isDone = true
+    return { done: false, value: await model.complete(request) }
+  }
+  return { [Symbol.asyncIterator]: () => ({ next }) }
 }

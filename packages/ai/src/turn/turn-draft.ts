@@ -1,4 +1,10 @@
-import { deepFreeze, defaultInputLimits, type JsonObject, type JsonSchema } from '@skein/base'
+import {
+  freezeTree,
+  defaultInputLimits,
+  type InputLimits,
+  type JsonObject,
+  type JsonSchema,
+} from '@skein/base'
 import { ErrorCode, type ErrorOrigin, UPPError } from '../contract/error.ts'
 import type { ToolExecutionEndEvent } from '../contract/event.ts'
 import { type FoldLimits, MessageFold } from './fold-message.ts'
@@ -48,7 +54,12 @@ export class TurnDraft {
     sources: Pick<LLMRequest, 'ids' | 'clock' | 'config'>,
     origin: ErrorOrigin,
   ) {
-    this.#limits = { ...defaultInputLimits, ...sources.config, origin }
+    const { maxMessageBytes, maxToolCalls } = sources.config as Partial<InputLimits>
+    this.#limits = {
+      maxMessageBytes: maxMessageBytes ?? defaultInputLimits.maxMessageBytes,
+      maxToolCalls: maxToolCalls ?? defaultInputLimits.maxToolCalls,
+      origin,
+    }
     this.#inputs = inputs
     this.#sources = sources
     this.#origin = origin
@@ -108,8 +119,8 @@ export class TurnDraft {
   turn(structure: JsonSchema | undefined): Turn {
     const turn = this.#build()
     const { response, stopReason } = turn
-    if (structure === undefined || response.hasToolCalls) return deepFreeze(turn)
-    return deepFreeze({ ...turn, data: parseData(response, structure, stopReason, this.#origin) })
+    if (structure === undefined || response.hasToolCalls) return freezeTree(turn)
+    return freezeTree({ ...turn, data: parseData(response, structure, stopReason, this.#origin) })
   }
 
   /** Adds a message that asks the model for another answer. */
@@ -127,7 +138,7 @@ export class TurnDraft {
     }
     this.#fold = undefined
     this.#endRunning()
-    return deepFreeze(this.#build())
+    return freezeTree(this.#build())
   }
 
   /** Adds calls that ended before their batch failed, because their side effects are real. */

@@ -18,6 +18,7 @@ import { ErrorCode, isUPPError, UPPError } from '../contract/error.ts'
 import type { StreamEvent } from '../contract/event.ts'
 import { type VendorAnswer, contextOf, type VendorCall } from '../transport/attempt.ts'
 import { chooseReader, FrameReader, JsonReader } from '../transport/read-answer.ts'
+import { isInPieces } from '../transport/transport.ts'
 import { type AnswerReader, runForOne, VendorRun } from '../transport/vendor-run.ts'
 
 /**
@@ -123,7 +124,8 @@ class HttpModel implements BoundLLMModel {
     const { config, signal, clock } = given
     const target = this.#target
     const { request, warnings: dropped } = withSettings(given, this.#wire, target)
-    const { body, path, headers, warnings: changed } = this.#encodeRequest(request, mode)
+    const encoded = this.#encodeRequest(request, mode)
+    const { path, headers, warnings: changed } = encoded
     const warnings = dropped.length > 0 ? [...dropped, ...changed] : changed
     const accept = mode === 'stream' ? streamTypes[this.#wire.framing] : 'application/json'
     const call: VendorCall = {
@@ -133,7 +135,7 @@ class HttpModel implements BoundLLMModel {
       signal,
       clock,
       path,
-      body,
+      body: isInPieces(encoded) ? encoded : encoded.body,
       headers: { accept, ...headers },
       decodeError: (response) => this.#wire.decodeError(response, target),
     }

@@ -30,8 +30,8 @@ const wires = [
 
 const dialects = new Map(wires)
 
-function encode(wire: Wire, messages: readonly Message[]): { body: string; warnings: unknown } {
-  const request: LLMRequest = {
+function requestOf(messages: readonly Message[]): LLMRequest {
+  return {
     messages,
     system: 'S',
     params: {},
@@ -41,6 +41,10 @@ function encode(wire: Wire, messages: readonly Message[]): { body: string; warni
     clock: systemClock,
     ids: sequentialIds('x'),
   }
+}
+
+function encode(wire: Wire, messages: readonly Message[]): { body: string; warnings: unknown } {
+  const request = requestOf(messages)
   const target = { provider: 'v', modelId: 'm', dialect: dialects.get(wire) }
   const { body, warnings } = wire.encodeRequest(request, target, 'stream')
   return { body, warnings }
@@ -81,13 +85,62 @@ test('a round encodes only what is new', () => {
   const written: number[] = []
   for (let round = 1; round <= 50; round += 1) {
     const text = encodeHistory([...messages], 'key', encodeAll, [])
-    expect(JSON.parse(`[${text}]`)).toEqual(messages.map(({ id }) => id))
+    expect(JSON.parse(`[${textOf(text)}]`)).toEqual(messages.map(({ id }) => id))
     written.push(encodeAll.mock.lastCall![0].length)
     const id = String(round)
     messages.push(new AssistantMessage('', [call(id)], { id: `a${id}` }))
     messages.push(new ToolResultMessage([{ toolCallId: id, result: 1 }], { id: `r${id}` }))
   }
   expect(written).toEqual([1, ...Array.from({ length: 49 }, () => 2)])
+})
+
+/** The text of a list that may be bytes. */
+const textOf = (list: string | Uint8Array): string =>
+  typeof list === 'string' ? list : new TextDecoder().decode(list)
+
+test('a long conversation is kept as bytes, which later rounds and branches leave as they are', () => {
+  const encodeAll = (list: readonly Message[]): string[] =>
+    list.map((message) => JSON.stringify(message.text))
+  const long = 'wörd 🧵 '.repeat(1500)
+  const messages: Message[] = []
+  const given: { bytes: Uint8Array; copy: Uint8Array; messages: Message[] }[] = []
+  for (let round = 0; round < 40; round++) {
+    // Every tenth round goes back, as an edited conversation does.
+    if (round % 10 === 9) messages.splice(-3)
+    messages.push(new UserMessage(`${round} ${long.slice(0, (round * 977) % long.length)}`))
+    const list = encodeHistory([...messages], 'long', encodeAll, [])
+    expect(JSON.parse(`[${textOf(list)}]`)).toEqual(messages.map(({ text }) => text))
+    if (typeof list !== 'string')
+      given.push({ bytes: list, copy: list.slice(), messages: [...messages] })
+  }
+  expect(given.length).toBeGreaterThan(20)
+  for (const { bytes, copy } of given) expect(Buffer.compare(bytes, copy)).toBe(0)
+  // A message that may still change is not written into the kept bytes.
+  const draft = { ...new UserMessage('draft'), text: 'draft' } as unknown as Message
+  const drafted = encodeHistory([...messages, draft], 'long', encodeAll, [])
+  expect(textOf(drafted).endsWith(',"draft"')).toBe(true)
+  const next = encodeHistory([...messages, new UserMessage('next')], 'long', encodeAll, [])
+  expect(textOf(next).endsWith(',"next"')).toBe(true)
+  expect(textOf(drafted).endsWith(',"draft"')).toBe(true)
+})
+
+// Google joins entries of the history, so that is always text.
+const inPieces = wires.map(([wire]) => wire).filter(({ name }) => name !== 'google-generate')
+
+test.each(inPieces)('a long request of $name has a body that equals its pieces', (wire) => {
+  const messages = Array.from({ length: 40 }, (_, i) => new UserMessage('ä "x" '.repeat(200) + i))
+  const request = requestOf(messages)
+  const target = { provider: 'v', modelId: 'm', dialect: dialects.get(wire) }
+  const { body, pieces } = wire.encodeRequest(request, target, 'stream')
+  expect(Array.isArray(pieces)).toBe(true)
+  expect(pieces!.map(textOf).join('')).toBe(body)
+  expect(body).toBe(encode(wire, unseen(messages)).body)
+  const own = { ...request, params: { messages: [1], input: [1] } }
+  const overridden = wire.encodeRequest(own, target, 'stream')
+  expect(
+    JSON.parse(overridden.body)[wire.name === 'openai-responses' ? 'input' : 'messages'],
+  ).toEqual([1])
+  expect(overridden.pieces).toBeUndefined()
 })
 
 test('messages that may still change are read anew each time', () => {

@@ -3,11 +3,21 @@ import type { AssistantMessage, Message, ToolResultMessage } from '../contract/m
 import type { Warning } from '../contract/turn.ts'
 import { isWhole, repairTranscript } from './transcript.ts'
 import type { ToolCall } from '../contract/tool.ts'
+import type { EncodedRequest } from './wire.ts'
 
-/** The text of a conversation as it was last sent, with the messages that it was made from. */
+/**
+ * JSON texts joined by commas. A long list is kept as UTF-8, because text would be encoded anew for each
+ * request. The bytes are at the start of a larger buffer, and further items are written after them.
+ */
+export type JsonList = string | Uint8Array<ArrayBuffer>
+
+/** Lists with more characters than this are kept as bytes; shorter texts are sent faster than bytes. */
+const MAX_TEXT = 32 * 1024
+
+/** A conversation as it was last sent, with the messages that it was made from. */
 interface Sent {
   readonly messages: readonly Message[]
-  readonly text: string
+  readonly list: JsonList
   readonly warnings: readonly Warning[]
 }
 
@@ -33,17 +43,45 @@ export function encodeHistory(
   key: string,
   encode: EncodeMessages,
   warnings: Warning[],
-): string {
+): JsonList {
   const known = lastSent(messages, key)
   const rest = known ? messages.slice(known.messages.length) : messages
   if (!isWhole(rest)) return encode(repairTranscript(messages, warnings), warnings).join(',')
   const found: Warning[] = known ? [...known.warnings] : []
   const added = encode(rest, found).join(',')
-  const text = known?.text && added ? `${known.text},${added}` : (known?.text ?? '') + added
   for (const warning of found) warnings.push(warning)
-  if (rest.every(isDeepFrozen))
-    remember(key, { messages: [...messages], text, warnings: found }, known)
-  return text
+  const before = known?.list ?? ''
+  // Bytes are extended in place, which only the one conversation that goes on may do.
+  if (!rest.every(isDeepFrozen))
+    return append(typeof before === 'string' ? before : decoder.decode(before), added)
+  const list = append(before, added)
+  remember(key, { messages: [...messages], list, warnings: found }, known)
+  return list
+}
+
+const encoder = new TextEncoder()
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
+
+/** Adds items to a list. Bytes are written after those of the list, into its buffer if that has room. */
+function append(list: JsonList, added: string): JsonList {
+  if (added === '') return list
+  const items = list.length > 0 ? `,${added}` : added
+  if (typeof list !== 'string') return extended(list, items)
+  const text = list + items
+  return text.length > MAX_TEXT ? extended(new Uint8Array(), text) : text
+}
+
+function extended(bytes: Uint8Array<ArrayBuffer>, text: string): Uint8Array<ArrayBuffer> {
+  const start = bytes.length
+  // UTF-8 takes at most three bytes per character of a string.
+  const most = start + text.length * 3
+  let whole = new Uint8Array(bytes.buffer)
+  if (whole.length < most) {
+    whole = new Uint8Array(most * 2)
+    whole.set(bytes)
+  }
+  const { written } = encoder.encodeInto(text, whole.subarray(start))
+  return whole.subarray(0, start + written)
 }
 
 /** Finds the longest conversation sent so far that these messages continue. */
@@ -118,11 +156,40 @@ export function dialectKey(dialect: object): string {
   return String(id)
 }
 
+/** Items of a list: `first`, if there is one, and then those of a history. */
+export interface ListItems {
+  readonly first?: string | undefined
+  readonly history: JsonList
+}
+
 /**
- * Returns the JSON text of `{ ...fields, [listField]: [items] }`, where `items` is already joined JSON
- * text. A field of the same name in `fields` overrides the list, as every parameter of the caller
- * does.
+ * Returns a request whose body is the JSON text of `{ ...fields, [listField]: [items] }`. A field of the same
+ * name in `fields` overrides the list, as every parameter of the caller does.
  */
+export function listRequest(
+  fields: Readonly<Record<string, unknown>>,
+  listField: string,
+  { first = '', history }: ListItems,
+  rest: Omit<EncodedRequest, 'body' | 'pieces'>,
+): EncodedRequest {
+  const between = first !== '' && history.length > 0 ? ',' : ''
+  if (typeof history === 'string')
+    return { body: bodyText(fields, listField, first + between + history), ...rest }
+  const [before = '', after] = bodyText(fields, listField, '\0').split('\0')
+  if (after === undefined) return { body: before, ...rest } // the list is overridden
+  const pieces = [before + first + between, history, after]
+  return {
+    ...rest,
+    pieces,
+    get body() {
+      return pieces
+        .map((piece) => (typeof piece === 'string' ? piece : decoder.decode(piece)))
+        .join('')
+    },
+  }
+}
+
+/** Returns the JSON text of `{ ...fields, [listField]: [items] }`; see `listRequest`. */
 export function bodyText(
   fields: Readonly<Record<string, unknown>>,
   listField: string,

@@ -56,8 +56,10 @@ export type RequestMode = 'complete' | 'stream'
 
 /** A request ready to be sent. */
 export interface EncodedRequest {
-  /** The body as JSON text. */
+  /** The body as JSON text. With `pieces` it is made when it is read. */
   readonly body: string
+  /** The body of a long request in pieces, text and UTF-8, for transports that can send those. */
+  readonly pieces?: readonly (string | Uint8Array)[]
   /** The path below the base URL, e.g. `/chat/completions`. */
   readonly path: string
   readonly headers?: Readonly<Record<string, string>>

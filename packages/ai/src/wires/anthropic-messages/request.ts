@@ -5,7 +5,7 @@ import { contentOf, type AssistantMessage, type Message } from '../../contract/m
 import type { LLMRequest, Params } from '../../contract/provider.ts'
 import type { ToolResult } from '../../contract/tool.ts'
 import type { Warning } from '../../contract/turn.ts'
-import { bodyText, encodeHistory, encodeOnce } from '../encode-history.ts'
+import { encodeHistory, encodeOnce, listRequest } from '../encode-history.ts'
 import { documentSource, imageSource } from '../media.ts'
 import { droppedBlock, foreignReasoning, nativeOf, optionsOf } from '../metadata.ts'
 import { objectOf } from '../read-json.ts'
@@ -85,7 +85,7 @@ export function encodeRequest(
     fields['output_config'] = { ...outputConfig, format: { type: 'json_schema', schema } }
   }
   const key = `${API} ${provider}`
-  const items = encodeHistory(
+  const history = encodeHistory(
     request.messages,
     key,
     (messages, found) =>
@@ -94,7 +94,7 @@ export function encodeRequest(
       ),
     warnings,
   )
-  return { body: bodyText(fields, 'messages', items), path: '/messages', headers, warnings }
+  return listRequest(fields, 'messages', { history }, { path: '/messages', headers, warnings })
 }
 
 /** The tokens left for the answer if a thinking budget is above the default of `max_tokens`. */

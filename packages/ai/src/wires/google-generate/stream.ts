@@ -4,6 +4,7 @@ import { ErrorCode } from '../../contract/error.ts'
 import { type BlockKind, StopReason, type StreamEvent } from '../../contract/event.ts'
 import { withNative } from '../metadata.ts'
 import { isEmpty, listOf, objectOf, textOf, without } from '../read-json.ts'
+import { RepeatedFrame } from '../repeated-frame.ts'
 import { orderMetadata } from '../transcript.ts'
 import { asDecodeError, invalidResponse, parseFrame, vendorFailure } from '../wire-error.ts'
 import type { DecodeContext, WireDecoder } from '../wire.ts'
@@ -40,6 +41,11 @@ export class GoogleDecoder implements WireDecoder {
   #fields: JsonObject = {}
   #usage: JsonObject = {}
   #finishReason: string | undefined
+  readonly #repeated = new RepeatedFrame('text', counts)
+  /** The part in the frame that `RepeatedFrame` remembers. */
+  #repeatedPart: GooglePart = {}
+  /** The last recognised frame, whose usage has not been read yet. */
+  #repeatedFrame: string | undefined
 
   constructor(context: DecodeContext<GoogleDialect>) {
     this.#context = context
@@ -48,7 +54,37 @@ export class GoogleDecoder implements WireDecoder {
 
   push(frame: SseEvent): StreamEvent[] {
     if (frame.data === '[DONE]') return [] // not sent by Google itself, but by some proxies
-    return this.decode(parseFrame(frame.data, this.#provider))
+    const again = this.#repeated.textOf(frame.data)
+    if (again !== undefined) {
+      const events: StreamEvent[] = []
+      this.#repeatedFrame = frame.data
+      this.#text(this.#repeatedPart, again, events)
+      return events
+    }
+    const parsed: GoogleResponse = parseFrame(frame.data, this.#provider)
+    const events = this.decode(parsed)
+    if (this.#repeated.isLearning) this.#learn(frame.data, parsed)
+    return events
+  }
+
+  /** Remembers the frame of a text, from which `decode` reads only the text and the usage. */
+  #learn(data: string, frame: GoogleResponse): void {
+    if (frame.error !== undefined || frame.promptFeedback !== undefined) return
+    const candidate = firstCandidate(frame.candidates)
+    const parts = objectOf(candidate?.['content'])?.['parts']
+    const part = Array.isArray(parts) && parts.length === 1 ? objectOf(parts[0]) : undefined
+    if (!candidate || typeof part?.['text'] !== 'string' || !hasOnly(part, textKeys)) return
+    const isText = candidate['finishReason'] === undefined && hasOnly(candidate, candidateKeys)
+    if (!isText || !hasOnly(frame as JsonObject, frameKeys)) return
+    if (this.#repeated.remember(data, part['text'])) this.#repeatedPart = part
+  }
+
+  /** Reads the usage of the last recognised frame; it replaces that of the frames before it. */
+  #readUsage({ usageMetadata }: GoogleResponse): void {
+    const before = this.#repeatedFrame
+    this.#repeatedFrame = undefined
+    if (before !== undefined) this.#readUsage(parseFrame(before, this.#provider))
+    if (usageMetadata !== undefined) this.#usage = { ...this.#usage, ...objectOf(usageMetadata) }
   }
 
   decode(frame: GoogleResponse): StreamEvent[] {
@@ -57,8 +93,7 @@ export class GoogleDecoder implements WireDecoder {
     if (error) throw vendorFailure(this.#provider, error)
     this.#checkPrompt(frame)
     if (!this.#isStarted) this.#start(frame, events)
-    if (frame.usageMetadata !== undefined)
-      this.#usage = { ...this.#usage, ...objectOf(frame.usageMetadata) }
+    this.#readUsage(frame)
     if (!hasOnly(frame as JsonObject, frameKeys))
       this.#fields = mergeFields(this.#fields, without(frame as JsonObject, frameKeys))
     const candidate = firstCandidate(frame.candidates)
@@ -71,6 +106,7 @@ export class GoogleDecoder implements WireDecoder {
       throw invalidResponse(this.#provider, 'it ended without a finishReason')
     }
     const events: StreamEvent[] = []
+    this.#readUsage({})
     this.#close(events)
     const { warnings } = this.#context
     events.push({
@@ -271,6 +307,16 @@ const frameKeys: ReadonlySet<string> = new Set([
   'modelVersion',
   'error',
 ])
+/** The counts of the usage, which change from frame to frame. */
+const counts = {
+  numbers: [
+    'promptTokenCount',
+    'candidatesTokenCount',
+    'thoughtsTokenCount',
+    'totalTokenCount',
+    'tokenCount',
+  ],
+}
 /**
  * Each frame contains only new entries of these fields, so they are appended; other fields are
  * replaced.

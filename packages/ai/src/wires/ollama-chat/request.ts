@@ -4,7 +4,14 @@ import { contentOf, type AssistantMessage, type Message } from '../../contract/m
 import type { LLMRequest } from '../../contract/provider.ts'
 import type { ToolCall, ToolResult } from '../../contract/tool.ts'
 import type { Warning } from '../../contract/turn.ts'
-import { bodyText, encodeHistory, encodeOnce, resultKey, resultKeys } from '../encode-history.ts'
+import {
+  encodeHistory,
+  encodeOnce,
+  type ListItems,
+  listRequest,
+  resultKey,
+  resultKeys,
+} from '../encode-history.ts'
 import { imageSource } from '../media.ts'
 import { droppedBlock, foreignReasoning, nativeOf, optionsOf } from '../metadata.ts'
 import { objectOf, without } from '../read-json.ts'
@@ -80,11 +87,11 @@ export function encodeRequest(
     stream: mode === 'stream',
   }
   const items = encodeMessages(request, provider, warnings)
-  return { body: bodyText(fields, 'messages', items), path: '/chat', warnings }
+  return listRequest(fields, 'messages', items, { path: '/chat', warnings })
 }
 
-/** Writes all messages as JSON texts joined by commas, with the system prompt first. */
-function encodeMessages(request: LLMRequest, provider: string, warnings: Warning[]): string {
+/** Writes all messages, with the system prompt first. */
+function encodeMessages(request: LLMRequest, provider: string, warnings: Warning[]): ListItems {
   const { system, messages } = request
   const keys = resultKeys(`${API} ${provider}`)
   const isMarked = ({ metadata }: ToolCall): boolean =>
@@ -114,9 +121,8 @@ function encodeMessages(request: LLMRequest, provider: string, warnings: Warning
     })
   }
   const history = encodeHistory(messages, keys.plain, encodeAll, warnings)
-  if (system === undefined) return history
-  const prompt = JSON.stringify({ role: 'system', content: system })
-  return history ? `${prompt},${history}` : prompt
+  if (system === undefined) return { history }
+  return { first: JSON.stringify({ role: 'system', content: system }), history }
 }
 
 interface EncodeOptions {

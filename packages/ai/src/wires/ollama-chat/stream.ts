@@ -2,6 +2,7 @@ import type { JsonObject, JsonValue, SseEvent } from '@skein/base'
 import { type BlockKind, StopReason, type StreamEvent } from '../../contract/event.ts'
 import { withNative } from '../metadata.ts'
 import { isEmpty, listOf, numberOf, objectOf, textOf, without } from '../read-json.ts'
+import { RepeatedFrame } from '../repeated-frame.ts'
 import { invalidResponse, parseFrame, vendorFailure } from '../wire-error.ts'
 import type { DecodeContext, WireDecoder } from '../wire.ts'
 import { readError } from './error.ts'
@@ -16,6 +17,7 @@ export class OllamaDecoder implements WireDecoder {
   readonly #logprobs: JsonValue[] = []
   #state: 'before' | 'open' | 'done' = 'before'
   #open: 'text' | 'reasoning' | undefined
+  readonly #repeated = new RepeatedFrame('content', { texts: ['created_at'] })
 
   constructor(context: DecodeContext<OllamaDialect>) {
     this.#context = context
@@ -23,7 +25,24 @@ export class OllamaDecoder implements WireDecoder {
   }
 
   push(frame: SseEvent): StreamEvent[] {
-    return this.decode(parseFrame(frame.data, this.#provider))
+    const again = this.#state === 'open' ? this.#repeated.textOf(frame.data) : undefined
+    if (again !== undefined) {
+      const events: StreamEvent[] = []
+      if (again !== '') this.#text('text', again, events)
+      return events
+    }
+    const line: OllamaResponse = parseFrame(frame.data, this.#provider)
+    const events = this.decode(line)
+    if (this.#repeated.isLearning) this.#learn(frame.data, line)
+    return events
+  }
+
+  /** Remembers the line of a text, from which `decode` reads only the text. */
+  #learn(data: string, { message, error, logprobs, done }: OllamaResponse): void {
+    if (error !== undefined || logprobs !== undefined || done === true) return
+    const { thinking, content, tool_calls } = objectOf(message) ?? {}
+    if (thinking || tool_calls !== undefined || typeof content !== 'string') return
+    this.#repeated.remember(data, content)
   }
 
   decode(line: OllamaResponse): StreamEvent[] {

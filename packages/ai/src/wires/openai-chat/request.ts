@@ -9,7 +9,13 @@ import {
 import type { LLMRequest } from '../../contract/provider.ts'
 import type { ToolCall } from '../../contract/tool.ts'
 import type { Warning } from '../../contract/turn.ts'
-import { bodyText, dialectKey, encodeHistory, encodeOnce } from '../encode-history.ts'
+import {
+  dialectKey,
+  encodeHistory,
+  encodeOnce,
+  type ListItems,
+  listRequest,
+} from '../encode-history.ts'
 import { audioFormat, imageUrl, toDataUrl } from '../media.ts'
 import { droppedBlock, foreignReasoning, nativeOf, optionsOf } from '../metadata.ts'
 import { listOf, objectOf, textOf } from '../read-json.ts'
@@ -68,7 +74,7 @@ export function encodeRequest(
   })
   if (tools) fields['tools'] = tools
   const messages = encodeMessages(request, target, structure, warnings)
-  return { body: bodyText(fields, 'messages', messages), path: '/chat/completions', warnings }
+  return listRequest(fields, 'messages', messages, { path: '/chat/completions', warnings })
 }
 
 /** The fields and the prompt that request `structure`. */
@@ -110,13 +116,13 @@ export function chatStructure(request: LLMRequest, dialect: OpenAIChatDialect): 
   }
 }
 
-/** Writes all messages as JSON texts joined by commas, with the system prompt first. */
+/** Writes all messages, with the system prompt first. */
 function encodeMessages(
   request: LLMRequest,
   target: ChatTarget,
   structure: ChatStructure,
   warnings: Warning[],
-): string {
+): ListItems {
   const key = `openai-chat ${target.provider} ${dialectKey(target.dialect)}`
   const history = encodeHistory(
     request.messages,
@@ -128,9 +134,8 @@ function encodeMessages(
     warnings,
   )
   const prompt = [request.system, structure.instruction].filter(Boolean).join('\n\n')
-  if (!prompt) return history
-  const system = JSON.stringify({ role: target.dialect.systemRole, content: prompt })
-  return history ? `${system},${history}` : system
+  if (!prompt) return { history }
+  return { first: JSON.stringify({ role: target.dialect.systemRole, content: prompt }), history }
 }
 
 function encodeMessage(

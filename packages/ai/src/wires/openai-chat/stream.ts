@@ -20,6 +20,9 @@ const chunkFields = new Set(
 )
 const choiceFields = new Set('index delta message finish_reason logprobs usage error'.split(' '))
 
+/** The fields with which OpenAI and Mistral hide the length of a token. */
+const padding = { texts: ['obfuscation', 'p'] }
+
 /**
  * The kind of the open block, to which the next text is appended. Tool calls are tracked separately,
  * because they interleave.
@@ -48,7 +51,7 @@ export class ChatDecoder implements WireDecoder {
   #hasRefusal = false
   #ignoresChoices = false
   #isDone = false
-  readonly #repeated = new RepeatedFrame('content')
+  readonly #repeated = new RepeatedFrame('content', padding)
 
   constructor(context: DecodeContext<OpenAIChatDialect>) {
     const { target, request } = context

@@ -9,7 +9,13 @@ import { contentOf, type AssistantMessage, type Message } from '../../contract/m
 import type { LLMRequest } from '../../contract/provider.ts'
 import type { ToolCall, ToolResult } from '../../contract/tool.ts'
 import type { Warning } from '../../contract/turn.ts'
-import { bodyText, dialectKey, encodeHistory, encodeOnce } from '../encode-history.ts'
+import {
+  dialectKey,
+  encodeHistory,
+  encodeOnce,
+  type ListItems,
+  listRequest,
+} from '../encode-history.ts'
 import { audioFormat, imageUrl, toDataUrl } from '../media.ts'
 import { droppedBlock, foreignReasoning, nativeOf, optionsOf } from '../metadata.ts'
 import { objectOf, stringOf, textOf, without } from '../read-json.ts'
@@ -72,7 +78,7 @@ export function encodeRequest(
   })
   if (tools) fields['tools'] = tools
   const input = encodeInput(request, target, warnings)
-  return { body: bodyText(fields, 'input', input), path: '/responses', warnings }
+  return listRequest(fields, 'input', input, { path: '/responses', warnings })
 }
 
 /** Checks whether the answer will be wrapped as `{ value: … }`, see `toDialect`. */
@@ -81,12 +87,12 @@ export function isWrapped({ structure, params }: LLMRequest): boolean {
   return toDialect(structure, openaiSchemas).isWrapped
 }
 
-/** Writes all input items as JSON texts joined by commas. */
-function encodeInput(request: LLMRequest, target: ResponsesTarget, warnings: Warning[]): string {
+/** Writes all input items. */
+function encodeInput(request: LLMRequest, target: ResponsesTarget, warnings: Warning[]): ListItems {
   const { provider, dialect } = target
   const mayBeStored = request.params['store'] !== false
   const key = `openai-responses ${provider} ${dialectKey(dialect)} ${mayBeStored}`
-  return encodeHistory(
+  const history = encodeHistory(
     request.messages,
     key,
     (messages, found) => {
@@ -105,6 +111,7 @@ function encodeInput(request: LLMRequest, target: ResponsesTarget, warnings: War
     },
     warnings,
   )
+  return { history }
 }
 
 /** The settings besides the message that decide how it is written. */

@@ -5,6 +5,7 @@ import { audioMimeType } from '../media.ts'
 import { withNative } from '../metadata.ts'
 import { readErrorBody } from '../openai-error.ts'
 import { listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
+import { RepeatedFrame } from '../repeated-frame.ts'
 import { orderMetadata } from '../transcript.ts'
 import { asDecodeError, invalidResponse, vendorFailure } from '../wire-error.ts'
 import type { DecodeContext, WireDecoder } from '../wire.ts'
@@ -23,6 +24,13 @@ const textEvents: ReadonlyMap<string, ItemPart['type']> = new Map([
   ['response.function_call_arguments.delta', 'arguments'],
   ['response.custom_tool_call_input.delta', 'input'],
 ])
+
+/** Fields of a text delta that say nothing about the answer. */
+const ignored = { texts: ['obfuscation'], numbers: ['sequence_number'] }
+
+function partIndexOf({ content_index, summary_index }: ResponsesEvent): number {
+  return content_index ?? summary_index ?? 0
+}
 
 interface StreamedItem {
   readonly open: OpenItem
@@ -47,6 +55,10 @@ export class ResponsesDecoder implements WireDecoder {
   readonly #provider: string
   readonly #parts: MessageParts
   readonly #items: (StreamedItem | undefined)[] = []
+  readonly #repeated = new RepeatedFrame('delta', ignored)
+  /** The text event in the frame that `RepeatedFrame` remembers, and its part. */
+  #repeatedEvent: ResponsesEvent = {}
+  #repeatedPart: ItemPart = { type: 'text', index: 0 }
   #audio: OpenAudio | undefined
   #isStarted = false
   #isDone = false
@@ -62,12 +74,30 @@ export class ResponsesDecoder implements WireDecoder {
   push(frame: SseEvent): StreamEvent[] {
     if (this.#isDone || frame.data === '[DONE]') return []
     const events: StreamEvent[] = []
+    const again = this.#repeated.textOf(frame.data)
     try {
-      this.#read(JSON.parse(frame.data) as ResponsesEvent, frame.event, events)
+      if (again !== undefined) {
+        if (again !== '')
+          this.#itemOf(this.#repeatedEvent, events)?.open.delta(again, this.#repeatedPart, events)
+        return events
+      }
+      const event = JSON.parse(frame.data) as ResponsesEvent
+      this.#read(event, frame.event, events)
+      if (this.#repeated.isLearning) this.#learn(frame.data, event)
     } catch (error) {
       throw asDecodeError(this.#provider, error)
     }
     return events
+  }
+
+  /** Remembers the frame of a text delta, from which `#text` reads its place and the text. */
+  #learn(data: string, event: ResponsesEvent): void {
+    const { type, delta } = event
+    const part = type === undefined ? undefined : textEvents.get(type)
+    if (part === undefined || typeof delta !== 'string' || !this.#repeated.remember(data, delta))
+      return
+    this.#repeatedEvent = event
+    this.#repeatedPart = { type: part, index: partIndexOf(event) }
   }
 
   end(): StreamEvent[] {
@@ -142,8 +172,7 @@ export class ResponsesDecoder implements WireDecoder {
   #text(type: ItemPart['type'], event: ResponsesEvent, events: StreamEvent[]): void {
     const { delta } = event
     if (typeof delta !== 'string' || delta === '') return
-    const index = event.content_index ?? event.summary_index ?? 0
-    this.#itemOf(event, events)?.open.delta(delta, { type, index }, events)
+    this.#itemOf(event, events)?.open.delta(delta, { type, index: partIndexOf(event) }, events)
   }
 
   /** Opens a part of a message, so that refusals and empty texts are recognised before any text arrives. */

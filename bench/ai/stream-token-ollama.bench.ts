@@ -1,0 +1,5 @@
+import type { Bench } from '../runner/bench.ts'
+import { streamTokens } from './stream-token.ts'
+
+const bench: Bench = streamTokens('ollama', 'Ollama')
+export default bench
