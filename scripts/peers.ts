@@ -22,6 +22,8 @@ export interface Peers {
   readonly isInstalled: boolean
   /** Imports a package. The caller says what it expects: its types are not installed. */
   load<T>(name: string): Promise<T>
+  /** The version of a package that is installed. */
+  version(name: string): string
 }
 
 /** The peers that a folder (relative to the repository) names. */
@@ -33,6 +35,10 @@ export function peersOf(folder: string): Peers {
       const loader = pathToFileURL(join(installed, 'load.js')).href
       const { load } = (await import(loader)) as { load: (name: string) => Promise<T> }
       return load(name)
+    },
+    version: (name) => {
+      const file = join(installed, 'node_modules', name, 'package.json')
+      return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version
     },
   }
 }

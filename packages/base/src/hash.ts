@@ -14,8 +14,15 @@ export interface Sha256 {
 export function sha256(data: Uint8Array | string): Uint8Array<ArrayBuffer> {
   const node = nodeCrypto()
   // The one-shot `hash` takes half the time of `createHash`; not every platform with node:crypto has it.
-  if (node?.hash) return new Uint8Array(node.hash('sha256', data, 'buffer'))
+  // Its result as text, one byte per character, takes half the time of a result in a new Buffer.
+  if (node?.hash) return bytesOf(node.hash('sha256', data, 'binary'))
   return createSha256().update(data).digest()
+}
+
+function bytesOf(binary: string): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(binary.length)
+  for (let i = 0; i < bytes.length; i++) bytes[i] = binary.charCodeAt(i)
+  return bytes
 }
 
 /** Returns the SHA-256 of bytes, or of text as UTF-8, in lower-case hex. */

@@ -4,6 +4,7 @@
  * the application is built anew, as in another process: only the log, the payloads, the spent tokens and
  * what the framework itself stores remain.
  */
+import { randomUUID } from 'node:crypto'
 import {
   AIMessage as CoreAiMessage,
   type BaseMessage,
@@ -33,7 +34,14 @@ import {
 import { isAssistantMessage, llm, type Message } from '@skein/ai'
 import { calls, says, scripted } from '@skein/ai/testing'
 import type { JsonValue, ManualClock } from '@skein/base'
-import { generateText, type ModelMessage, stepCountIs, streamText, tool as aiSdkTool } from 'ai'
+import {
+  generateText,
+  type ModelMessage,
+  stepCountIs,
+  streamText,
+  tool as aiSdkTool,
+  type ToolSet,
+} from 'ai'
 import { MockLanguageModelV4, simulateReadableStream } from 'ai/test'
 import { z } from 'zod'
 import { aiSdkModel, aiSdkTools } from '../src/adapters/ai-sdk.ts'
@@ -67,6 +75,8 @@ export interface World {
   readonly spent: SpentStore
   readonly publicJwk: PublicJwk
   readonly privateJwk: PrivateJwk
+  /** What the framework itself stores between two processes, as text. */
+  saved?: string
   /** How often a model was asked. */
   inferences: number
 }
@@ -75,6 +85,28 @@ export interface World {
 export type Script = (
   results: readonly string[],
 ) => { readonly wires: readonly string[] } | { readonly text: string }
+
+/** The model's last word: what the results of its calls say. */
+const summary = (results: readonly string[]): { text: string } => ({
+  text: results
+    .map((text) => {
+      const found = /W-\d/.exec(text)?.[0]
+      return text.includes('ok') && found ? `Reversed ${found}.` : 'A reversal did not happen.'
+    })
+    .join(' '),
+})
+
+/** One call. */
+export const once: Script = (results) =>
+  results.length === 0 ? { wires: ['W-1'] } : summary(results)
+
+/** Two calls in one message. */
+export const both: Script = (results) =>
+  results.length === 0 ? { wires: ['W-1', 'W-2'] } : summary(results)
+
+/** Two calls, the second after the result of the first. */
+export const twice: Script = (results) =>
+  results.length < 2 ? { wires: [`W-${results.length + 1}`] } : summary(results)
 
 export interface Outcome {
   readonly waiting: readonly ApprovalRequest[]
@@ -97,8 +129,7 @@ export interface Framework {
 }
 
 const NONE: Outcome = { waiting: [], text: undefined }
-let counter = 0
-const newId = (): string => `call_${++counter}`
+const newId = (): string => `call_${randomUUID()}`
 const wire = z.object({ wire: z.string() })
 const rollback = ({ wire: id }: { wire: string }) => ({
   type: 'tool_call',
@@ -272,46 +303,53 @@ const aiSdkStream: Ask = async (...args) => {
   return result.text
 }
 
+/** The tools of an application of the AI SDK, governed. */
+export function governedAiSdk(world: World): ToolSet {
+  const { audit, payloads, clock } = world
+  return governAiSdk({
+    id: 'bank',
+    identity: () => identity,
+    audit,
+    payloads,
+    clock,
+    desk: { approvals: desk(world), sign: (request) => sign(world, request) },
+    tools: {
+      reverse: {
+        tool: aiSdkTool({
+          description: 'reverse',
+          inputSchema: wire,
+          execute: ({ wire: id }) => JSON.stringify(reverse(world, id)),
+        }),
+        risk: 'write_high_risk',
+        rollback: ({ wire: id }) => rollback({ wire: id }),
+      },
+      reinstate: {
+        tool: aiSdkTool({
+          inputSchema: wire,
+          execute: ({ wire: id }) => reinstate(world, id),
+        }),
+        risk: 'write_low_risk',
+      },
+    },
+  })
+}
+
 /** The application as it was before, with its tools governed; the history is what a client holds. */
 const aiSdkChat: Framework = {
   name: 'AI SDK, governAiSdk',
   open: (world, script) => {
-    let messages: ModelMessage[] = [{ role: 'user', content: 'Go.' }]
     return () => {
-      const { audit, payloads, clock } = world
       const asked: ApprovalRequest[] = []
-      const tools = governAiSdk({
-        id: 'bank',
-        identity: () => identity,
-        audit,
-        payloads,
-        clock,
-        desk: { approvals: desk(world), sign: (request) => sign(world, request) },
-        tools: {
-          reverse: {
-            tool: aiSdkTool({
-              description: 'reverse',
-              inputSchema: wire,
-              execute: ({ wire: id }) => reverse(world, id),
-            }),
-            risk: 'write_high_risk',
-            rollback: ({ wire: id }) => rollback({ wire: id }),
-          },
-          reinstate: {
-            tool: aiSdkTool({
-              inputSchema: wire,
-              execute: ({ wire: id }) => reinstate(world, id),
-            }),
-            risk: 'write_low_risk',
-          },
-        },
-      })
-      const ask = async (): Promise<Outcome> => {
+      const tools = governedAiSdk(world)
+      const ask = async (messages: readonly ModelMessage[]): Promise<Outcome> => {
         const model = aiSdkScripted(world, script)
-        const result = await generateText({ model, messages, tools, stopWhen: stepCountIs(10) })
-        messages = JSON.parse(
-          JSON.stringify([...messages, ...result.responseMessages]),
-        ) as ModelMessage[]
+        const result = await generateText({
+          model,
+          messages: [...messages],
+          tools,
+          stopWhen: stepCountIs(10),
+        })
+        world.saved = JSON.stringify([...messages, ...result.responseMessages])
         for (const part of result.content) {
           if (part.type !== 'tool-approval-request') continue
           const { toolCallId, input } = part.toolCall
@@ -324,15 +362,15 @@ const aiSdkChat: Framework = {
         return asked.length > 0 ? { ...NONE, waiting: asked } : { ...NONE, text: result.text }
       }
       return {
-        start: ask,
+        start: () => ask([{ role: 'user', content: 'Go.' }]),
         answer: (waiting, decide) => {
+          const messages = JSON.parse(world.saved ?? '[]') as ModelMessage[]
           const content = waiting.map((one) => ({
             type: 'tool-approval-response' as const,
             approvalId: one.id,
             approved: decide(one),
           }))
-          if (content.length > 0) messages = [...messages, { role: 'tool', content }]
-          return ask()
+          return ask(content.length > 0 ? [...messages, { role: 'tool', content }] : messages)
         },
       }
     }
@@ -393,7 +431,6 @@ const openAiRun: Ask = async (run, tools, world, script) => {
 const openAiOwn: Framework = {
   name: 'OpenAI Agents, governOpenAiAgents',
   open: (world, script) => {
-    let stored: string | undefined
     return () => {
       const { audit, payloads, clock } = world
       const tool = (name: string, run: (id: string) => JsonValue) =>
@@ -422,7 +459,7 @@ const openAiOwn: Framework = {
         state: { toString(): string }
         finalOutput?: unknown
       }): Outcome => {
-        stored = result.state.toString()
+        world.saved = result.state.toString()
         if (result.interruptions.length === 0) return { ...NONE, text: String(result.finalOutput) }
         const waiting = result.interruptions.map(({ rawItem }) => {
           const item = rawItem as { callId: string; arguments: string }
@@ -434,7 +471,7 @@ const openAiOwn: Framework = {
       return {
         start: async () => told(await runner.run(agent, 'Go.')),
         answer: async (waiting, decide) => {
-          const state = await RunState.fromString(agent, stored ?? '')
+          const state = await RunState.fromString(agent, world.saved ?? '')
           for (const item of state.getInterruptions()) {
             const { callId } = item.rawItem as { callId: string }
             const one = waiting.find(({ id }) => id === callId)
@@ -595,8 +632,9 @@ interface GraphKit {
 function ownGraph(name: string, kit: () => GraphKit): Framework {
   const open = (world: World, script: Script) => {
     const own = kit()
-    const checkpointer = new own.MemorySaver()
     return (): App => {
+      const checkpointer = new own.MemorySaver()
+      if (world.saved !== undefined) Object.assign(checkpointer, thaw(world.saved))
       const { audit, payloads, clock } = world
       const tool = (toolName: string, run: (id: string) => JsonValue) =>
         own.tool(async (args) => JSON.stringify(run((args as { wire: string }).wire)), {
@@ -620,6 +658,7 @@ function ownGraph(name: string, kit: () => GraphKit): Framework {
       const graph = own.compile(chatModel(world, script, own.core), tools, checkpointer)
       const thread = { configurable: { thread_id: 't1' } }
       const told = (result: GraphResult): Outcome => {
+        world.saved = freeze(checkpointer)
         const waiting = (result.__interrupt__ ?? []).map(({ value }) => value as ApprovalRequest)
         if (waiting.length > 0) return { ...NONE, waiting }
         return { ...NONE, text: String(result.messages.at(-1)!.content) }
@@ -638,6 +677,19 @@ function ownGraph(name: string, kit: () => GraphKit): Framework {
     }
   }
   return { name, open }
+}
+
+/** What the memory of a graph holds, as text; a checkpointer with a database would store the same. */
+function freeze({ storage, writes }: MemorySaver): string {
+  return JSON.stringify({ storage, writes }, (_key, value: unknown) =>
+    value instanceof Uint8Array ? { base64: Buffer.from(value).toString('base64') } : value,
+  )
+}
+
+function thaw(text: string): Partial<MemorySaver> {
+  return JSON.parse(text, (_key, value: { readonly base64?: string } | null) =>
+    value?.base64 === undefined ? value : new Uint8Array(Buffer.from(value.base64, 'base64')),
+  ) as Partial<MemorySaver>
 }
 
 export const frameworks: readonly Framework[] = [

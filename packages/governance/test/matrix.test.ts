@@ -2,30 +2,30 @@
  * Every framework × every way an approval can go, with the framework's real runner: one approval has one
  * effect, and the text that is delivered says what happened.
  */
-import { readFileSync } from 'node:fs'
+import { type ChildProcess, fork } from 'node:child_process'
+import { once as onceEmitted } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { manualClock } from '@skein/base'
-import { describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
+import { peersOf } from '../../../scripts/peers.ts'
 import { generateKey, memorySpent } from '../src/approvals/index.ts'
 import { memoryLog, verifyLog } from '../src/audit/index.ts'
-import { type AuditLog, memoryPayloads } from '../src/index.ts'
-import { type App, frameworks, type Outcome, type Script, type World } from './apps.ts'
-
-/** The model's last word: what the results of its calls say. */
-const summary = (results: readonly string[]): { text: string } => ({
-  text: results
-    .map((text) => {
-      const found = /W-\d/.exec(text)?.[0]
-      return text.includes('ok') && found ? `Reversed ${found}.` : 'A reversal did not happen.'
-    })
-    .join(' '),
-})
-
-const once: Script = (results) => (results.length === 0 ? { wires: ['W-1'] } : summary(results))
-const both: Script = (results) =>
-  results.length === 0 ? { wires: ['W-1', 'W-2'] } : summary(results)
-const twice: Script = (results) =>
-  results.length < 2 ? { wires: [`W-${results.length + 1}`] } : summary(results)
+import { type AuditLog, memoryPayloads, type PayloadStore } from '../src/index.ts'
+import {
+  type App,
+  both,
+  frameworks,
+  once,
+  type Outcome,
+  type Script,
+  twice,
+  type World,
+} from './apps.ts'
+import type { Order } from './resume-process.ts'
+import { closeUseChat, useChatApp } from './use-chat-app.ts'
 
 interface Scene {
   readonly script: Script
@@ -132,24 +132,46 @@ async function openWorld(): Promise<World & { readonly log: ReturnType<typeof me
   return { effects: [], clock, audit, log, payloads, spent, ...keys, inferences: 0 }
 }
 
-test('the versions of the frameworks', () => {
-  const require = createRequire(import.meta.url)
-  const versions = ['ai', '@openai/agents', '@langchain/langgraph', '@langchain/core'].map(
-    (name) => {
-      const entry = require.resolve(name)
-      const root = entry.slice(0, entry.lastIndexOf(`/node_modules/${name}/`))
-      const file = `${root}/node_modules/${name}/package.json`
-      return `${name} ${(JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version}`
-    },
-  )
-  const pinned = JSON.parse(
-    readFileSync(new URL('./peers/package.json', import.meta.url), 'utf8'),
-  ) as { dependencies: Record<string, string> }
-  console.log([...versions, `langchain ${pinned.dependencies['langchain']}`].join(', '))
-  expect(versions).toHaveLength(4)
+const require = createRequire(import.meta.url)
+
+/** The version of an installed package, which may not export its package.json. */
+function versionOf(name: string): string {
+  const folder = require.resolve.paths(name)!.map((path) => join(path, name, 'package.json'))
+  for (const file of folder) {
+    try {
+      return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version
+    } catch {
+      continue // not in this folder
+    }
+  }
+  throw new Error(`${name} is not installed`)
+}
+
+test('the versions of the real clients', () => {
+  const own = [
+    'ai',
+    '@ai-sdk/react',
+    '@openai/agents',
+    '@langchain/langgraph',
+    '@langchain/core',
+    '@opentelemetry/sdk-trace-base',
+  ].map((name) => [name, versionOf(name)] as const)
+  const peers = [
+    ['packages/governance/test/peers', 'langchain'],
+    ['packages/governance/test/peers', '@cedar-policy/cedar-wasm'],
+    ['packages/threads/test/peers', '@ag-ui/client'],
+  ].flatMap(([folder, name]) => {
+    const { isInstalled, version } = peersOf(folder!)
+    return isInstalled ? [[name!, version(name!)] as const] : []
+  })
+  const clients = [...own, ...peers]
+  console.log(`real clients: ${clients.map((client) => client.join(' ')).join(', ')}`)
+  for (const [, version] of clients) expect(version).toMatch(/^\d+\.\d+\.\d+/)
 })
 
-describe.each(frameworks)('$name', ({ open }) => {
+afterAll(closeUseChat)
+
+describe.each([...frameworks, useChatApp])('$name', ({ open }) => {
   test.each(Object.entries(scenes))('UAICP-24 %s', async (_name, { script, play, effects }) => {
     const world = await openWorld()
     const { text } = await play(world, open(world, script))
@@ -168,3 +190,79 @@ describe.each(frameworks)('$name', ({ open }) => {
     expect(await verifyLog(lines, options)).toMatchObject({ ok: true, faults: [] })
   })
 })
+
+describe.each(frameworks)('$name, with a slow store', ({ open }) => {
+  // Frameworks run the calls of one message at the same time, and some end the message as soon as one of them
+  // waits for a person. What the other was doing must not be cut off or be done twice.
+  test.each(['W-1', 'W-2'])('UAICP-24 the call for %s is the slow one', async (slow) => {
+    const opened = await openWorld()
+    const { put } = opened.payloads
+    const payloads: PayloadStore = {
+      ...opened.payloads,
+      put: async (hash, text, options) => {
+        await new Promise((resolve) => setTimeout(resolve, text.includes(slow) ? 15 : 0))
+        return put(hash, text, options)
+      },
+    }
+    const world: World = { ...opened, payloads }
+    const { text } = await answerAll(
+      open(world, both),
+      await open(world, both)().start(),
+      () => true,
+    )
+    expect(world.effects.toSorted()).toEqual(['reverse W-1', 'reverse W-2'])
+    expect(text).toBe('Reversed W-1. Reversed W-2.')
+    expect(world.inferences).toBe(2)
+  })
+})
+
+describe('another process goes on', () => {
+  test.each(frameworks.map(({ name }) => name))(
+    'UAICP-24 %s: the first process is killed while a person is asked',
+    async (framework) => {
+      const dir = mkdtempSync(join(tmpdir(), 'skein-resume-'))
+      const order = { dir, framework, now: Date.UTC(2026, 0, 1, 12), ...(await generateKey()) }
+      try {
+        const asked = await inProcess(order)
+        expect(asked.waiting.length).toBeGreaterThan(0)
+        expect(effectsIn(dir)).toEqual([])
+        const told = await inProcess({ ...order, waiting: asked.waiting })
+        expect(told.waiting).toEqual([])
+        expect(effectsIn(dir)).toEqual(['reverse W-1'])
+        expect(told.text?.match(/Reversed W-\d/g)).toEqual(['Reversed W-1'])
+        expect(told.text).toContain('did not happen')
+        // The model was asked once in each process, and never again for what it had said.
+        expect([asked.inferences, told.inferences]).toEqual([1, 1])
+      } finally {
+        rmSync(dir, { recursive: true })
+      }
+    },
+    60_000,
+  )
+})
+
+/** Carries out an order in a process of its own, which is then killed, and returns what it said. */
+async function inProcess(order: Order): Promise<Outcome & { readonly inferences: number }> {
+  const child: ChildProcess = fork(new URL('resume-process.ts', import.meta.url), [], {
+    execArgv: ['--conditions=@skein/source', '--disable-warning=ExperimentalWarning'],
+  })
+  try {
+    await onceEmitted(child, 'message')
+    child.send(order)
+    const [outcome] = (await onceEmitted(child, 'message')) as [
+      Outcome & { readonly inferences: number },
+    ]
+    return outcome
+  } finally {
+    child.kill('SIGKILL')
+    if (child.exitCode === null && child.signalCode === null) await onceEmitted(child, 'exit')
+  }
+}
+
+function effectsIn(dir: string): string[] {
+  try {
+    return readFileSync(join(dir, 'effects'), 'utf8').trimEnd().split('\n')
+  } catch {
+    return [] // nothing happened yet
+  }
+}

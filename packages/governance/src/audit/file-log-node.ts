@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto'
 import {
   closeSync,
   fdatasync,
@@ -10,7 +9,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { encodeBase64 } from '@skein/base'
+import { encodeBase64, sha256 } from '@skein/base'
 import type {
   AuditAppendOptions,
   AuditLog,
@@ -175,7 +174,7 @@ export class FileLog implements AuditLog {
       throw unavailable('An entry could not be written', cause)
     }
     this.#bytes += end
-    return hash('sha256', scratch.subarray(0, end), 'buffer')
+    return sha256(scratch.subarray(0, end))
   }
 
   /** Removes an incompletely written line; otherwise the next line would be appended to it. */
@@ -260,7 +259,7 @@ export class FileLog implements AuditLog {
 
   async *#leaves(): AsyncGenerator<Uint8Array, void> {
     for await (const lines of splitLines(readChunks(join(this.#dir, ENTRIES_FILE)))) {
-      for (const { leaf } of lines) yield hash('sha256', leaf, 'buffer')
+      for (const { leaf } of lines) yield sha256(leaf)
     }
   }
 

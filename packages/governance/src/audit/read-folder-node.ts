@@ -1,6 +1,5 @@
-import { hash } from 'node:crypto'
 import { join } from 'node:path'
-import { SkeinError } from '@skein/base'
+import { sha256, SkeinError } from '@skein/base'
 import { parseCheckpoint, type ParsedCheckpoint } from './checkpoint.ts'
 import type { Envelope } from '../contract/envelope.ts'
 import { splitLines } from './log-lines.ts'
@@ -47,7 +46,7 @@ export async function restoreLog(dir: string, origin: string): Promise<RestoredL
       const entry = readEntry(leaf)
       if (entry === undefined) throw damaged(dir, `entry ${tree.size} is not a journal entry`)
       sequences.advance(entry.request_id, entry.seq, tree.size, offset)
-      tree.append(hash('sha256', leaf, 'buffer'))
+      tree.append(sha256(leaf))
       bytes = offset + leaf.length
       if (tree.size === last?.head.size && !isEqualHash(tree.root(), last.head.root))
         throw damaged(dir, `its first ${tree.size} entries are not those of its last checkpoint`)

@@ -62,21 +62,70 @@ export function governLangChain<const Tools extends readonly LangChainOwnTool[]>
     options,
   )
   const interrupt = options.interrupt as (value: unknown) => unknown
-  return tiered.map(({ tool }) => governTool(gate, tool, interrupt))
+  const busy = new BusyNodes()
+  return tiered.map(({ tool }) => governTool({ gate, busy, interrupt }, tool))
 }
 
-function governTool<Tool extends LangChainOwnTool>(
-  gate: CallGate,
-  tool: Tool,
-  interrupt: (value: unknown) => unknown,
-): Tool {
+interface Governing {
+  readonly gate: CallGate
+  readonly busy: BusyNodes
+  readonly interrupt: (value: unknown) => unknown
+}
+
+/**
+ * The calls in progress, by node of a graph. A node runs the calls of a message at the same time and ends as
+ * soon as one of them interrupts; the others would go on unseen, while the graph is resumed and makes them
+ * again. So a call interrupts only when the other calls of its node have ended or wait too.
+ */
+class BusyNodes {
+  readonly #counts = new Map<string, number>()
+  readonly #waiting = new Map<string, (() => void)[]>()
+
+  begin(node: string): void {
+    this.#counts.set(node, (this.#counts.get(node) ?? 0) + 1)
+  }
+
+  end(node: string): void {
+    const left = (this.#counts.get(node) ?? 1) - 1
+    if (left > 0) return void this.#counts.set(node, left)
+    this.#counts.delete(node)
+    const waiting = this.#waiting.get(node) ?? []
+    this.#waiting.delete(node)
+    for (const release of waiting) release()
+  }
+
+  /** Resolves when no call of the node is in progress; the caller's own does not count meanwhile. */
+  async rest(node: string): Promise<void> {
+    const rested = new Promise<void>((release) =>
+      this.#waiting.set(node, [...(this.#waiting.get(node) ?? []), release]),
+    )
+    // Calls of one message begin one after the other, within a task of the event loop.
+    await new Promise((resolve) => setTimeout(resolve, 0))
+    this.end(node)
+    await rested
+    this.begin(node)
+  }
+}
+
+/** The node in which a call is made: its thread, and its place in the graph. */
+function nodeOf(config: ToolConfig | undefined): string {
+  const { thread_id, checkpoint_ns } = (config?.configurable ?? {}) as Readonly<
+    Record<string, unknown>
+  >
+  return JSON.stringify([thread_id, checkpoint_ns])
+}
+
+function governTool<Tool extends LangChainOwnTool>(governing: Governing, tool: Tool): Tool {
+  const { gate, busy } = governing
   const own = tool as unknown as { readonly _call: Call }
   gate.setAlone(tool.name, async (args) => (await own._call(args)) as JsonValue)
   const _call: Call = async (args, runManager, config) => {
     const id = config?.toolCall?.id ?? config?.toolCallId ?? ''
     const call: GateCall = { id, tool: tool.name, args, context: config?.configurable }
+    const node = nodeOf(config)
+    busy.begin(node)
     try {
-      const answer = await answerTo(gate, call, interrupt)
+      const answer = await answerTo(governing, call, node)
       if (answer?.approved === false)
         return await gate.refuse(call, answer.reason ?? 'the person refused')
       return await gate.perform(
@@ -87,6 +136,8 @@ function governTool<Tool extends LangChainOwnTool>(
       // A refusal is the tool's answer: the model reads it, and the graph goes on.
       if (error instanceof GovernanceError) return `Error: ${error.message}`
       throw error
+    } finally {
+      busy.end(node)
     }
   }
   // A tool of the same class and with the same members, but with a governed `_call`.
@@ -96,9 +147,9 @@ function governTool<Tool extends LangChainOwnTool>(
 
 /** Returns the person's answer to a call that has to wait; interrupts the graph until there is one. */
 async function answerTo(
-  gate: CallGate,
+  { gate, busy, interrupt }: Governing,
   call: GateCall,
-  interrupt: (value: unknown) => unknown,
+  node: string,
 ): Promise<CallAnswer | undefined> {
   // What is resumed before the question was put is no answer to it.
   const wasAsked = await gate.wasAsked(call)
@@ -109,11 +160,19 @@ async function answerTo(
     // `interrupt` throws until the graph was resumed. Calls of one node share its answers, which arrive in
     // no particular order, so each looks for its own. An answer to a question that has expired meanwhile
     // has another id and does not count.
-    const given = [interrupt(request)].flat()
-    const found = given.find(
-      (one): one is CallAnswer =>
-        isPlainObject(one) && one['id'] === request.id && typeof one['approved'] === 'boolean',
-    )
+    let given: unknown
+    try {
+      given = interrupt(request)
+    } catch (pause) {
+      await busy.rest(node)
+      throw pause
+    }
+    const found = [given]
+      .flat()
+      .find(
+        (one): one is CallAnswer =>
+          isPlainObject(one) && one['id'] === request.id && typeof one['approved'] === 'boolean',
+      )
     if (found) return wasAsked ? found : { ...found, approved: false, reason: 'nobody was asked' }
   }
 }

@@ -54,7 +54,7 @@ export async function admit(
   // The snapshot must be taken before the first `await`, because the caller may change the arguments
   // while this function waits.
   const made = snapshot(request, call)
-  await request.execute()
+  if (state.state !== 'execute') await request.execute()
   const known = state.calls.get(call.id)
   if (!('core' in made)) {
     if (known) throw conflict(request, `call ${call.id} was ${known.tool} before`)

@@ -1,5 +1,5 @@
-import { canonicalJson, deepFreeze, type JsonValue } from '@skein/base'
-import { hashText, isAtLeast, RISKS } from '../contract/envelope.ts'
+import { canonicalJson, type JsonValue } from '@skein/base'
+import { hashText, isAtLeast, parseFrozen, RISKS } from '../contract/envelope.ts'
 import type { Hash, Risk, RollbackAction } from '../contract/envelope.ts'
 import type { ToolCore } from '../contract/governed.ts'
 import { thrownText, reason, toLogText, type Reason } from '../contract/reason.ts'
@@ -49,7 +49,7 @@ export function snapshot(
     const reasons = [reason('TOOL_UNKNOWN', tool, 'it is none of the task’s tools')]
     return { names, reasons }
   }
-  const frozen = deepFreeze(JSON.parse(text) as JsonValue)
+  const frozen = parseFrozen(text)
   const risk = riskOf(core, frozen)
   if (!risk) return { names, reasons: [reason('RISK_UNDECLARED', tool, 'raise() failed')] }
   return { ...names, risk, text, core, args: frozen }
@@ -119,7 +119,7 @@ export async function declareRollback(
   try {
     const call = toAdmitted(request, { ...made, attempt: state.attempt }, made.args)
     const declared = await rollback(made.args, toolContext(request, call))
-    const action = deepFreeze(JSON.parse(canonicalJson(declared)) as RollbackAction)
+    const action = parseFrozen(canonicalJson(declared)) as unknown as RollbackAction
     const [issue] = findRollbackIssues(action)
     if (issue) return refuse(`${issue.path} ${issue.message}`)
     const { type, target } = action

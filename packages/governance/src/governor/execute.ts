@@ -6,12 +6,13 @@ import {
   type Envelope,
   type Hash,
   hashText,
+  parseFrozen,
   type Streaming,
   UAICP_VERSION,
 } from '../contract/envelope.ts'
 import { timestampOf } from '../journal/journal.ts'
 import { type GovernedCallState, isClosed } from '../journal/reduce.ts'
-import { canonicalJson, deepFreeze, type JsonValue } from '@skein/base'
+import { canonicalJson, type JsonValue } from '@skein/base'
 import { type Evidence, EVIDENCE_TYPES } from '../contract/evidence.ts'
 import type { RecordedEffect, EvidenceData, SettledData } from '../journal/events.ts'
 import type { CallNames } from './candidate.ts'
@@ -272,7 +273,9 @@ export async function settle(
     return { type: 'failed', reasons, effect }
   }
   const { payload, result, claim } = minted
-  await request.put(payload.hash, payload.text)
+  // A store that answers at once costs no turn of the event loop.
+  const stored = request.put(payload.hash, payload.text)
+  if (stored) await stored
   if (result !== payload) await request.put(result.hash, result.text)
   const data: EvidenceData = {
     id: `${state.request_id}#${state.seq}`,
@@ -289,7 +292,7 @@ export async function settle(
   const evidence = toEvidence(request, tool, { ...data, at }, payload.value)
   request.evidence.set(call, evidence)
   request.running.delete(call)
-  await written
+  if (typeof written !== 'number') await written
   return { type: 'done', result: result.value, evidence }
 }
 
@@ -317,7 +320,7 @@ interface Text {
 
 function toText(value: unknown): Text {
   const text = canonicalJson(value)
-  return { text, hash: hashText(text), value: deepFreeze(JSON.parse(text) as JsonValue) }
+  return { text, hash: hashText(text), value: parseFrozen(text) }
 }
 
 type Minted =

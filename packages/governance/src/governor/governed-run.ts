@@ -1,5 +1,6 @@
-import { canonicalJson, deepFreeze, type JsonValue } from '@skein/base'
+import { canonicalJson, type JsonValue } from '@skein/base'
 import type { ApprovalAnswer, ApprovalRequest } from '../contract/approval.ts'
+import { parseFrozen } from '../contract/envelope.ts'
 import type { GovernedTool, TaskClass } from '../contract/governed.ts'
 import type { Evidence } from '../contract/evidence.ts'
 import { GovernanceError, thrownText, reason, type Reason, refusal } from '../contract/reason.ts'
@@ -269,7 +270,7 @@ export class GovernedRun implements Run {
     try {
       const text = canonicalJson((await fn()) ?? null)
       await record(text, 'success')
-      return deepFreeze(JSON.parse(text) as T)
+      return parseFrozen<T>(text)
     } catch (error) {
       if (request.broken) throw request.broken
       const { detail = '' } = reason('RUN_ERROR', name, thrownText(error))

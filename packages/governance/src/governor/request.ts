@@ -1,4 +1,4 @@
-import { deepFreeze, type JsonValue, SkeinError } from '@skein/base'
+import { type JsonValue, SkeinError } from '@skein/base'
 import type { ApprovalAnswer, ApprovalRequest } from '../contract/approval.ts'
 import { type TaskClass, toolCore, type ToolCore } from '../contract/governed.ts'
 import {
@@ -7,6 +7,7 @@ import {
   type Hash,
   hashText,
   type Outcome,
+  parseFrozen,
   type Risk,
   type RollbackAction,
   type State,
@@ -69,6 +70,8 @@ export class GovernedRequest {
   readonly parent: GovernedRequest | undefined
   readonly policies: readonly Policy[]
   readonly policyHash: Hash
+  readonly system: Actor
+  readonly agent: Actor
   readonly controller: AbortController = new AbortController()
   /**
    * Calls that were admitted, or are being judged, and are not settled, by call id. `stop` ends the wait
@@ -104,15 +107,9 @@ export class GovernedRequest {
     this.parent = parent
     this.policies = policiesOf(core, task, parent)
     this.policyHash = hashPolicies(this.policies)
+    this.system = { type: 'system', id: core.id }
+    this.agent = { type: 'agent', id: state.identity.agent_id }
     this.#write = createLineWriter(state)
-  }
-
-  get system(): Actor {
-    return { type: 'system', id: this.core.id }
-  }
-
-  get agent(): Actor {
-    return { type: 'agent', id: this.state.identity.agent_id }
   }
 
   /**
@@ -222,7 +219,7 @@ export class GovernedRequest {
         { hint: 'Cancel the request: it cannot go on without this payload.' },
       )
     }
-    return deepFreeze(JSON.parse(text) as JsonValue)
+    return parseFrozen(text)
   }
 
   /**

@@ -114,18 +114,19 @@ export type LineWriter = (item: JournalItem) => string
  * `canonicalJson`.
  */
 export function createLineWriter(frame: LineFrame): LineWriter {
-  const identities = new Map<string, string>()
+  let lastActor: Actor | undefined
+  let lastIdentity = ''
   const { parent_trace_id, request_id, trace_id } = frame
   const parent = parent_trace_id ? `,"parent_trace_id":${JSON.stringify(parent_trace_id)}` : ''
   const ids = `${parent},"request_id":${JSON.stringify(request_id)}`
   const tail = `,"trace_id":${JSON.stringify(trace_id)},"uaicp_version":"${UAICP_VERSION}"}`
   const identityOf = (actor: Actor): string => {
-    const key = `${actor.type}:${actor.id}`
-    const known = identities.get(key)
-    if (known) return known
-    const text = canonicalJson({ ...frame.identity, 'uaicp:actor': actor })
-    identities.set(key, text)
-    return text
+    // Nearly all entries of a request have the same actor, which is the same object.
+    if (actor !== lastActor) {
+      lastIdentity = canonicalJson({ ...frame.identity, 'uaicp:actor': actor })
+      lastActor = actor
+    }
+    return lastIdentity
   }
   return (item) => {
     const rollback = item.rollback ? `,"rollback_action":${canonicalJson(item.rollback)}` : ''

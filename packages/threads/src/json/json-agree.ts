@@ -1,15 +1,24 @@
+import { jsonNotesOf, setJsonNotes, type JsonNotes } from './json-stringify.ts'
+
 /**
- * Checks whether printing `value` would reproduce `text`, apart from white space and string escapes: no
- * number whose text would change, no repeated key, no integer-like key that JavaScript moves to the front, no
- * nesting beyond `maxDepth`. `value` must be `JSON.parse(text)`.
+ * Compares a value with the text that it was parsed from, and stores the text of every number that JavaScript
+ * would print differently (`18.0`, `-0.0`, 64-bit integers), so that `stringifyJson` prints it as it was.
+ * Returns false for what needs another reader: a repeated key, an integer-like key, which JavaScript moves to
+ * the front, or nesting beyond `maxDepth`. White space and the escapes of strings are not compared. `value`
+ * must be `JSON.parse(text)`.
  *
  * The function walks the value and keeps its position in the text. Since the length of each string is known,
  * the content of strings is skipped without reading it, which makes this several times faster than scanning
  * the text.
  */
-export function agreesWithText(text: string, value: unknown, maxDepth: number): boolean {
-  return passValue(text, value, skipSpace(text, 0), maxDepth) !== MISMATCH
+export function keepText(text: string, value: unknown, maxDepth: number): boolean {
+  // A number at the root has no holder for its notes, and no document of this package is a number.
+  const end = passValue(text, value, skipSpace(text, 0), maxDepth, undefined, '')
+  return end !== MISMATCH && skipSpace(text, end) === text.length
 }
+
+/** What contains a value: an object or an array. */
+type Holder = { readonly [key: string]: unknown } | readonly unknown[]
 
 const MISMATCH = -1
 const QUOTE = 34
@@ -22,12 +31,19 @@ const ARRAY_INDEX = /^(?:0|[1-9]\d{0,9})$/
  * Each `pass` function takes the position where a token starts and returns the position after it, or
  * MISMATCH.
  */
-function passValue(text: string, value: unknown, at: number, depth: number): number {
-  if (typeof value === 'string') {
-    return text.charCodeAt(at) === QUOTE ? passString(text, value.length, at) : MISMATCH
-  }
-  if (typeof value === 'number') return passNumber(text, at)
-  if (typeof value !== 'object' || value === null) return at + (value === false ? 5 : 4)
+function passValue(
+  text: string,
+  value: unknown,
+  at: number,
+  depth: number,
+  holder: Holder | undefined,
+  key: string | number,
+): number {
+  if (typeof value === 'string') return passString(text, value.length, at)
+  if (typeof value === 'number') return passNumber(text, at, holder, key)
+  if (value === null) return text.charCodeAt(at) === 110 ? at + 4 : MISMATCH
+  if (value === true) return text.charCodeAt(at) === 116 ? at + 4 : MISMATCH
+  if (typeof value !== 'object') return text.charCodeAt(at) === 102 ? at + 5 : MISMATCH
   if (depth === 0) return MISMATCH
   if (Array.isArray(value)) return passArray(text, value, at, depth - 1)
   return passObject(text, value as { [key: string]: unknown }, at, depth - 1)
@@ -42,7 +58,7 @@ function passArray(text: string, items: readonly unknown[], at: number, depth: n
       if (text.charCodeAt(at) !== COMMA) return MISMATCH
       at = skipSpace(text, at + 1)
     }
-    at = passValue(text, items[index], at, depth)
+    at = passValue(text, items[index], at, depth, items, index)
     if (at === MISMATCH) return MISMATCH
     at = skipSpace(text, at)
   }
@@ -56,23 +72,26 @@ function passObject(
   depth: number,
 ): number {
   if (text.charCodeAt(at) !== 123) return MISMATCH
-  at = skipSpace(text, at + 1)
-  let first = true
+  at++
+  let isFirst = true
   for (const key in object) {
-    if (first) {
+    if (isFirst) {
       // JavaScript enumerates integer-like keys first, so checking the first key is enough.
       if (isDigit(key.charCodeAt(0)) && ARRAY_INDEX.test(key)) return MISMATCH
-      first = false
+      isFirst = false
     } else {
-      if (text.charCodeAt(at) !== COMMA) return MISMATCH
+      if (text.charCodeAt(at) !== COMMA) {
+        at = skipSpace(text, at)
+        if (text.charCodeAt(at) !== COMMA) return MISMATCH
+      }
       at++
     }
     at = passKey(text, key.length, at)
     const value = object[key]
-    at = passValue(text, value, at, depth)
+    at = passValue(text, value, at, depth, object, key)
     if (at === MISMATCH) return MISMATCH
-    if (text.charCodeAt(at) <= 32) at = skipSpace(text, at)
   }
+  at = skipSpace(text, at)
   return text.charCodeAt(at) === 125 ? at + 1 : MISMATCH
 }
 
@@ -83,9 +102,9 @@ function passObject(
 function passKey(text: string, length: number, at: number): number {
   const end = at + 1 + length
   if (
-    text.charCodeAt(at) === QUOTE &&
     text.charCodeAt(end) === QUOTE &&
     text.charCodeAt(end + 1) === COLON &&
+    text.charCodeAt(at) === QUOTE &&
     text.charCodeAt(end - 1) !== BACKSLASH
   ) {
     return text.charCodeAt(end + 2) <= 32 ? skipSpace(text, end + 2) : end + 2
@@ -96,36 +115,63 @@ function passKey(text: string, length: number, at: number): number {
 }
 
 /**
- * Returns the position after a string. A string of n characters takes at least n in the text, so its closing
- * quote is not before `at + 1 + n`; an unescaped quote exactly there is the closing quote.
+ * Returns the position after a string, or MISMATCH when there is none at `at`. A string of n characters takes
+ * at least n in the text, so its closing quote is not before `at + 1 + n`; every escape moves it further.
  */
 function passString(text: string, length: number, at: number): number {
+  if (text.charCodeAt(at) !== QUOTE) return MISMATCH
   const end = at + 1 + length
   if (text.charCodeAt(end) === QUOTE && text.charCodeAt(end - 1) !== BACKSLASH) return end + 1
-  return endOfString(text, at)
+  return closingQuote(text, end) + 1
 }
 
 /** Returns the position after the string that starts at `at`. */
 export function endOfString(text: string, at: number): number {
-  let quote = at
+  return closingQuote(text, at + 1) + 1
+}
+
+/** Returns the first quote from `from` on that no backslash escapes; `from` is inside a string. */
+function closingQuote(text: string, from: number): number {
+  // Most strings have a few escapes, and the closing quote is near.
+  const near = from + 24
+  let quote = from
   for (;;) {
-    quote = text.indexOf('"', quote + 1)
+    while (quote < near && text.charCodeAt(quote) !== QUOTE) quote++
+    if (quote >= near) quote = text.indexOf('"', quote)
     let before = quote - 1
     while (text.charCodeAt(before) === BACKSLASH) before--
-    if ((quote - before) % 2 === 1) return quote + 1
+    if ((quote - before) % 2 === 1) return quote
+    quote++
   }
 }
 
-function passNumber(text: string, at: number): number {
+function passNumber(
+  text: string,
+  at: number,
+  holder: Holder | undefined,
+  key: string | number,
+): number {
   const end = endOfNumber(text, at)
   // An integer of up to 15 digits can be written in only one way, except zero with a sign.
-  const plain = end < 0
-  const stop = plain ? -end : end
-  if (plain && stop - at < 16 && !(text.charCodeAt(at) === 45 && text.charCodeAt(at + 1) === 48)) {
+  const isPlain = end <= 0
+  const stop = isPlain ? -end : end
+  if (stop === at) return MISMATCH
+  if (
+    isPlain &&
+    stop - at < 16 &&
+    !(text.charCodeAt(at) === 45 && text.charCodeAt(at + 1) === 48)
+  ) {
     return stop
   }
   const source = text.slice(at, stop)
-  return String(Number(source)) === source ? stop : MISMATCH
+  if (holder && String(Number(source)) !== source) noteNumber(holder, String(key), source)
+  return stop
+}
+
+function noteNumber(holder: Holder, key: string, source: string): void {
+  const note: JsonNotes = jsonNotesOf(holder) ?? {}
+  ;(note.numbers ??= new Map()).set(key, source)
+  setJsonNotes(holder, note)
 }
 
 /**

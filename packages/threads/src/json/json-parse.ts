@@ -1,4 +1,4 @@
-import { agreesWithText, endOfString, skipSpace } from './json-agree.ts'
+import { endOfString, keepText, skipSpace } from './json-agree.ts'
 import { setJsonNotes, type JsonNotes } from './json-stringify.ts'
 import { ThreadError, ThreadLimitError, joinPointer } from '../issue.ts'
 
@@ -44,7 +44,7 @@ export function parseJson(text: string, limits: JsonLimits = {}): JsonReading {
       code: 'INVALID_JSON',
     })
   }
-  if (agreesWithText(text, value, maxDepth)) return { value, duplicates: [] }
+  if (keepText(text, value, maxDepth)) return { value, duplicates: [] }
   return new ExactReader(text, maxDepth).read()
 }
 

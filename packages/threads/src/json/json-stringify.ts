@@ -17,7 +17,8 @@ const notes = new WeakMap<object, JsonNotes>()
  */
 let recorded = false
 
-function jsonNotesOf(holder: object): JsonNotes | undefined {
+/** Returns the notes of an object or array. */
+export function jsonNotesOf(holder: object): JsonNotes | undefined {
   return recorded ? notes.get(holder) : undefined
 }
 

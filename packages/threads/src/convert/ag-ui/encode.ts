@@ -1,8 +1,9 @@
-import { canonicalJson, tryParseJson } from '@skein/base'
+import { canonicalJson, isObject, tryParseJson } from '@skein/base'
 import { carried } from '../ai-sdk/carrier.ts'
 import { encodeUIMessage } from '../ai-sdk/encode-ui-message.ts'
 import type { FileUIPart, TextUIPart, UIMessage, UIMessageChunk } from '../ai-sdk/types.ts'
-import { dataUrlBody } from '../bridge/media.ts'
+import type { MultiModalContent } from '../../document/part.ts'
+import { contentOfUrl } from '../bridge/media.ts'
 import {
   AG_UI_VERSION,
   type AgUiContentPart,
@@ -11,6 +12,7 @@ import {
   type AgUiKnownEvent,
   type AgUiMessage,
   type AgUiOutcome,
+  type AgUiUsage,
 } from './types.ts'
 
 /** Settings of an `AgUiStreamEncoder`. */
@@ -43,9 +45,8 @@ export class AgUiStreamEncoder {
   readonly #options: AgUiStreamOptions
   readonly #messages: MessageList
   readonly #out: AgUiKnownEvent[] = []
-  /** Open text and reasoning blocks: chunk id → message id. */
-  readonly #texts = new Map<string, string>()
-  readonly #reasonings = new Map<string, string>()
+  /** The message ids of open text and reasoning blocks, by kind and chunk id. */
+  readonly #blocks = { text: new Map<string, string>(), reasoning: new Map<string, string>() }
   /** Calls whose arguments are being streamed, with the text so far. */
   readonly #inputs = new Map<string, string>()
   /** Calls of this run without a result. */
@@ -96,13 +97,17 @@ export class AgUiStreamEncoder {
   }
 
   /** Ends a run whose response has no `finish` chunk, for example one that only repeats the messages. */
-  end(outcome: AgUiOutcome = this.outcome): AgUiEvent[] {
-    if (this.#isOver) return []
+  end(outcome: AgUiOutcome = this.outcome, usage?: readonly AgUiUsage[]): AgUiEvent[] {
+    this.#finish(outcome, usage && { usage })
+    return this.#out.splice(0)
+  }
+
+  #finish(outcome: AgUiOutcome, usage: { readonly usage?: readonly AgUiUsage[] } = {}): void {
+    if (this.#isOver) return
     const { threadId, runId } = this.#options
     this.#endStep()
     this.#isOver = true
-    this.#send({ type: 'RUN_FINISHED', threadId, runId, outcome })
-    return this.#out.splice(0)
+    this.#send({ type: 'RUN_FINISHED', threadId, runId, outcome, ...usage })
   }
 
   #read(chunk: UIMessageChunk): void {
@@ -119,34 +124,33 @@ export class AgUiStreamEncoder {
       case 'reset-step':
         return this.#reset()
       case 'text-start': {
-        const messageId = this.#added(`${this.#turnId}:t${this.#counts.text++}`)
-        this.#texts.set(chunk.id, messageId)
+        const messageId = this.#startBlock('text', chunk.id)
         this.#parent = messageId
         const { agent_id: name } = carried(chunk.providerMetadata)
         const named = name === undefined ? {} : { name }
         return this.#send({ type: 'TEXT_MESSAGE_START', messageId, role: 'assistant', ...named })
       }
-      case 'text-delta': {
-        const messageId = this.#texts.get(chunk.id)
-        if (messageId === undefined || chunk.delta === '') return // AG-UI refuses an empty delta
-        return this.#send({ type: 'TEXT_MESSAGE_CONTENT', messageId, delta: chunk.delta })
-      }
-      case 'text-end':
-        if (chunk.citations) this.#custom('citations', chunk.citations)
-        return this.#endText(chunk.id)
       case 'reasoning-start': {
-        const messageId = this.#added(`${this.#turnId}:r${this.#counts.reasoning++}`)
-        this.#reasonings.set(chunk.id, messageId)
+        const messageId = this.#startBlock('reasoning', chunk.id)
         this.#send({ type: 'REASONING_START', messageId })
         return this.#send({ type: 'REASONING_MESSAGE_START', messageId, role: 'reasoning' })
       }
-      case 'reasoning-delta': {
-        const messageId = this.#reasonings.get(chunk.id)
-        if (messageId === undefined || chunk.delta === '') return
-        return this.#send({ type: 'REASONING_MESSAGE_CONTENT', messageId, delta: chunk.delta })
+      case 'text-delta':
+        return this.#delta('text', chunk.id, chunk.delta)
+      case 'reasoning-delta':
+        return this.#delta('reasoning', chunk.id, chunk.delta)
+      case 'text-end':
+        if (chunk.citations) this.#custom('citations', chunk.citations)
+        return this.#endBlock('text', chunk.id)
+      case 'reasoning-end': {
+        const entityId = this.#blocks.reasoning.get(chunk.id)
+        this.#endBlock('reasoning', chunk.id)
+        const { part } = carried(chunk.providerMetadata)
+        const encryptedValue = isObject(part) ? part['signature'] : undefined
+        if (entityId === undefined || typeof encryptedValue !== 'string') return
+        const type = 'REASONING_ENCRYPTED_VALUE'
+        return this.#send({ type, subtype: 'message', entityId, encryptedValue })
       }
-      case 'reasoning-end':
-        return this.#endReasoning(chunk.id)
       case 'tool-input-start':
       case 'tool-input-delta':
       case 'tool-input-available':
@@ -162,12 +166,10 @@ export class AgUiStreamEncoder {
       case 'finish': {
         const isCancelled = chunk.finishReason === 'interrupted'
         this.#metadata(chunk.messageMetadata)
-        return void this.#out.push(
-          ...(this.end(isCancelled ? { type: 'cancelled' } : undefined) as AgUiKnownEvent[]),
-        )
+        return this.#finish(isCancelled ? { type: 'cancelled' } : this.outcome)
       }
       case 'abort':
-        return void this.#out.push(...(this.end({ type: 'cancelled' }) as AgUiKnownEvent[]))
+        return this.#finish({ type: 'cancelled' })
       case 'error':
         this.#endStep()
         this.#isOver = true
@@ -249,8 +251,8 @@ export class AgUiStreamEncoder {
   }
 
   #closeBlocks(): void {
-    for (const id of this.#texts.keys()) this.#endText(id)
-    for (const id of this.#reasonings.keys()) this.#endReasoning(id)
+    for (const id of this.#blocks.text.keys()) this.#endBlock('text', id)
+    for (const id of this.#blocks.reasoning.keys()) this.#endBlock('reasoning', id)
     for (const toolCallId of this.#inputs.keys()) this.#endCall(toolCallId)
   }
 
@@ -281,17 +283,24 @@ export class AgUiStreamEncoder {
     return messageId
   }
 
-  #endText(id: string): void {
-    const messageId = this.#texts.get(id)
-    if (messageId === undefined) return
-    this.#texts.delete(id)
-    this.#send({ type: 'TEXT_MESSAGE_END', messageId })
+  #startBlock(kind: BlockKind, id: string): string {
+    const messageId = this.#added(`${this.#turnId}:${kind[0]}${this.#counts[kind]++}`)
+    this.#blocks[kind].set(id, messageId)
+    return messageId
   }
 
-  #endReasoning(id: string): void {
-    const messageId = this.#reasonings.get(id)
+  #delta(kind: BlockKind, id: string, delta: string): void {
+    const messageId = this.#blocks[kind].get(id)
+    if (messageId === undefined || delta === '') return // AG-UI refuses an empty delta
+    const type = kind === 'text' ? 'TEXT_MESSAGE_CONTENT' : 'REASONING_MESSAGE_CONTENT'
+    this.#send({ type, messageId, delta })
+  }
+
+  #endBlock(kind: BlockKind, id: string): void {
+    const messageId = this.#blocks[kind].get(id)
     if (messageId === undefined) return
-    this.#reasonings.delete(id)
+    this.#blocks[kind].delete(id)
+    if (kind === 'text') return this.#send({ type: 'TEXT_MESSAGE_END', messageId })
     this.#send({ type: 'REASONING_MESSAGE_END', messageId })
     this.#send({ type: 'REASONING_END', messageId })
   }
@@ -335,7 +344,7 @@ export class AgUiStreamEncoder {
     this.#interrupts.delete(toolCallId)
     // The client already has the outputs of its own tools.
     if (this.#messages.hasResult(toolCallId)) return
-    const messageId = `${toolCallId}:result`
+    const messageId = this.#messages.freeId(`${toolCallId}:result`)
     const metadata = isError ? { metadata: { threadprotocol: { status: 'error' } } } : {}
     const result = { messageId, toolCallId, content, role: 'tool', ...metadata } as const
     this.#send({ type: 'TOOL_CALL_RESULT', ...result })
@@ -368,6 +377,8 @@ export class AgUiStreamEncoder {
 }
 
 type ToolChunk = Extract<UIMessageChunk, { readonly type: `tool-${string}` }>
+
+type BlockKind = 'text' | 'reasoning'
 
 type Counts = { readonly text: number; readonly reasoning: number; readonly step: number }
 
@@ -404,20 +415,33 @@ export function toAgUiMessages(chat: readonly UIMessage[]): {
 function contentOf({ parts }: UIMessage): NonNullable<AgUiMessage['content']> {
   const content = parts.flatMap((part): AgUiContentPart[] => {
     if (part.type === 'text') return [{ type: 'text', text: part.text }]
-    return part.type === 'file' ? [filePart(part)] : []
+    const file = part.type === 'file' && fileContent(contentOfUrl(part.url, part.mediaType))
+    return file ? [file] : []
   })
   return content.every((part) => part.type === 'text')
     ? content.map((part) => part.text).join('\n')
     : content
 }
 
-function filePart({ url, mediaType: mimeType }: FileUIPart): AgUiContentPart {
-  const kind = mimeType.split('/')[0]
-  const type = kind === 'image' || kind === 'audio' || kind === 'video' ? kind : 'document'
-  const data = dataUrlBody(url)
-  return data === undefined
-    ? { type, source: { type: 'url', value: url, mimeType } }
-    : { type, source: { type: 'data', value: data, mimeType } }
+/** Returns a file as content of AG-UI; undefined for what has no place there. */
+export function fileContent(item: MultiModalContent): AgUiContentPart | undefined {
+  switch (item.kind) {
+    case 'image-url':
+    case 'audio-url':
+    case 'video-url':
+    case 'document-url': {
+      const type = item.kind.slice(0, -'-url'.length) as 'image' | 'audio' | 'video' | 'document'
+      const named = item.media_type == null ? {} : { mimeType: item.media_type }
+      return { type, source: { type: 'url', value: item.url, ...named } }
+    }
+    case 'binary': {
+      const kind = item.media_type.split('/')[0]
+      const type = kind === 'image' || kind === 'audio' || kind === 'video' ? kind : 'document'
+      return { type, source: { type: 'data', value: item.data, mimeType: item.media_type } }
+    }
+    default:
+      return undefined
+  }
 }
 
 interface Draft {
@@ -450,6 +474,12 @@ class MessageList {
     return this.#ids.has(id) || this.#drafts.has(id)
   }
 
+  /** The id, or a longer one if a message of the run has it, because a call id may be used again. */
+  freeId(id: string): string {
+    return this.#drafts.has(id) ? `${id}:${this.#drafts.size}` : id
+  }
+
+  /** True if the client sent the result itself. */
   hasResult(toolCallId: string): boolean {
     return this.#results.has(toolCallId)
   }
@@ -514,7 +544,6 @@ class MessageList {
       }
       case 'TOOL_CALL_RESULT': {
         const { messageId: id, toolCallId, content } = event
-        this.#results.add(toolCallId)
         this.#drafts.set(id, { id, role: 'tool', toolCallId, content })
         return
       }

@@ -8,24 +8,19 @@ import type {
   Usage,
   UserTurn,
 } from '../../document/thread.ts'
-import type { MessagePart, MultiModalContent } from '../../document/part.ts'
+import type { MessagePart } from '../../document/part.ts'
 import { Losses } from '../bridge/walk.ts'
-import {
-  AG_UI_VERSION,
-  type AgUiContentPart,
-  type AgUiEvent,
-  type AgUiInterrupt,
-  type AgUiKnownEvent,
-  type AgUiMessage,
-  type AgUiUsage,
-} from './types.ts'
+import { carry } from '../ai-sdk/carrier.ts'
+import type { TextUIPart, UIMessageChunk } from '../ai-sdk/types.ts'
+import { AgUiStreamEncoder, fileContent } from './encode.ts'
+import type { AgUiContentPart, AgUiEvent, AgUiMessage, AgUiOutcome, AgUiUsage } from './types.ts'
 
 const NO_PLACE = 'AG-UI has no field for it'
 
 /**
  * Converts a thread to AG-UI events: each agent turn is a run, and what a person said before it is in the
  * `input` of its `RUN_STARTED`, because a stream must begin with that event. What was said after the last
- * agent turn becomes a run without an answer.
+ * agent turn becomes a run without an answer. The events are made by the encoder of live runs.
  */
 export function toAgUiEvents(thread: Thread): Converted<AgUiEvent[]> {
   const losses = new Losses()
@@ -44,22 +39,25 @@ export function toAgUiEvents(thread: Thread): Converted<AgUiEvent[]> {
 }
 
 class EventWriter {
-  readonly events: AgUiKnownEvent[] = []
+  readonly events: AgUiEvent[] = []
   readonly #thread: Thread
   readonly #losses: Losses
   #timestamp = 0
   /** What people said since the last run. */
   #asked: AgUiMessage[] = []
-  /** The message that holds the calls of a response. */
-  #parent: string | undefined
+  #run = new AgUiStreamEncoder({ threadId: '', runId: '' })
 
   constructor(thread: Thread, losses: Losses) {
     this.#thread = thread
     this.#losses = losses
   }
 
-  #emit(...events: readonly AgUiKnownEvent[]): void {
+  #emit(events: readonly AgUiEvent[]): void {
     for (const event of events) this.events.push({ ...event, timestamp: this.#timestamp })
+  }
+
+  #push(...chunks: readonly UIMessageChunk[]): void {
+    for (const chunk of chunks) this.#emit(this.#run.push(chunk))
   }
 
   /**
@@ -96,22 +94,17 @@ class EventWriter {
   /** Ends with a run that has only a question, if the last turn is a person's. */
   end(): void {
     if (this.#asked.length === 0) return
-    const runId = `${this.#asked.at(-1)!.id}:run`
-    const { thread_id: threadId } = this.#thread
-    this.#startRun(runId)
-    this.#emit({ type: 'RUN_FINISHED', threadId, runId, outcome: { type: 'success' } })
+    this.#startRun(`${this.#asked.at(-1)!.id}:run`)
+    this.#emit(this.#run.end())
   }
 
   #startRun(runId: string): void {
     const { thread_id: threadId } = this.#thread
-    const messages = this.#asked.splice(0)
-    const input = messages.length > 0 ? { input: { threadId, runId, messages } } : {}
-    const protocolVersion = AG_UI_VERSION
-    this.#emit({ type: 'RUN_STARTED', threadId, runId, protocolVersion, ...input })
+    this.#run = new AgUiStreamEncoder({ threadId, runId, asked: this.#asked.splice(0) })
+    this.#emit(this.#run.start())
   }
 
   agentTurn(turn: AgentTurn, pointer: string, runId: string, isLast: boolean): void {
-    const threadId = this.#thread.thread_id
     this.#time(turn.started_at, joinPointer(pointer, 'started_at'))
     const carried = [
       'turn_type',
@@ -129,48 +122,30 @@ class EventWriter {
       this.#message(message, joinPointer(pointer, 'messages', index), `${runId}.${index}`),
     )
     this.#time(turn.completed_at, joinPointer(pointer, 'completed_at'))
-    const interrupts = isLast ? this.#interrupts() : []
     const usage = this.#usage(turn.total_usage, joinPointer(pointer, 'total_usage'))
-    if (turn.completion_status === 'interrupted') {
+    const isCancelled = turn.completion_status === 'interrupted'
+    if (isCancelled)
       this.#losses.rest(turn.interruption ?? {}, joinPointer(pointer, 'interruption'), [], NO_PLACE)
-      this.#emit({
-        type: 'RUN_FINISHED',
-        threadId,
-        runId,
-        outcome: { type: 'cancelled' },
-        ...usage,
-      })
-    } else {
-      const outcome =
-        interrupts.length > 0
-          ? ({ type: 'interrupt', interrupts } as const)
-          : ({ type: 'success' } as const)
-      this.#emit({ type: 'RUN_FINISHED', threadId, runId, outcome, ...usage })
-    }
+    const outcome = isCancelled ? ({ type: 'cancelled' } as const) : this.#outcome(isLast)
+    this.#emit(this.#run.end(outcome, usage))
   }
 
-  #usage(
-    usage: Usage | null | undefined,
-    pointer: string,
-  ): { readonly usage?: readonly AgUiUsage[] } {
-    if (!usage) return {}
+  #usage(usage: Usage | null | undefined, pointer: string): readonly AgUiUsage[] | undefined {
+    if (!usage) return undefined
     this.#losses.rest(usage, pointer, Object.keys(USAGE), NO_PLACE)
     const counters = Object.entries(USAGE).flatMap(([name, field]) => {
       const count = usage[name as keyof typeof USAGE]
       return typeof count === 'number' ? [[field, count] as const] : []
     })
-    return { usage: [Object.fromEntries(counters)] }
+    return [Object.fromEntries(counters)]
   }
 
-  /**
-   * Returns the calls that are still open at the end of the thread, as the interrupts that the run waits for.
-   */
-  #interrupts(): AgUiInterrupt[] {
-    return pendingToolCalls(this.#thread).map(({ tool_call_id: id }) => ({
-      id,
-      reason: 'tool_call',
-      toolCallId: id,
-    }))
+  /** Calls that are still open at the end of the thread are the interrupts that the last run waits for. */
+  #outcome(isLast: boolean): AgUiOutcome {
+    const interrupts = (isLast ? pendingToolCalls(this.#thread) : []).map(
+      ({ tool_call_id: id }) => ({ id, reason: 'tool_call', toolCallId: id }),
+    )
+    return interrupts.length > 0 ? { type: 'interrupt', interrupts } : { type: 'success' }
   }
 
   #message(message: ThreadMessage | SystemMessage, pointer: string, id: string): void {
@@ -182,7 +157,7 @@ class EventWriter {
         ['message_type', 'timestamp', 'event_type', 'event_data'],
         NO_PLACE,
       )
-      return this.#emit({ type: 'CUSTOM', name: message.event_type, value: message.event_data })
+      return this.#push({ type: `data-${message.event_type}`, data: message.event_data })
     }
     this.#losses.rest(
       message,
@@ -191,14 +166,13 @@ class EventWriter {
       NO_PLACE,
     )
     const isResponse = message.message_type === 'response'
-    this.#parent = undefined
-    if (isResponse) this.#emit({ type: 'STEP_STARTED', stepName: id })
+    if (isResponse) this.#push({ type: 'start-step' })
     message.parts.forEach((part, index) => {
       const place = joinPointer(pointer, 'parts', index)
       if (part.part_kind === 'user-prompt') this.#prompt(part, place, `${id}.${index}`)
       else this.#part(part, place, `${id}.${index}`, message.agent_id)
     })
-    if (isResponse) this.#emit({ type: 'STEP_FINISHED', stepName: id })
+    if (isResponse) this.#push({ type: 'finish-step' })
   }
 
   #prompt(
@@ -207,7 +181,11 @@ class EventWriter {
     messageId: string,
   ): void {
     const content = this.#content(part, pointer)
-    if (typeof content === 'string') return this.#text('user', content, messageId)
+    const say = (text: string): void => {
+      const parts: TextUIPart[] = [{ type: 'text', text }]
+      this.#push({ type: 'steering-message', id: messageId, parts })
+    }
+    if (typeof content === 'string') return say(content)
     // A streamed message has only text.
     const text = content.flatMap((item, index) => {
       if (item.type === 'text') return [item.text]
@@ -216,7 +194,7 @@ class EventWriter {
     })
     const reason = 'the borders between content items are not kept'
     this.#losses.add(joinPointer(pointer, 'content'), reason)
-    this.#text('user', text.join('\n'), messageId)
+    say(text.join('\n'))
   }
 
   /** Returns a prompt as the content of a message; text, images, audio, video and documents have a place. */
@@ -237,15 +215,6 @@ class EventWriter {
     })
   }
 
-  #text(role: 'user' | 'assistant', delta: string, messageId: string, name?: string): void {
-    if (role === 'assistant') this.#parent = messageId
-    const named = name === undefined ? {} : { name }
-    this.#emit({ type: 'TEXT_MESSAGE_START', messageId, role, ...named })
-    // AG-UI does not allow an empty delta.
-    if (delta !== '') this.#emit({ type: 'TEXT_MESSAGE_CONTENT', messageId, delta })
-    this.#emit({ type: 'TEXT_MESSAGE_END', messageId })
-  }
-
   #part(
     part: Exclude<MessagePart, { part_kind: 'user-prompt' }>,
     pointer: string,
@@ -257,16 +226,26 @@ class EventWriter {
     switch (part.part_kind) {
       case 'text':
         report('content')
-        return this.#text('assistant', part.content, id, agentId)
-      case 'thinking':
+        return this.#push(
+          { type: 'text-start', id, providerMetadata: carry({ agent_id: agentId }) },
+          { type: 'text-delta', id, delta: part.content },
+          { type: 'text-end', id },
+        )
+      case 'thinking': {
         report('content', 'signature')
-        return this.#thinking(part.content ?? '', part.signature, id)
+        const { signature } = part
+        return this.#push(
+          { type: 'reasoning-start', id },
+          { type: 'reasoning-delta', id, delta: part.content ?? '' },
+          { type: 'reasoning-end', id, providerMetadata: carry({ part: { signature } }) },
+        )
+      }
       case 'tool-call':
         report('tool_call_id', 'tool_name', 'args')
         return this.#call(part, pointer)
       case 'tool-return':
       case 'retry-prompt':
-        return this.#result(part, pointer, id)
+        return this.#result(part, pointer)
       case 'file':
       case 'builtin-tool-call':
       case 'builtin-tool-return':
@@ -281,44 +260,16 @@ class EventWriter {
     }
   }
 
-  #thinking(delta: string, signature: string | null | undefined, messageId: string): void {
-    this.#emit(
-      { type: 'REASONING_START', messageId },
-      { type: 'REASONING_MESSAGE_START', messageId, role: 'reasoning' },
-    )
-    if (delta !== '') this.#emit({ type: 'REASONING_MESSAGE_CONTENT', messageId, delta })
-    this.#emit({ type: 'REASONING_MESSAGE_END', messageId }, { type: 'REASONING_END', messageId })
-    if (signature == null) return
-    this.#emit({
-      type: 'REASONING_ENCRYPTED_VALUE',
-      subtype: 'message',
-      entityId: messageId,
-      encryptedValue: signature,
-    })
-  }
-
-  #call(
-    {
-      tool_call_id: toolCallId,
-      tool_name: toolCallName,
-      args,
-    }: MessagePart & { part_kind: 'tool-call' },
-    pointer: string,
-  ): void {
-    if (typeof args !== 'string')
+  #call(part: MessagePart & { part_kind: 'tool-call' }, pointer: string): void {
+    const { tool_call_id: toolCallId, tool_name: toolName, args: input } = part
+    if (typeof input !== 'string')
       this.#losses.add(joinPointer(pointer, 'args'), 'arguments become JSON text')
-    const delta = typeof args === 'string' ? args : JSON.stringify(args ?? {})
-    // All calls of a response are in one message; without this id a client shows one message per call.
-    const parentMessageId = (this.#parent ??= `${toolCallId}:calls`)
-    this.#emit({ type: 'TOOL_CALL_START', toolCallId, toolCallName, parentMessageId })
-    if (delta !== '') this.#emit({ type: 'TOOL_CALL_ARGS', toolCallId, delta })
-    this.#emit({ type: 'TOOL_CALL_END', toolCallId })
+    this.#push({ type: 'tool-input-available', toolCallId, toolName, input })
   }
 
   #result(
     part: MessagePart & { part_kind: 'tool-return' | 'retry-prompt' },
     pointer: string,
-    messageId: string,
   ): void {
     this.#losses.rest(
       part,
@@ -331,18 +282,13 @@ class EventWriter {
     else if (part.status === 'validation_error')
       this.#losses.add(joinPointer(pointer, 'status'), 'AG-UI knows one kind of error')
     const isError = part.part_kind === 'retry-prompt' || part.status !== 'success'
-    const metadata = isError ? { metadata: { threadprotocol: { status: 'error' } } } : {}
-    if (typeof part.content !== 'string')
+    const { content: output } = part
+    const toolCallId = part.tool_call_id ?? ''
+    if (typeof output !== 'string')
       this.#losses.add(joinPointer(pointer, 'content'), 'the result becomes JSON text')
-    const content = typeof part.content === 'string' ? part.content : JSON.stringify(part.content)
-    this.#emit({
-      type: 'TOOL_CALL_RESULT',
-      messageId,
-      toolCallId: part.tool_call_id ?? '',
-      content,
-      role: 'tool',
-      ...metadata,
-    })
+    if (!isError) return this.#push({ type: 'tool-output-available', toolCallId, output })
+    const errorText = typeof output === 'string' ? output : JSON.stringify(output)
+    this.#push({ type: 'tool-output-error', toolCallId, errorText })
   }
 }
 
@@ -359,24 +305,4 @@ export const USAGE: Readonly<
   thinking_tokens: 'reasoningTokens',
   cache_read_tokens: 'cachedInputTokens',
   cache_write_tokens: 'cacheWriteInputTokens',
-}
-
-function fileContent(item: MultiModalContent): AgUiContentPart | undefined {
-  switch (item.kind) {
-    case 'image-url':
-    case 'audio-url':
-    case 'video-url':
-    case 'document-url': {
-      const type = item.kind.slice(0, -'-url'.length) as 'image' | 'audio' | 'video' | 'document'
-      const named = item.media_type == null ? {} : { mimeType: item.media_type }
-      return { type, source: { type: 'url', value: item.url, ...named } }
-    }
-    case 'binary': {
-      const kind = item.media_type.split('/')[0]
-      const type = kind === 'image' || kind === 'audio' || kind === 'video' ? kind : 'document'
-      return { type, source: { type: 'data', value: item.data, mimeType: item.media_type } }
-    }
-    default:
-      return undefined
-  }
 }
