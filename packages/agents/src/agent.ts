@@ -15,7 +15,6 @@ import { AgentCore, unansweredInterrupts, withoutLimit } from './run/agent-core.
 import { type AgentTask, type InternalRunOptions, runAgent } from './run/run-agent.ts'
 import type { Answers } from './state/state-types.ts'
 import { AgentState } from './state/state.ts'
-import { drain } from './step/live-events.ts'
 import { AgentStream, toUserMessage } from './strategies/agent-stream.ts'
 
 /**
@@ -109,27 +108,23 @@ function agentMethods(core: AgentCore): Methods {
 
 async function generate(core: AgentCore, call: Call): Promise<GenerateResult> {
   const controller = new AbortController()
-  return drain(runAgent({ core, ...call, controller, streaming: false }))
+  return runAgent({ core, ...call, controller })
 }
 
 function stream(core: AgentCore, call: Call): AgentRun {
   const controller = new AbortController()
   const steering: Message[] = []
   let { state } = call
-  let isFinal = false
   const task: AgentTask = {
     core,
     ...call,
     controller,
-    streaming: true,
     takeSteering: () => steering.splice(0),
     onState: (next) => (state = next),
-    onLastStep: () => (isFinal = true),
   }
   return new AgentStream({
-    batches: runAgent(task),
+    run: (live) => runAgent({ ...task, live }),
     controller,
-    isFinal: () => isFinal,
     state: () => state,
     steer: (message) => steering.push(toUserMessage(message, core.options)),
   })

@@ -36,10 +36,9 @@ import type { Answers } from '../state/state-types.ts'
 import type { AgentState } from '../state/state.ts'
 import { isInsideTool } from '../step/tool-scope.ts'
 import { withAnswers } from '../step/calls.ts'
-import { type Batches, followSubagents, mergeLive, type SubagentSink } from '../step/live-events.ts'
+import { followSubagents, type LiveEvents, type SubagentSink } from '../step/live-events.ts'
 import { type ChildLink, childRoot, sessionStoreOf, withChild } from '../step/run-tree.ts'
-import { batchesOf } from '../strategies/agent-stream.ts'
-import { isBuiltIn } from '../strategies/built-in.ts'
+import { builtInRun } from '../strategies/built-in.ts'
 import { savingHooks } from '../strategies/hooks.ts'
 import { loop } from '../strategies/loop.ts'
 import { agentContext } from '../strategies/strategy-run.ts'
@@ -59,15 +58,14 @@ export interface AgentTask {
   readonly input?: AgentInput
   readonly state: AgentState
   readonly options: InternalRunOptions
-  readonly streaming: boolean
+  /** Where the events go, if the run is read. */
+  readonly live?: LiveEvents
   readonly resume?: { readonly answers: Answers }
   /** Aborts only this call. */
   readonly controller: AbortController
   readonly takeSteering?: () => readonly Message[]
   /** Called with the state after each step. */
   readonly onState?: (state: AgentState) => void
-  /** Called before the events at the end of the last step are yielded. */
-  readonly onLastStep?: () => void
 }
 
 /** The options of a call, including internal ones that only `subagent()` and `query` use. */
@@ -84,7 +82,7 @@ const defaultExecution = loop()
 const noHooks: AgentStrategy = Object.freeze({})
 
 /** Runs an agent: middleware around the hooks, hooks around the strategy (UAP §3.3). */
-export async function* runAgent(task: AgentTask): Batches<GenerateResult> {
+export async function runAgent(task: AgentTask): Promise<GenerateResult> {
   const { core, controller, options } = task
   const { signal } = controller
   const unlink = linkAbort([options.signal, core.options.signal], controller)
@@ -100,7 +98,7 @@ export async function* runAgent(task: AgentTask): Batches<GenerateResult> {
       await middleware.before(core.options.middleware ?? [])
       throwIfAborted(signal)
       const { input: asked, state: given } = middleware.context
-      const result = yield* attempt.run(asked, checkState(given))
+      const result = await attempt.run(asked, checkState(given))
       // If a tool runs an agent directly, without `subagent()`, interrupts inside it would be lost.
       const isLost = isInTool && !options.passesInterrupts
       if (result.interrupts && isLost) throw unansweredInterrupts(result.interrupts)
@@ -121,6 +119,7 @@ export async function* runAgent(task: AgentTask): Batches<GenerateResult> {
 class Attempt {
   readonly #task: AgentTask
   readonly #hooks: AgentStrategy
+  readonly #live: LiveEvents | undefined
   #state: AgentState
   #hasSaved = false
   #isComplete = false
@@ -129,9 +128,10 @@ class Attempt {
     this.#task = task
     this.#hooks = task.core.options.strategy ?? noHooks
     this.#state = state
+    this.#live = task.live
   }
 
-  async *run(input: Message, given: AgentState): Batches<GenerateResult> {
+  async run(input: Message, given: AgentState): Promise<GenerateResult> {
     const { core, options } = this.#task
     const { checkpoints: store, execution = defaultExecution } = core.options
     const { durability, onCheckpointError: onError } = core.options
@@ -152,9 +152,10 @@ class Attempt {
     const state = await this.#withAnswers(owned, saver, sessionId)
     this.#note(state)
     const context = this.#context({ input, state, sessionId, saver })
-    const result = isBuiltIn(execution)
-      ? yield* this.#execute(context)
-      : yield* this.#executeForeign(context, saver)
+    const builtIn = builtInRun(execution)
+    const result = builtIn
+      ? await builtIn(context, this.#live)
+      : await this.#executeForeign(context, saver)
     return checkResult(result, execution.name, { sessionId, agentId })
   }
 
@@ -180,55 +181,48 @@ class Attempt {
   }
 
   /**
-   * Executes the strategy. Built-in strategies stop by themselves on cancellation; for other strategies the
-   * wait ends when `race` aborts.
-   */
-  async *#execute(context: ExecutionContext, race?: AbortSignal): Batches<GenerateResult> {
-    const { core, streaming, onLastStep } = this.#task
-    const { execution = defaultExecution } = core.options
-    if (!streaming) return untilCancelled(execution.execute(context), race)
-    const stream = execution.stream(context)
-    const batches = batchesOf(stream)
-    try {
-      for (;;) {
-        const step = await untilCancelled(batches.next(), race)
-        if (step.done) return step.value
-        // `onLastStep` is called before the last event is yielded, because a reader that leaves its loop at
-        // this event must not abort the run.
-        if (onLastStep && step.value.some(endsRun)) onLastStep()
-        yield step.value
-      }
-    } catch (error) {
-      if (race?.aborted) stream.abort(race.reason)
-      throw error
-    }
-  }
-
-  /**
    * Executes an application's own strategy. Its model runs the tools itself, so they are wrapped to get the
    * agent's context. Events and traces of sub-agents are added here, and the final state is saved if the
    * strategy has saved none.
    */
-  async *#executeForeign(
+  async #executeForeign(
     context: ExecutionContext,
     saver: Checkpointer | undefined,
-  ): Batches<GenerateResult> {
-    const { streaming } = this.#task
+  ): Promise<GenerateResult> {
     const { agent, signal } = context
-    const { live, sink } = followSubagents(streaming, () => ({
+    const sink = followSubagents(this.#live, () => ({
       step: this.#state.step,
       agentId: agent.id,
     }))
-    const tools = contextualTools(context, streaming, sink)
+    const tools = contextualTools(context, this.#live !== undefined, sink)
     const llm = context.llm.with({ tools, signal })
-    const batches = this.#execute({ ...context, llm, tools }, signal)
-    const result = streaming ? yield* mergeLive(batches, live) : yield* batches
+    const result = await this.#execute({ ...context, llm, tools })
     const known = new Set(result.state.subagentTraces.map(({ subagentId }) => subagentId))
     const state = sink.traces
       .filter(({ subagentId }) => !known.has(subagentId))
       .reduce((next, trace) => next.withSubagentTrace(trace), result.state)
     if (saver && !this.#hasSaved) await saver.save(state)
     return state === result.state ? result : { ...result, state }
+  }
+
+  /** Runs the strategy. It may ignore the signal, so the wait ends when the signal aborts. */
+  async #execute(context: ExecutionContext): Promise<GenerateResult> {
+    const { signal } = context
+    const { execution = defaultExecution } = this.#task.core.options
+    if (!this.#live) return untilCancelled(execution.execute(context), signal)
+    const stream = execution.stream(context)
+    const events = stream[Symbol.asyncIterator]()
+    try {
+      for (;;) {
+        const next = await untilCancelled(events.next(), signal)
+        if (next.done) return await untilCancelled(stream.result, signal)
+        if (endsRun(next.value)) this.#live.isFinal = true
+        await this.#live.emit([next.value])
+      }
+    } catch (error) {
+      if (signal?.aborted) stream.abort(signal.reason)
+      throw error
+    }
   }
 
   #context(parts: {

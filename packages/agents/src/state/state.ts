@@ -36,6 +36,15 @@ interface StateFields {
 const key = Symbol('AgentState')
 
 /**
+ * Returns a state with another step or account, for a run, which makes both itself: nothing is checked, and
+ * the account must be frozen data.
+ */
+export let advance: (
+  state: AgentState,
+  changes: Pick<Partial<StateFields>, 'step' | 'run'>,
+) => AgentState
+
+/**
  * An immutable snapshot of an agent's work (UAP §6). Every operation returns a new state with a new id.
  * Messages are shared by reference, so that the cost of appending does not depend on the length of the
  * history.
@@ -75,6 +84,17 @@ export class AgentState {
     this.#fields = fields
     this.#ids = ids
     Object.freeze(this)
+  }
+
+  static {
+    advance = (state, changes) => {
+      if (#fields in state) return state.#next(changes)
+      // A state of another copy of this package.
+      const other: AgentState = state
+      const { step = other.step, run } = changes
+      const next = other.withStep(step)
+      return run ? next.withRun(run) : next
+    }
   }
 
   static initial({ ids = uuidV4 }: AgentStateOptions = {}): AgentState {

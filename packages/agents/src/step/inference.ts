@@ -1,6 +1,6 @@
 import type { LLMInstance, Message, StreamEvent, Turn } from '@skein/ai'
 import type { AgentStreamEvent } from '../contract/event.ts'
-import type { Batches } from './live-events.ts'
+import type { LiveEvents } from './live-events.ts'
 
 /** The input of one inference. */
 export interface InferenceTask {
@@ -9,7 +9,8 @@ export interface InferenceTask {
   readonly messages: readonly Message[]
   /** The number of messages at the end that are new; an opaque model gets them as its inputs. */
   readonly inputs: number
-  readonly streaming: boolean
+  /** Where the events go, if the run is read. The vendor streams only then. */
+  readonly live?: LiveEvents
   readonly signal?: AbortSignal
   /** The `state` of the model's middleware, shared by the whole run. */
   readonly middlewareState?: Map<string, unknown>
@@ -22,7 +23,7 @@ export interface Inference {
   readonly turn: Turn
   /** The messages added to the history by the model and, if it is opaque, by its tools. */
   readonly messages: readonly Message[]
-  /** The block index of each call, used in the events of its execution. */
+  /** The block index of each call, used in the events of its execution; empty if nobody reads them. */
   readonly indexes: ReadonlyMap<string, number>
 }
 
@@ -30,26 +31,19 @@ export interface Inference {
  * Runs one inference without tools. An opaque model, which has only
  * `generate` and `stream`, also runs its tools.
  */
-export async function* runInference(task: InferenceTask): Batches<Inference> {
-  if (typeof task.llm.infer !== 'function') return yield* inferOpaque(task)
-  const { llm, messages, streaming, signal, middlewareState: state, cycle } = task
+export async function runInference(task: InferenceTask): Promise<Inference> {
+  if (typeof task.llm.infer !== 'function') return inferOpaque(task)
+  const { llm, messages, live, signal, middlewareState: state, cycle } = task
   const indexes = new Map<string, number>()
-  const events = llm.infer(messages, { streaming, signal, state, cycle })
-  let isDone = false
-  try {
-    for (;;) {
-      const step = await events.next()
-      if (step.done) {
-        isDone = true
-        return { turn: step.value, messages: step.value.messages, indexes }
-      }
-      for (const { type, index, delta } of step.value)
-        if (type === 'content_block_start' && delta.toolCallId !== undefined)
-          indexes.set(delta.toolCallId, index)
-      if (streaming) yield step.value.map(toAgentEvent)
-    }
-  } finally {
-    if (!isDone) await events.return(undefined as never) // the reader left, so the returned turn is not used
+  const events = llm.infer(messages, { streaming: live !== undefined, signal, state, cycle })
+  for (;;) {
+    const step = await events.next()
+    if (step.done) return { turn: step.value, messages: step.value.messages, indexes }
+    if (!live) continue
+    for (const { type, index, delta } of step.value)
+      if (type === 'content_block_start' && delta.toolCallId !== undefined)
+        indexes.set(delta.toolCallId, index)
+    await live.emit(step.value.map(toAgentEvent))
   }
 }
 
@@ -59,17 +53,17 @@ export function toAgentEvent(upp: StreamEvent): AgentStreamEvent {
 }
 
 /** Calls an opaque model, which runs its own tools. Its new messages are those missing from the history. */
-async function* inferOpaque(task: InferenceTask): Batches<Inference> {
-  const { llm, messages, inputs, streaming, signal } = task
+async function inferOpaque(task: InferenceTask): Promise<Inference> {
+  const { llm, messages, inputs, live, signal } = task
   const history = messages.slice(0, messages.length - inputs)
   const given = messages.slice(messages.length - inputs)
   let turn: Turn
-  if (streaming) {
+  if (live) {
     const stream = llm.stream(history, ...given)
     const abort = (): void => stream.abort(signal?.reason)
     signal?.addEventListener('abort', abort, { once: true })
     try {
-      for await (const event of stream) yield [toAgentEvent(event)]
+      for await (const event of stream) await live.emit([toAgentEvent(event)])
       turn = await stream.turn
     } finally {
       signal?.removeEventListener('abort', abort)

@@ -67,6 +67,11 @@ export class RunLedger {
     if (parent) parent.ledger.#children.set(parent.toolCallId, this)
   }
 
+  /** Whether the budget of a caller can end this run, so that its inferences must be reserved. */
+  get isShared(): boolean {
+    return this.#parent?.sharesBudget === true
+  }
+
   /** What the run has used, with all its sub-agents: ended, running and waiting for an answer. */
   get spent(): Spending {
     let { usage, steps } = this.#run.settled()

@@ -10,7 +10,7 @@ import {
 import { usageOfTrace } from '../state/run-account.ts'
 import type { SubagentExecutionTrace, ToolExecutionTrace } from '../state/state-types.ts'
 
-/** A part of a run: yields batches of events as they happen and returns its result. */
+/** A run that is read: yields batches of events as they happen and returns its result. */
 export type Batches<R> = AsyncGenerator<readonly AgentStreamEvent[], R>
 
 /** Runs a generator to its end and drops its events. */
@@ -24,8 +24,13 @@ export async function drain<R>(batches: AsyncGenerator<unknown, R>): Promise<R> 
 /** The number of unread events at which sub-agents wait for the reader. */
 const MAX_BEHIND = 32
 
-/** Events that arrive while a batch is awaited, e.g. those of sub-agents inside a running tool. */
+/**
+ * The events between a run and its reader. A run whose events nobody reads has no `LiveEvents`: everything it
+ * does is the same, but it reports nothing.
+ */
 export class LiveEvents {
+  /** Set before the last events of a run: only the end hooks are left, so a reader that leaves aborts nothing. */
+  isFinal = false
   #events: AgentStreamEvent[] = []
   #wake: () => void = () => {}
   #room: Promise<void> | undefined
@@ -33,90 +38,80 @@ export class LiveEvents {
   #isClosed = false
 
   /**
-   * Adds an event. If the reader is behind by `MAX_BEHIND` events, returns a promise for the time when it has
-   * read them; a sub-agent awaits it, so that it stops when nobody reads.
+   * Adds events of the run itself. The run awaits the returned promise, which resolves when the reader asks
+   * for more, so that a run stands still while nobody reads.
+   */
+  emit(events: readonly AgentStreamEvent[]): void | Promise<void> {
+    for (const event of events) this.#events.push(event)
+    return this.#wait()
+  }
+
+  /**
+   * Adds an event from inside a running tool. If the reader is behind by `MAX_BEHIND` events, returns a
+   * promise as `emit` does; a sub-agent awaits it.
    */
   push(event: AgentStreamEvent): void | Promise<void> {
     this.#events.push(event)
+    if (this.#events.length >= MAX_BEHIND) return this.#wait()
     this.#wake()
-    if (this.#isClosed || this.#events.length < MAX_BEHIND) return
+  }
+
+  #wait(): void | Promise<void> {
+    this.#wake()
+    if (this.#isClosed) return
     return (this.#room ??= new Promise((resolve) => (this.#freed = resolve)))
   }
 
-  /** Nobody reads any more: events no longer wait for room. */
-  close(): void {
-    this.#isClosed = true
-    this.#free()
+  /**
+   * Yields the events of a run and returns its result. If the reader leaves early, `onLeave` must abort the
+   * run, whose events then no longer wait for a reader.
+   */
+  async *read<R>(run: Promise<R>, onLeave: () => void = () => {}): Batches<R> {
+    let outcome: { readonly result: R } | { readonly error: unknown } | undefined
+    const end = (how: typeof outcome): void => {
+      outcome = how
+      this.#wake()
+    }
+    const ended = run.then(
+      (result) => end({ result }),
+      (error: unknown) => end({ error }),
+    )
+    try {
+      for (;;) {
+        const events = this.#events
+        if (events.length > 0) {
+          this.#events = []
+          yield events
+          this.#free()
+        } else if (!outcome) await new Promise<void>((resolve) => (this.#wake = resolve))
+        else if ('error' in outcome) throw outcome.error
+        else return outcome.result
+      }
+    } finally {
+      this.#isClosed = true
+      this.#free()
+      if (!outcome) onLeave()
+      await ended
+    }
   }
 
   #free(): void {
     this.#freed()
     this.#room = undefined
   }
-
-  wake(): void {
-    this.#wake()
-  }
-
-  take(): readonly AgentStreamEvent[] {
-    const events = this.#events
-    if (events.length > 0) this.#events = []
-    this.#free()
-    return events
-  }
-
-  change(): Promise<void> {
-    return new Promise((resolve) => (this.#wake = resolve))
-  }
-}
-
-/** Yields the batches of a source and, while waiting for the next batch, the live events. */
-export async function* mergeLive<R>(source: Batches<R>, live: LiveEvents): Batches<R> {
-  type Step = IteratorResult<readonly AgentStreamEvent[], R>
-  let settled: { readonly step: Step } | { readonly error: unknown } | undefined
-  // One handler per batch instead of a race per event, because each
-  // race would add a handler to the same promise.
-  const pull = (): void => {
-    source.next().then(
-      (step) => {
-        settled = { step }
-        live.wake()
-      },
-      (error: unknown) => {
-        settled = { error }
-        live.wake()
-      },
-    )
-  }
-  pull()
-  for (;;) {
-    const events = live.take()
-    if (events.length > 0) yield events
-    else if (!settled) await live.change()
-    else {
-      if ('error' in settled) throw settled.error
-      const { step } = settled
-      if (step.done) return step.value
-      settled = undefined
-      yield step.value
-      pull()
-    }
-  }
 }
 
 /**
- * Returns a sink for the events of sub-agents. If the run is streamed, each event is added to `live` as an
- * event of the calling agent.
+ * Returns a sink for the events of sub-agents. If the run is read, each event is added to `live` as an event
+ * of the calling agent.
  */
 export function followSubagents(
-  streaming: boolean,
+  live: LiveEvents | undefined,
   origin: () => { readonly step: number; readonly agentId: string },
-): { readonly live: LiveEvents; readonly sink: SubagentSink } {
-  const live = new LiveEvents()
-  const sink = new SubagentSink(({ type, ...data }) =>
-    streaming ? live.push(uapEvent(origin(), type, data)) : undefined,
+): SubagentSink {
+  return new SubagentSink(
+    live && (({ type, ...data }) => live.push(uapEvent(origin(), type, data))),
   )
-  return { live, sink }
 }
 
 /**
@@ -130,17 +125,17 @@ export class SubagentSink {
   /** Steps of sub-agents that have ended and share their caller's budget. */
   steps = 0
   readonly #open = new Map<string, { start: SubagentStart; inner: SubagentSink }>()
-  readonly #forward: (event: SubagentEvent) => void | Promise<void>
+  readonly #forward: ((event: SubagentEvent) => void | Promise<void>) | undefined
   #isClosed = false
 
-  constructor(forward: (event: SubagentEvent) => void | Promise<void> = () => {}) {
+  constructor(forward?: (event: SubagentEvent) => void | Promise<void>) {
     this.#forward = forward
   }
 
   readonly push = (event: SubagentEvent): void | Promise<void> => {
     if (this.#isClosed) return // the event comes from a tool that continued after its run had ended
     this.#follow(event)
-    return this.#forward(event)
+    return this.#forward?.(event)
   }
 
   /** Returns the traces of the sub-agents that one call has run to their end. */

@@ -1,4 +1,4 @@
-import { type Clock, type IdSource, messageOf, systemClock, uuidV4 } from '@skein/base'
+import { type Clock, type IdSource, linkAbort, messageOf, systemClock, uuidV4 } from '@skein/base'
 import {
   type BatchResult,
   type CallPorts,
@@ -13,6 +13,7 @@ import {
   type ToolEffect,
   type ToolUseStrategy,
   type Turn,
+  wantsContext,
 } from '@skein/ai'
 import type { AgentStrategy, StepEffect } from '../contract/agent-types.ts'
 import { type AgentStreamEvent, uapEvent } from '../contract/event.ts'
@@ -21,14 +22,7 @@ import { openCallsOf } from '../state/transcript.ts'
 import { insideTool } from './tool-scope.ts'
 import { CallBatch, type CallsInput, type CallsResult } from './calls.ts'
 import { type Inference, runInference, toAgentEvent } from './inference.ts'
-import {
-  type Batches,
-  drain,
-  followSubagents,
-  type LiveEvents,
-  mergeLive,
-  type SubagentSink,
-} from './live-events.ts'
+import { type Batches, followSubagents, LiveEvents, type SubagentSink } from './live-events.ts'
 
 /**
  * The input of one step: an inference and the tools it requests. If the state has open calls, the step
@@ -78,24 +72,37 @@ export interface StepResult extends CallsResult {
 }
 
 /**
- * Runs one step: yields events as they happen and returns the result. All built-in strategies are built on
- * it. If the last message of the state has open calls, the step runs those instead of an inference.
+ * Runs one step: yields events as they happen and returns the result. If the last message of the state has
+ * open calls, the step runs those instead of an inference. Leaving the generator early aborts the step.
  */
 export async function* step(input: StepInput): Batches<StepResult> {
-  const { state, llm, runsTools = true, inputs = 0, streaming = true } = input
-  const { signal, middlewareState, commit } = input
+  if (input.streaming === false) return runStep(input)
+  const controller = new AbortController()
+  const { signal } = controller
+  const unlink = linkAbort([input.signal], controller)
+  const live = new LiveEvents()
+  try {
+    return yield* live.read(runStep({ ...input, signal }, live), () => controller.abort())
+  } finally {
+    unlink()
+  }
+}
+
+/** Runs one step and reports it to `live`, if somebody reads. All built-in strategies are built on it. */
+export async function runStep(input: StepInput, live?: LiveEvents): Promise<StepResult> {
+  const { state, llm, runsTools = true, inputs = 0, signal, middlewareState, commit } = input
   const waiting = openCallsOf(state.messages)
-  if (waiting.length > 0) return yield* act(input, waiting, new Map())
+  if (waiting.length > 0) return act(input, waiting, live)
   const number = input.step ?? state.step
-  await commit?.({ type: 'inference_start', step: number, state })
+  if (commit) await commit({ type: 'inference_start', step: number, state })
   let inference: Inference
   try {
-    inference = yield* runInference({
+    inference = await runInference({
       llm,
       messages: input.messages ?? state.messages,
       cycle: input.cycle,
       inputs,
-      streaming,
+      live,
       signal,
       middlewareState,
     })
@@ -106,15 +113,15 @@ export async function* step(input: StepInput): Batches<StepResult> {
   const { turn, messages, indexes } = inference
   const added = state.withMessages(messages)
   const next = input.charge?.(turn, added) ?? added
-  await commit?.({ type: 'inference_end', step: number, turn, state: next })
-  yield* reportRounds(input, messages, turn)
+  if (commit) await commit({ type: 'inference_end', step: number, turn, state: next })
+  if (turn.toolExecutions.length > 0) await reportRounds(input, inference, live)
   const calls = openCallsOf(messages)
   if (!runsTools || calls.length === 0) {
     const openCalls = calls.map(({ toolCallId }) => ({ toolCallId }))
     const nothing = { executions: [], warnings: [], interrupts: [] }
     return { state: next, turn, messages, openCalls, ...nothing }
   }
-  const acted = yield* act({ ...input, state: next }, calls, indexes)
+  const acted = await act({ ...input, state: next }, calls, live, indexes)
   return { ...acted, turn, messages: [...messages, ...acted.messages] }
 }
 
@@ -122,22 +129,21 @@ export async function* step(input: StepInput): Batches<StepResult> {
  * Reports the calls that an opaque model ran itself, one round after the other. They are already over, so
  * `onAct` and `onObserve` cannot influence them.
  */
-async function* reportRounds(
-  { state, hooks, agentId = '', streaming = true, step: number = state.step }: StepInput,
-  messages: readonly Message[],
-  { toolExecutions }: Turn,
-): Batches<void> {
-  if (toolExecutions.length === 0) return
+async function reportRounds(
+  { state, hooks, agentId = '', step: number = state.step }: StepInput,
+  { messages, turn: { toolExecutions } }: Inference,
+  live: LiveEvents | undefined,
+): Promise<void> {
   const origin = { step: number, agentId }
   const executed = new Map(toolExecutions.map((one) => [one.toolCallId, one]))
   for (const message of messages.filter(isAssistantMessage)) {
     const toolCalls = message.toolCalls?.filter(({ toolCallId }) => executed.has(toolCallId)) ?? []
     if (toolCalls.length === 0) continue
     const observations = toolCalls.flatMap(({ toolCallId }) => executed.get(toolCallId) ?? [])
-    if (streaming) yield [uapEvent(origin, 'action', { toolCalls })]
+    await live?.emit([uapEvent(origin, 'action', { toolCalls })])
     await hooks?.onAct?.(number, toolCalls)
     await hooks?.onObserve?.(number, observations)
-    if (streaming) yield [uapEvent(origin, 'observation', { observations })]
+    await live?.emit([uapEvent(origin, 'observation', { observations })])
   }
 }
 
@@ -149,35 +155,31 @@ export function isInferenceError(error: unknown): boolean {
 }
 
 /** Runs the open calls of the last message, except those that still wait for an answer. */
-async function* act(
+async function act(
   input: StepInput,
   calls: readonly ToolCall[],
-  indexes: ReadonlyMap<string, number>,
-): Batches<StepResult> {
-  const { state, hooks, agentId = '', streaming = true, clock = systemClock, ids = uuidV4 } = input
+  live: LiveEvents | undefined,
+  indexes?: ReadonlyMap<string, number>,
+): Promise<StepResult> {
+  const { state, hooks, agentId = '', clock = systemClock, ids = uuidV4 } = input
   const origin = { step: input.step ?? state.step, agentId }
   const batch = new CallBatch(input, calls)
-  if (streaming) yield [uapEvent(origin, 'action', { toolCalls: batch.calls })]
-  await hooks?.onAct?.(origin.step, batch.calls)
-  const { live, sink } = followSubagents(streaming, () => origin)
+  if (live) await live.emit([uapEvent(origin, 'action', { toolCalls: batch.calls })])
+  if (hooks?.onAct) await hooks.onAct(origin.step, batch.calls)
+  const sink = followSubagents(live, () => origin)
   input.onSubagents?.(sink)
-  const tools = runCalls(input, batch, { sink, live, origin, indexes })
   let result: BatchResult
   try {
-    result = streaming ? yield* mergeLive(tools, live) : await drain(tools)
+    result = await runCalls(input, batch, { sink, live, origin, indexes })
   } catch (error) {
     sink.close(messageOf(error), clock.now())
-    if (streaming) yield live.take() // the end events of sub-agents that were still running
     throw error
-  } finally {
-    live.close()
-    void tools.return({ settled: [], warnings: [] })
   }
   sink.close('The call ended.', clock.now())
   const outcome = batch.end(result, { ids, clock })
-  await hooks?.onObserve?.(origin.step, outcome.executions)
-  if (streaming)
-    yield [...live.take(), uapEvent(origin, 'observation', { observations: outcome.executions })]
+  if (hooks?.onObserve) await hooks.onObserve(origin.step, outcome.executions)
+  if (live) await live.emit([uapEvent(origin, 'observation', { observations: outcome.executions })])
+  if (sink.traces.length === 0) return outcome
   const traced = sink.traces.reduce((next, one) => next.withSubagentTrace(one), outcome.state)
   return { ...outcome, state: traced }
 }
@@ -185,37 +187,37 @@ async function* act(
 /** How the calls of a step are followed while they run. */
 interface CallsFollowed {
   readonly sink: SubagentSink
-  readonly live: LiveEvents
+  readonly live: LiveEvents | undefined
   readonly origin: { readonly step: number; readonly agentId: string }
-  readonly indexes: ReadonlyMap<string, number>
+  readonly indexes: ReadonlyMap<string, number> | undefined
 }
 
 /** Runs calls through the model's instance, so that its tool strategy and middleware apply to each call. */
-async function* runCalls(
+async function runCalls(
   input: StepInput,
   batch: CallBatch,
   { sink, live, origin, indexes }: CallsFollowed,
-): Batches<BatchResult> {
-  const { state, llm, commit, signal, mode, succeeded, middlewareState } = input
-  const { streaming = true, clock = systemClock, toolStrategy: strategy } = input
-  const step = input.step ?? state.step
-  // What a tool yields before the reader has seen the start of its call waits for that event.
-  const early = new Map(batch.calls.map(({ toolCallId }) => [toolCallId, [] as AgentStreamEvent[]]))
-  const progress = ({ toolCallId, toolName }: ToolCall, output: unknown): void => {
-    if (!streaming) return
-    const event = uapEvent(origin, 'tool_progress', { toolCallId, toolName, output })
-    const waiting = early.get(toolCallId)
-    if (waiting) waiting.push(event)
-    else live.push(event)
-  }
+): Promise<BatchResult> {
+  const { state, llm, commit, signal, mode, succeeded, middlewareState, tools } = input
+  const { clock = systemClock, toolStrategy: strategy } = input
+  const { step } = origin
+  // What a tool yields before the start of its call is reported waits for that event.
+  const early = new Map<string, AgentStreamEvent[]>()
+  if (live) for (const { toolCallId } of batch.calls) early.set(toolCallId, [])
+  const progress =
+    live &&
+    (({ toolCallId, toolName }: ToolCall, output: unknown): void => {
+      const event = uapEvent(origin, 'tool_progress', { toolCallId, toolName, output })
+      const waiting = early.get(toolCallId)
+      if (waiting) waiting.push(event)
+      else void live.push(event)
+    })
   const withEarly = (event: StreamEvent): readonly AgentStreamEvent[] => {
     if (event.type !== 'tool_execution_start') return [toAgentEvent(event)]
-    return [toAgentEvent(event), ...(early.get(event.delta.toolCallId)?.splice(0) ?? [])]
-  }
-  const release = (event: StreamEvent): void => {
-    if (event.type !== 'tool_execution_start') return
-    for (const waiting of early.get(event.delta.toolCallId) ?? []) live.push(waiting)
-    early.delete(event.delta.toolCallId)
+    const { toolCallId } = event.delta
+    const waiting = early.get(toolCallId) ?? []
+    early.delete(toolCallId)
+    return [toAgentEvent(event), ...waiting]
   }
   const journal = commit && {
     commit: (effect: ToolEffect) => {
@@ -225,17 +227,21 @@ async function* runCalls(
   }
   const task = {
     calls: batch.calls,
-    tools: input.tools,
+    tools,
     settled: batch.settled,
     indexes,
     mode,
     succeeded,
     open(call: ToolCall): CallPorts {
       const { isApproved, context } = batch.portsOf(call)
+      const tool = tools.find(({ name }) => name === call.toolName)
+      // The context costs more than many a call, so it is made only for a tool that takes it.
+      if (!tool || (!tool.approval && !wantsContext(tool))) return { isApproved, journal, progress }
       const own = { ...input.context?.(call, state), ...context, onSubagentEvent: sink.push }
       return { isApproved, context: own, journal, progress }
     },
   }
+  const streaming = live !== undefined
   const events =
     typeof llm.executeTools === 'function'
       ? llm.executeTools({ ...task, signal, streaming, state: middlewareState })
@@ -245,12 +251,9 @@ async function* runCalls(
     for (;;) {
       const next = await insideTool(scope, () => events.next())
       if (next.done) return next.value
-      if (!streaming) continue
-      yield next.value.flatMap(withEarly)
-      next.value.forEach(release)
+      if (live) await live.emit(next.value.flatMap(withEarly))
     }
   } finally {
     scope.isOver = true
-    await events.return({ settled: [], warnings: [] })
   }
 }

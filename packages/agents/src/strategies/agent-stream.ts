@@ -3,38 +3,35 @@ import { AGENT_ORIGIN, invalidUse } from '../contract/agent-error.ts'
 import type {
   AgentInput,
   AgentRun,
-  AgentStreamResult,
   ExecutionContext,
   GenerateResult,
 } from '../contract/agent-types.ts'
 import type { AgentStreamEvent } from '../contract/event.ts'
 import type { AgentState } from '../state/state.ts'
-import type { Batches } from '../step/live-events.ts'
+import { type Batches, LiveEvents } from '../step/live-events.ts'
 
 /** The run that a stream reads. */
 export interface AgentStreamSource {
-  /** The batches of the run, which starts when the first one is read. */
-  readonly batches: Batches<GenerateResult>
+  /** Starts the run, when its events or its result are first read. */
+  readonly run: (live: LiveEvents) => Promise<GenerateResult>
   readonly controller: AbortController
-  /** True when only the end hooks are left; leaving the loop then does not abort the run. */
-  readonly isFinal?: () => boolean
   readonly state: () => AgentState
   readonly steer: (message: AgentInput) => void
 }
-
-const sources = new WeakMap<AgentStreamResult, AgentStreamSource>()
 
 /** The stream that strategies and agents return. */
 export class AgentStream implements AgentRun {
   readonly #reader: BatchReader<AgentStreamEvent, GenerateResult>
   readonly #source: AgentStreamSource
+  readonly #live = new LiveEvents()
   #isOver = false
 
   constructor(source: AgentStreamSource) {
     this.#source = source
-    const batches = this.#untilEnd(source)
-    this.#reader = new BatchReader({ ...source, batches, origin: AGENT_ORIGIN })
-    sources.set(this, source)
+    const { controller } = source
+    const batches = this.#batches()
+    const isFinal = (): boolean => this.#live.isFinal
+    this.#reader = new BatchReader({ batches, controller, isFinal, origin: AGENT_ORIGIN })
   }
 
   get result(): Promise<GenerateResult> {
@@ -50,7 +47,7 @@ export class AgentStream implements AgentRun {
   }
 
   steer(message: AgentInput): void {
-    if (this.#isOver || this.#source.isFinal?.() || this.#source.controller.signal.aborted)
+    if (this.#isOver || this.#live.isFinal || this.#source.controller.signal.aborted)
       throw invalidUse(
         'The run is over, so it cannot be steered.',
         'Start another run: agent.generate(message, run.state).',
@@ -58,10 +55,10 @@ export class AgentStream implements AgentRun {
     this.#source.steer(message)
   }
 
-  /** Reads the batches of the run and notes its end, however it ends. */
-  async *#untilEnd({ batches }: AgentStreamSource): Batches<GenerateResult> {
+  /** Starts the run and notes its end, however it ends. */
+  async *#batches(): Batches<GenerateResult> {
     try {
-      return yield* batches
+      return yield* this.#live.read(this.#source.run(this.#live))
     } finally {
       this.#isOver = true
     }
@@ -70,19 +67,6 @@ export class AgentStream implements AgentRun {
   [Symbol.asyncIterator](): AsyncIterator<AgentStreamEvent, undefined> {
     return this.#reader[Symbol.asyncIterator]()
   }
-}
-
-/**
- * Returns the batches of a stream. For an `AgentStream`, which must not have been read yet, this is the
- * generator of its run, without the reader's queue. For any other stream, each event is a batch.
- */
-export function batchesOf(stream: AgentStreamResult): Batches<GenerateResult> {
-  return sources.get(stream)?.batches ?? eventsOf(stream)
-}
-
-async function* eventsOf(stream: AgentStreamResult): Batches<GenerateResult> {
-  for await (const event of stream) yield [event]
-  return stream.result
 }
 
 /** Converts an input to a message. */

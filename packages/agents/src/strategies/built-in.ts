@@ -6,42 +6,39 @@ import type {
   ExecutionResult,
   ExecutionStrategy,
 } from '../contract/agent-types.ts'
-import { type Batches, drain } from '../step/live-events.ts'
+import type { LiveEvents } from '../step/live-events.ts'
 import { AgentStream, toUserMessage } from './agent-stream.ts'
 import { BudgetUsedUp, StrategyRun } from './strategy-run.ts'
 
-type Body = (run: StrategyRun) => Batches<ExecutionResult>
+type Body = (run: StrategyRun) => Promise<ExecutionResult>
+type Run = (context: ExecutionContext, live?: LiveEvents) => Promise<ExecutionResult>
 
-const builtIns = new WeakSet<ExecutionStrategy>()
+const builtIns = new WeakMap<ExecutionStrategy, Run>()
 
-/** True for `loop()`, `react()` and `plan()`. */
-export function isBuiltIn(strategy: ExecutionStrategy): boolean {
-  return builtIns.has(strategy)
+/** Returns the function behind `loop()`, `react()` or `plan()`; undefined for an application's own strategy. */
+export function builtInRun(strategy: ExecutionStrategy): Run | undefined {
+  return builtIns.get(strategy)
 }
 
-/** Makes a strategy from one generator: `execute` runs it to the end, `stream` reads it on demand. */
+/** Makes a strategy from one function, which reports its events to `live` if somebody reads them. */
 export function builtIn(name: string, body: Body): ExecutionStrategy {
+  const run: Run = async (context, live) => start(new StrategyRun(context, live), body)
   const strategy: ExecutionStrategy = Object.freeze({
     name,
-    execute: (context: ExecutionContext) => drain(start(context, false, body)),
-    stream: (context: ExecutionContext) => open(context, body),
+    execute: (context: ExecutionContext) => run(context),
+    stream: (context: ExecutionContext) => open(context, run),
   })
-  builtIns.add(strategy)
+  builtIns.set(strategy, run)
   return strategy
 }
 
-async function* start(
-  context: ExecutionContext,
-  streaming: boolean,
-  body: Body,
-): Batches<ExecutionResult> {
-  const run = new StrategyRun(context, streaming)
+async function start(run: StrategyRun, body: Body): Promise<ExecutionResult> {
   try {
     try {
-      return yield* body(run)
+      return await body(run)
     } catch (error) {
       if (!(error instanceof BudgetUsedUp)) throw error
-      yield* run.endStep('stop_condition')
+      await run.endStep('stop_condition')
       return run.result('stop_condition')
     }
   } catch (error) {
@@ -49,7 +46,7 @@ async function* start(
   }
 }
 
-function open(context: ExecutionContext, body: Body): AgentStream {
+function open(context: ExecutionContext, run: Run): AgentStream {
   const controller = new AbortController()
   const steering: Message[] = []
   let { state } = context
@@ -62,16 +59,15 @@ function open(context: ExecutionContext, body: Body): AgentStream {
       return context.checkpoint?.(next)
     },
   }
-  async function* batches(): Batches<ExecutionResult> {
-    const unlink = linkAbort([context.signal], controller)
-    try {
-      return yield* start(linked, true, body)
-    } finally {
-      unlink()
-    }
-  }
   return new AgentStream({
-    batches: batches(),
+    async run(live) {
+      const unlink = linkAbort([context.signal], controller)
+      try {
+        return await run(linked, live)
+      } finally {
+        unlink()
+      }
+    },
     controller,
     state: () => state,
     steer: (message) => steering.push(toUserMessage(message, context)),

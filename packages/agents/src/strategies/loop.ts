@@ -16,14 +16,14 @@ export interface LoopOptions {
  */
 export function loop({ maxIterations = Infinity }: LoopOptions = {}): ExecutionStrategy {
   checkLimit('maxIterations', maxIterations, 0)
-  return builtIn('loop', async function* (run) {
+  return builtIn('loop', async (run) => {
     if (run.context.resume && run.isAnswered) return run.result('complete')
     for (;;) {
-      yield* run.beginStep()
-      const result = yield* run.ask({ runsTools: maxIterations > 0 && run.mayRunTools })
+      await run.beginStep()
+      const result = await run.ask({ runsTools: maxIterations > 0 && run.mayRunTools })
       let end = await run.endAfter(result)
       if (!end && run.steps >= maxIterations) end = 'max_iterations'
-      const stop = yield* run.endStep(end)
+      const stop = await run.endStep(end)
       if (stop) return run.result(stop)
     }
   })

@@ -4,7 +4,6 @@ import { unusableResponse, isCancelled } from '../contract/agent-error.ts'
 import type { ExecutionStrategy } from '../contract/agent-types.ts'
 import type { AgentStopReason } from '../contract/event.ts'
 import type { PlanStep, PlanStepStatus } from '../state/state-types.ts'
-import type { Batches } from '../step/live-events.ts'
 import { isInferenceError } from '../step/step.ts'
 import { builtIn, checkLimit } from './built-in.ts'
 import {
@@ -55,22 +54,22 @@ export function plan(options: PlanOptions = {}): ExecutionStrategy {
   checkLimit('maxPlanSteps', maxPlanSteps, 1)
   checkLimit('maxReplans', maxReplans, 0)
   checkLimit('maxParallelSteps', maxParallelSteps, 1)
-  return builtIn('plan', async function* (run) {
+  return builtIn('plan', async (run) => {
     const { llm, tools, resume } = run.context
     const planner = plannerOf(llm, planSchema)
     const limits = { maxPlanSteps, maxReplans, maxParallelSteps }
     const settings = { ...limits, allowReplan, planSchema, planner }
     let end: AgentStopReason | undefined
     if (!resume || !run.state.plan)
-      end = yield* makePlan(run, settings, planPrompt(tools, maxPlanSteps))
+      end = await makePlan(run, settings, planPrompt(tools, maxPlanSteps))
     let isAnswered = resume !== undefined && run.isAnswered
     for (;;) {
       if (end) return run.result(end)
       const next = nextSteps(run.state.plan ?? [], maxParallelSteps)
-      if (next.length > 0) end = yield* carryOut(run, next, settings)
+      if (next.length > 0) end = await carryOut(run, next, settings)
       else if (isAnswered) return run.result('complete')
       // No step is left, but there is no answer yet: the plan was empty, or a steering message arrived.
-      else end = yield* answer(run)
+      else end = await answer(run)
       isAnswered = false
     }
   })
@@ -88,19 +87,19 @@ function nextSteps(steps: readonly PlanStep[], limit: number): readonly PlanStep
 }
 
 /** Runs one step that stores a plan in the state. */
-async function* makePlan(
+async function makePlan(
   run: StrategyRun,
   settings: Settings,
   prompt: string,
   ended: readonly PlanStep[] = [],
-): Batches<AgentStopReason | undefined> {
+): Promise<AgentStopReason | undefined> {
   const completed = ended.filter(({ status }) => status === 'completed')
-  yield* run.beginStep('plan')
+  await run.beginStep('plan')
   run.prompt(prompt, 'plan')
-  let proposal = yield* propose(run, settings, completed)
+  let proposal = await propose(run, settings, completed)
   if (proposal.problems.length > 0 && settings.allowReplan) {
     run.prompt(repairPrompt(proposal.problems), 'plan')
-    proposal = yield* propose(run, settings, completed)
+    proposal = await propose(run, settings, completed)
   }
   if (proposal.problems.length > 0)
     throw unusableResponse(`The model's plan cannot be carried out: ${proposal.problems.join(' ')}`)
@@ -108,17 +107,17 @@ async function* makePlan(
   const names = new Set(run.context.tools.map(({ name }) => name))
   run.record.addExecutions([], unknownTools(steps, names))
   run.state = run.state.withPlan(joinPlans(ended, steps))
-  yield* run.emit('plan_created', { plan: run.state.plan ?? [] })
-  return yield* run.endStep()
+  await run.emit('plan_created', { plan: run.state.plan ?? [] })
+  return await run.endStep()
 }
 
-async function* propose(
+async function propose(
   run: StrategyRun,
   { planner }: Settings,
   completed: readonly PlanStep[],
-): Batches<Proposal> {
+): Promise<Proposal> {
   try {
-    const { turn } = yield* run.ask({ llm: planner.llm, runsTools: false })
+    const { turn } = await run.ask({ llm: planner.llm, runsTools: false })
     run.closeCalls('The plan was received.', false)
     return readProposal(turn && planner.read(turn), completed)
   } catch (error) {
@@ -131,31 +130,31 @@ async function* propose(
 }
 
 /** Runs steps of the plan, and makes a new plan if one fails. */
-async function* carryOut(
+async function carryOut(
   run: StrategyRun,
   steps: readonly PlanStep[],
   settings: Settings,
-): Batches<AgentStopReason | undefined> {
+): Promise<AgentStopReason | undefined> {
   const isNew = steps.every(({ status }) => status === 'pending')
   if (isNew) for (const step of steps) setStatus(run, step, 'in_progress')
-  yield* run.beginStep('execute')
+  await run.beginStep('execute')
   if (isNew) {
-    for (const step of steps) yield* run.emit('plan_step_start', { planStep: current(run, step) })
+    for (const step of steps) await run.emit('plan_step_start', { planStep: current(run, step) })
     run.prompt(carryOutPrompt(steps), 'execute')
   }
-  const { end, failure, failed = [] } = yield* work(run, steps)
-  if (end && end !== 'complete') return yield* run.endStep(end)
+  const { end, failure, failed = [] } = await work(run, steps)
+  if (end && end !== 'complete') return await run.endStep(end)
   for (const step of steps) {
     setStatus(run, step, failed.includes(step) ? 'failed' : 'completed')
-    yield* run.emit('plan_step_end', { planStep: current(run, step) })
+    await run.emit('plan_step_end', { planStep: current(run, step) })
   }
   const isLast = !failure && nextSteps(run.state.plan ?? [], 1).length === 0
-  const stop = yield* run.endStep(isLast ? 'complete' : undefined)
+  const stop = await run.endStep(isLast ? 'complete' : undefined)
   if (stop || !failure) return stop
   if (!settings.allowReplan) throw failure
   const failures = (run.state.plan ?? []).filter(({ status }) => status === 'failed').length
   if (failures > settings.maxReplans) throw failure
-  return yield* replan(run, { step: failed[0] ?? steps[0]!, failure }, settings)
+  return await replan(run, { step: failed[0] ?? steps[0]!, failure }, settings)
 }
 
 function carryOutPrompt(steps: readonly PlanStep[]): string {
@@ -180,11 +179,11 @@ interface Work {
  * Runs inferences and tools until the model requests none. The step fails if an inference fails, or if the
  * last call of the tool that the plan names for it fails.
  */
-async function* work(run: StrategyRun, steps: readonly PlanStep[]): Batches<Work> {
+async function work(run: StrategyRun, steps: readonly PlanStep[]): Promise<Work> {
   const last = new Map<string, ToolExecution>()
   try {
     for (;;) {
-      const result = yield* run.ask({ runsTools: run.mayRunTools })
+      const result = await run.ask({ runsTools: run.mayRunTools })
       for (const execution of result.executions) last.set(execution.toolName, execution)
       const end = await run.endAfter(result)
       if (!end) continue
@@ -202,11 +201,11 @@ async function* work(run: StrategyRun, steps: readonly PlanStep[]): Batches<Work
   }
 }
 
-async function* replan(
+async function replan(
   run: StrategyRun,
   { step: failed, failure }: { readonly step: PlanStep; readonly failure: UPPError },
   settings: Settings,
-): Batches<AgentStopReason | undefined> {
+): Promise<AgentStopReason | undefined> {
   const ended = (run.state.plan ?? []).filter(
     ({ status }) => status === 'completed' || status === 'failed',
   )
@@ -216,7 +215,7 @@ async function* replan(
   const reason = failure.message
   const prompt = replanPrompt({ goal: input.text, completed, failed, reason, tools, maxPlanSteps })
   try {
-    return yield* makePlan(run, settings, prompt, ended)
+    return await makePlan(run, settings, prompt, ended)
   } catch (error) {
     if (isCancelled(error)) throw error
     // The run fails with the code of the failed step; the error of planning again is the cause.
@@ -227,13 +226,13 @@ async function* replan(
 }
 
 /** Runs a last step that answers outside the plan. */
-async function* answer(run: StrategyRun): Batches<AgentStopReason | undefined> {
-  yield* run.beginStep('execute')
+async function answer(run: StrategyRun): Promise<AgentStopReason | undefined> {
+  await run.beginStep('execute')
   // If the plan were the last message, vendors would continue it as the start of the answer.
   if (run.isAnswered) run.prompt('No steps are needed. Answer directly.', 'execute')
   for (;;) {
-    const end = await run.endAfter(yield* run.ask({ runsTools: run.mayRunTools }))
-    if (end) return yield* run.endStep(end)
+    const end = await run.endAfter(await run.ask({ runsTools: run.mayRunTools }))
+    if (end) return await run.endStep(end)
   }
 }
 

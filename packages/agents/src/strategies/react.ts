@@ -1,5 +1,4 @@
 import type { ExecutionStrategy } from '../contract/agent-types.ts'
-import type { Batches } from '../step/live-events.ts'
 import { builtIn, checkLimit } from './built-in.ts'
 import { bareModel } from './planner.ts'
 import type { StrategyRun } from './strategy-run.ts'
@@ -19,21 +18,21 @@ const ACT = 'Based on your reasoning, take action.'
 export function react(options: ReactOptions = {}): ExecutionStrategy {
   const { maxSteps = Infinity, reasoningPrompt = REASON } = options
   checkLimit('maxSteps', maxSteps, 1)
-  return builtIn('react', async function* (run) {
+  return builtIn('react', async (run) => {
     if (run.context.resume && run.isAnswered) return run.result('complete')
     const reasoner = bareModel(run.context.llm)
     for (;;) {
       const hasReasoned = run.hasOpenCalls // a resumed step runs its open calls without reasoning again
-      yield* run.beginStep()
+      await run.beginStep()
       if (!hasReasoned) {
         run.prompt(reasoningPrompt, 'reason')
-        yield* reason(run, reasoner)
+        await reason(run, reasoner)
         run.prompt(ACT, 'act')
       }
-      const result = yield* run.ask({ runsTools: run.mayRunTools })
+      const result = await run.ask({ runsTools: run.mayRunTools })
       let end = await run.endAfter(result)
       if (!end && run.steps >= maxSteps) end = 'max_steps'
-      const stop = yield* run.endStep(end)
+      const stop = await run.endStep(end)
       if (stop) return run.result(stop)
     }
   })
@@ -43,11 +42,11 @@ export function react(options: ReactOptions = {}): ExecutionStrategy {
  * Runs the reasoning inference and stores its text in the state (UAP
  * §5.3.2). Tools are neither offered nor run.
  */
-async function* reason(run: StrategyRun, llm: StrategyRun['context']['llm']): Batches<void> {
-  const { turn } = yield* run.ask({ llm, runsTools: false })
+async function reason(run: StrategyRun, llm: StrategyRun['context']['llm']): Promise<void> {
+  const { turn } = await run.ask({ llm, runsTools: false })
   run.closeCalls('No tool runs while you reason.', true)
   const reasoning = turn?.response.text ?? ''
   run.state = run.state.withReasoning(reasoning)
   await run.hook('onReason', (hooks) => hooks.onReason?.(run.step, reasoning))
-  yield* run.emit('reasoning', { reasoning })
+  await run.emit('reasoning', { reasoning })
 }

@@ -27,17 +27,17 @@ import type {
 import type { CheckpointStore } from '../contract/checkpoint-store.ts'
 import {
   type AgentStopReason,
-  type AgentStreamEvent,
   uapEvent,
   type UAPEventData,
   type UAPEventType,
 } from '../contract/event.ts'
 import { newAccount, type Spending } from '../state/run-account.ts'
 import type { Answers, Interrupt, RunAccount } from '../state/state-types.ts'
-import type { AgentState } from '../state/state.ts'
+import { frozenData } from '../state/state-data.ts'
+import { advance, type AgentState } from '../state/state.ts'
 import { lastCallsOf, openCallsOf, repairHistory } from '../state/transcript.ts'
 import { RunLedger } from '../step/ledger.ts'
-import type { Batches, SubagentSink } from '../step/live-events.ts'
+import type { LiveEvents, SubagentSink } from '../step/live-events.ts'
 import {
   type CallerLink,
   childOf,
@@ -45,7 +45,7 @@ import {
   sessionStoreOf,
   withCaller,
 } from '../step/run-tree.ts'
-import { step as runStep, type StepResult } from '../step/step.ts'
+import { runStep, type StepInput, type StepResult } from '../step/step.ts'
 import { hooksOf } from './hooks.ts'
 import { RunRecord } from './run-record.ts'
 
@@ -76,8 +76,9 @@ export class StrategyRun {
   rounds = 0
   interrupts: readonly Interrupt[] = []
   readonly context: ExecutionContext
-  readonly streaming: boolean
   readonly record: RunRecord = new RunRecord()
+  /** Where the events go, if the run is read. */
+  readonly #live: LiveEvents | undefined
   readonly #hooks: AgentStrategy
   readonly #agentId: string
   readonly #clock: Clock
@@ -92,6 +93,8 @@ export class StrategyRun {
   #askedSteps: number
   /** Sessions of sub-agents whose calls had a result, or were closed, when this call of the agent began. */
   readonly #oldSessions: SubagentSession[]
+  /** Whether the run has, or had, sub-agents with sessions of their own. */
+  readonly #hasSessions: boolean
   /** Whether this call of the agent has begun a step. */
   #hasBegun = false
   #answers: Answers
@@ -103,9 +106,9 @@ export class StrategyRun {
   #last: InferenceRequest['last']
   #sent: { readonly history: readonly Message[]; readonly messages: readonly Message[] } | undefined
 
-  constructor(context: ExecutionContext, streaming: boolean) {
+  constructor(context: ExecutionContext, live?: LiveEvents) {
     this.context = context
-    this.streaming = streaming
+    this.#live = live
     this.state = context.state
     this.step = context.resume ? context.state.step : 0
     this.#hooks = hooksOf(context.strategy)
@@ -116,7 +119,7 @@ export class StrategyRun {
     const child = childOf(context)
     const known = context.resume && context.state.run
     const id = child?.root ?? context.sessionId ?? known?.id ?? context.state.id
-    this.#account = known ? { ...known, id } : newAccount(id, child?.origin)
+    this.#account = frozenData(known ? { ...known, id } : newAccount(id, child?.origin))
     this.steps = this.#askedSteps = this.#account.steps
     this.#startedAt = this.#clock.now()
     const { ledger, toolCallId, sharesBudget = false } = child ?? {}
@@ -135,6 +138,7 @@ export class StrategyRun {
     const { calls, answered } = lastCallsOf(this.state.messages)
     const over = context.resume ? calls.filter((call) => answered.has(call.toolCallId)) : calls
     this.#oldSessions = this.#sessionsOf(over, context.state.run?.id ?? id)
+    this.#hasSessions = context.tools.some(sessionStoreOf)
     this.#open()
     if (context.tools.some((tool) => tool.dependsOn))
       this.#succeeded = succeededTools(this.state.messages)
@@ -202,7 +206,7 @@ export class StrategyRun {
   }
 
   /** Starts a step. A resumed step that has open calls keeps its number. */
-  async *beginStep(phase?: 'plan' | 'execute'): Batches<void> {
+  async beginStep(phase?: 'plan' | 'execute'): Promise<void> {
     const { signal } = this.context
     throwIfAborted(signal)
     const goesOn = !this.#hasBegun && this.context.resume !== undefined && this.hasOpenCalls
@@ -210,40 +214,41 @@ export class StrategyRun {
     if (!goesOn) this.step++
     // A step that continues is counted already, except by a state of an older version without an account.
     if (!goesOn || this.steps === 0) this.steps++
-    await yieldToEventLoop()
+    if (performance.now() - yieldedAt >= 20) await yieldToEventLoop()
     this.record.beginStep()
     if (!goesOn) this.add([...this.#steering, ...(this.context.takeSteering?.() ?? [])])
     this.#steering = []
-    this.state = this.state.withStep(this.step)
+    this.state = advance(this.state, { step: this.step })
     await this.hook('onStepStart', (hooks) => hooks.onStepStart?.(this.step, this.state))
-    yield* this.emit('step_start', phase ? { phase } : {})
+    await this.emit('step_start', phase ? { phase } : {})
   }
 
   /**
    * Runs one inference with its tools, or the open calls of a resumed state. Throws `BudgetUsedUp` if the
    * budget of a caller does not allow the inference.
    */
-  async *ask(options: AskOptions = {}): Batches<StepResult> {
+  async ask(options: AskOptions = {}): Promise<StepResult> {
     const { signal } = this.context
-    if (!this.hasOpenCalls && !(await this.#ledger.reserve(this.state.messages, signal)))
+    if (
+      this.#ledger.isShared &&
+      !this.hasOpenCalls &&
+      !(await this.#ledger.reserve(this.state.messages, signal))
+    )
       throw new BudgetUsedUp()
     this.#askedSteps = this.steps
     try {
-      return yield* this.#ask(options)
+      return await this.#ask(options)
     } finally {
       this.#ledger.release()
     }
   }
 
-  async *#ask({
-    llm: given = this.context.llm,
-    runsTools = true,
-  }: AskOptions): Batches<StepResult> {
+  async #ask({ llm: given = this.context.llm, runsTools = true }: AskOptions): Promise<StepResult> {
     const { signal, commit, agent } = this.context
     const { llm, tools, messages } = this.hasOpenCalls
       ? { llm: given, tools: this.context.tools, messages: undefined }
       : await this.#prepare(given)
-    const result = yield* runStep({
+    const input: StepInput = {
       state: this.state,
       llm,
       tools,
@@ -253,7 +258,6 @@ export class StrategyRun {
       inputs: this.#inputs,
       step: this.step,
       agentId: this.#agentId,
-      streaming: this.streaming,
       signal,
       commit,
       answers: this.#answers,
@@ -262,7 +266,7 @@ export class StrategyRun {
       context: (call, state) =>
         agentContext({ ...this.context, state }, call, {
           step: this.step,
-          streaming: this.streaming,
+          streaming: this.#live !== undefined,
           root: this.#account.id,
           messageId: state.messages.findLast(isAssistantMessage)?.id,
           ledger: this.#ledger,
@@ -278,7 +282,8 @@ export class StrategyRun {
       },
       clock: this.#clock,
       ids: this.#ids,
-    })
+    }
+    const result = await runStep(input, this.#live)
     if (messages && result.turn) {
       const usage = result.turn.usageByCycle?.at(-1) ?? result.turn.usage
       this.#last = { messages, usage }
@@ -365,18 +370,20 @@ export class StrategyRun {
     if (executions.length > 0) this.rounds++
     for (const { toolName, isError } of executions) if (!isError) this.#succeeded?.add(toolName)
     const { usage = zeroUsage, steps = 0 } = this.#running ?? {}
-    this.#account = {
-      ...this.#account,
-      subagentUsage: addUsage(this.#account.subagentUsage, usage),
-      subagentSteps: this.#account.subagentSteps + steps,
-    }
+    if (usage !== zeroUsage || steps > 0)
+      this.#account = {
+        ...this.#account,
+        subagentUsage: frozenData(addUsage(this.#account.subagentUsage, usage)),
+        subagentSteps: this.#account.subagentSteps + steps,
+      }
     this.#running = undefined
     this.#ledger.endCalls()
   }
 
   /** Adds the tokens of an inference to the account and returns the state with the new account. */
   #charge({ usage }: Turn, state: AgentState): AgentState {
-    this.#account = { ...this.#account, usage: addUsage(this.#account.usage, usage) }
+    const sum = frozenData(addUsage(this.#account.usage, usage))
+    this.#account = { ...this.#account, usage: sum }
     this.#ledger.settle(usage, state.messages.length)
     return this.#stamp(state)
   }
@@ -385,7 +392,8 @@ export class StrategyRun {
   #stamp(state: AgentState): AgentState {
     const { revision } = this.#account
     this.#account = { ...this.#account, steps: this.#askedSteps, revision: revision + 1 }
-    return state.withRun({ ...this.#account, durationMs: this.#durationMs })
+    const run = Object.freeze({ ...this.#account, durationMs: this.#durationMs })
+    return advance(state, { run })
   }
 
   get #durationMs(): number {
@@ -396,7 +404,7 @@ export class StrategyRun {
    * Ends a step: calls `onStepEnd`, checks the stop conditions, yields `step_end` and saves the state.
    * Returns why the run ends after this step, or undefined if the run continues.
    */
-  async *endStep(end?: AgentStopReason): Batches<AgentStopReason | undefined> {
+  async endStep(end?: AgentStopReason): Promise<AgentStopReason | undefined> {
     this.state = this.#stamp(this.state)
     const adopted = await this.hook('onStepEnd', (hooks) => {
       const turn = this.record.stepTurn(this.#lastAnswer())
@@ -404,26 +412,26 @@ export class StrategyRun {
     })
     if (adopted) this.#adopt(this.#stamp(adopted))
     const stopReason = await this.#isOver(end)
-    yield* this.#reportConflicts()
-    const usage = this.record.stepUsage
-    try {
-      yield* this.emit('step_end', stopReason ? { usage, stopReason } : { usage })
-    } finally {
-      // In `finally`, because the reader may leave at this event, and the finished step must still be saved.
-      await awaitUnlessAborted(this.context.checkpoint?.(this.state), this.context.signal)
-      await this.#endSessions()
+    await this.#reportConflicts()
+    if (this.#live) {
+      const usage = this.record.stepUsage
+      if (stopReason) this.#live.isFinal = true
+      await this.emit('step_end', stopReason ? { usage, stopReason } : { usage })
     }
-    yield* this.#reportConflicts()
+    const saving = this.context.checkpoint?.(this.state)
+    if (saving) await awaitUnlessAborted(saving, this.context.signal)
+    if (this.#hasSessions) await this.#endSessions()
+    await this.#reportConflicts()
     return stopReason
   }
 
   /** Reports conflicts of saves: as events, and as warnings of the turn. */
-  *#reportConflicts(): Generator<readonly AgentStreamEvent[]> {
+  async #reportConflicts(): Promise<void> {
     for (const conflict of this.context.takeConflicts?.() ?? []) {
       const { sessionId } = conflict
       const message = `The session ${JSON.stringify(sessionId)} was saved by somebody else during this run.`
       this.record.addExecutions([], [{ code: 'checkpoint_conflict', message }])
-      yield* this.emit('checkpoint_conflict', conflict)
+      await this.emit('checkpoint_conflict', conflict)
     }
   }
 
@@ -509,13 +517,9 @@ export class StrategyRun {
     return this.record.hasAnswer ? undefined : this.state.messages.findLast(isAssistantMessage)
   }
 
-  /** Yields an event of the current step, if the run is streamed. */
-  *emit<Type extends UAPEventType>(
-    type: Type,
-    data: UAPEventData[Type],
-  ): Generator<readonly AgentStreamEvent[]> {
-    if (!this.streaming) return
-    yield [uapEvent({ step: this.step, agentId: this.#agentId }, type, data)]
+  /** Reports an event of the current step, if the run is read. */
+  emit<Type extends UAPEventType>(type: Type, data: UAPEventData[Type]): void | Promise<void> {
+    return this.#live?.emit([uapEvent({ step: this.step, agentId: this.#agentId }, type, data)])
   }
 
   /** Runs a hook of the application. An error message names the hook that threw. */
@@ -583,12 +587,10 @@ export class BudgetUsedUp extends Error {}
 let yieldedAt = 0
 
 /**
- * Waits for the next macrotask if none was waited for in the last 20 ms. A model that answers from memory
- * would otherwise keep timers and signals from ever firing.
+ * Waits for the next macrotask. A step does so if none was waited for in the last 20 ms: a model that answers
+ * from memory would otherwise keep timers and signals from ever firing.
  */
 async function yieldToEventLoop(): Promise<void> {
-  const now = performance.now()
-  if (now - yieldedAt < 20) return
   await new Promise<void>((resolve) => setTimer(resolve, 0))
   yieldedAt = performance.now()
 }
