@@ -4,6 +4,7 @@ import type { ProviderMetadata, UserContent } from '../contract/content.ts'
 import type { BlockKind, StopReason, StreamEvent } from '../contract/event.ts'
 import { contentOf, type Message } from '../contract/message.ts'
 import {
+  allCapabilities,
   type BoundLLMModel,
   createProvider,
   type LLMRequest,
@@ -25,16 +26,6 @@ import type {
   AiSdkUsage,
 } from './types.ts'
 
-const capabilities = Object.freeze({
-  streaming: true,
-  tools: true,
-  structuredOutput: true,
-  imageInput: true,
-  documentInput: true,
-  videoInput: true,
-  audioInput: true,
-})
-
 /**
  * Makes a model of this package from a model of any AI SDK provider, e.g. of Bedrock or Vertex:
  *
@@ -55,7 +46,7 @@ export function fromAiSdk(model: AiSdkModel): ModelReference {
   }
   const provider = createProvider({
     name: model.provider,
-    llm: { capabilities, bind: () => new AdaptedModel(model) },
+    llm: { capabilities: allCapabilities, bind: () => new AdaptedModel(model) },
   })
   return provider(model.modelId)
 }
@@ -63,7 +54,7 @@ export function fromAiSdk(model: AiSdkModel): ModelReference {
 class AdaptedModel implements BoundLLMModel {
   readonly modelId: string
   readonly provider: string
-  readonly capabilities: BoundLLMModel['capabilities'] = capabilities
+  readonly capabilities: BoundLLMModel['capabilities'] = allCapabilities
   readonly #model: AiSdkModel
 
   constructor(model: AiSdkModel) {

@@ -62,6 +62,17 @@ export interface LLMCapabilities {
   readonly audioInput: boolean
 }
 
+/** The capabilities of a model that accepts everything, or of which nothing else is known. */
+export const allCapabilities: LLMCapabilities = {
+  streaming: true,
+  tools: true,
+  structuredOutput: true,
+  imageInput: true,
+  documentInput: true,
+  videoInput: true,
+  audioInput: true,
+}
+
 /** The language models of a provider. */
 export interface LLMHandler {
   readonly capabilities: LLMCapabilities
@@ -81,6 +92,12 @@ export interface BoundLLMModel {
    * accepts.
    */
   readonly wire?: WireName
+  /**
+   * Converts the parsed data of a structured answer to data that the schema describes, for formats that
+   * answer in another form, e.g. with null for a property that is absent. Without it the data is used as it
+   * is. With `isPartial` the data may be the beginning of an answer.
+   */
+  readData?(structure: JsonSchema, data: unknown, isPartial?: boolean): unknown
   /** Sends a request without streaming and returns the same events that `stream` would have yielded. */
   complete(request: LLMRequest): Promise<readonly StreamEvent[]>
   /** Yields the events in batches as they arrive. Leaving the loop early closes the connection. */

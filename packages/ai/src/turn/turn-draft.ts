@@ -8,7 +8,7 @@ import {
   ToolResultMessage,
   UserMessage,
 } from '../contract/message.ts'
-import type { LLMRequest } from '../contract/provider.ts'
+import type { BoundLLMModel, LLMRequest } from '../contract/provider.ts'
 import { parseData } from './request.ts'
 import { type SettledCall, toToolExecution, toToolResult } from '../tools/call.ts'
 import type { BatchResult, ToolExecutionEvent } from '../tools/executor.ts'
@@ -105,11 +105,14 @@ export class TurnDraft {
     return this.#openCalls.length === 0
   }
 
-  turn(structure: JsonSchema | undefined): Turn {
+  /** Returns the complete turn. `readData` is that of the model. */
+  turn(structure: JsonSchema | undefined, readData?: BoundLLMModel['readData']): Turn {
     const turn = this.#build()
     const { response, stopReason } = turn
     if (structure === undefined || response.hasToolCalls) return deepFreeze(turn)
-    return deepFreeze({ ...turn, data: parseData(response, structure, stopReason, this.#origin) })
+    const parsed = parseData(response, stopReason, this.#origin)
+    const data = readData ? readData(structure, parsed) : parsed
+    return deepFreeze({ ...turn, data })
   }
 
   /** Adds a message that asks the model for another answer. */

@@ -87,6 +87,7 @@ class HttpModel implements BoundLLMModel {
   readonly provider: string
   readonly capabilities: LLMCapabilities
   readonly wire: WireName
+  readonly readData: BoundLLMModel['readData']
   readonly #endpoint: VendorEndpoint
   readonly #wire: Wire
   readonly #target: Target
@@ -102,6 +103,7 @@ class HttpModel implements BoundLLMModel {
     this.#endpoint = endpoint
     this.#wire = wire
     this.wire = wire.name
+    this.readData = wire.readData
     this.#target = { provider: endpoint.name, modelId, dialect }
   }
 
