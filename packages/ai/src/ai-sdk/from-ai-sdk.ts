@@ -14,6 +14,7 @@ import type { ToolResult } from '../contract/tool.ts'
 import type { TokenUsage, Warning } from '../contract/turn.ts'
 import { decodeLooseBase64 } from '../media/bytes.ts'
 import { documentSource, imageSource } from '../wires/media.ts'
+import { toSources } from '../wires/sources.ts'
 import { repairTranscript, resultText } from '../wires/transcript.ts'
 import type {
   AiSdkAnswerPart,
@@ -401,6 +402,11 @@ class EventWriter {
 
   #stop({ finishReason, usage, providerMetadata }: AiSdkAnswerPart): StreamEvent {
     const kept = this.#kept.length > 0 && { aiSdk: { parts: this.#kept } }
+    const sources = this.#kept.flatMap((part) =>
+      part['type'] === 'source'
+        ? toSources(part, part['url'] ?? part['id'], part['title'] ?? part['filename'])
+        : [],
+    )
     return {
       type: 'message_stop',
       index: 0,
@@ -410,6 +416,7 @@ class EventWriter {
         usage: toUsage(usage),
         metadata: providerMetadata || kept ? { ...providerMetadata, ...kept } : undefined,
         warnings: this.#warnings.length > 0 ? this.#warnings : undefined,
+        sources: sources.length > 0 ? sources : undefined,
       }),
     }
   }

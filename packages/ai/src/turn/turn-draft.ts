@@ -14,8 +14,10 @@ import { type SettledCall, toToolExecution, toToolResult } from '../tools/call.t
 import type { BatchResult, ToolExecutionEvent } from '../tools/executor.ts'
 import type { ToolExecution } from '../contract/tool.ts'
 import {
+  addSources,
   addUsage,
   type OpenCall,
+  type Source,
   type TokenUsage,
   type Turn,
   type Warning,
@@ -35,6 +37,7 @@ export class TurnDraft {
   readonly #executions: ToolExecution[] = []
   readonly #usageByCycle: TokenUsage[] = []
   readonly #warnings: Warning[] = []
+  #cited: readonly Source[] = []
   #fold: MessageFold | undefined
   #stop: MessageFold['stop']
   #response: AssistantMessage | undefined
@@ -75,6 +78,7 @@ export class TurnDraft {
     this.#stop = fold.stop
     this.#usageByCycle.push(fold.stop.usage)
     this.#warnings.push(...(fold.stop.warnings ?? []))
+    this.#cited = addSources(this.#cited, fold.stop.sources ?? [])
     const message = fold.message(this.#sources)
     this.#addResponse(message)
     return message
@@ -179,6 +183,7 @@ export class TurnDraft {
       stopReason: this.stopReason,
       ...(raw !== undefined && { rawStopReason: raw }),
       warnings: [...this.#warnings],
+      sources: this.#cited,
       openCalls: this.#openCalls,
     }
   }
