@@ -79,6 +79,8 @@ function limitedLLM(handler: LLMHandler, options: RateLimitOptions): LLMHandler 
         capabilities,
         wire,
         readData,
+        encode: bound.encode?.bind(bound),
+        send: bound.send?.bind(bound),
         complete: async (request) => {
           const admission = await admit(request)
           return settled(
