@@ -185,6 +185,7 @@ describe('a model that has only generate and stream', () => {
         cycles: 1,
         stopReason: 'end_turn',
         warnings: [],
+        sources: [],
         openCalls: [],
       }
     })

@@ -726,6 +726,7 @@ describe('a model that has only what UPP names', () => {
       cycles: 1,
       usage: { totalTokens: 2 },
       warnings: [],
+      sources: [],
       openCalls: [],
     })
     expect(out.state.run!.usage.totalTokens).toBe(2)

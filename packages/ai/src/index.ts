@@ -86,9 +86,11 @@ export {
   type ToolUseStrategy,
 } from './contract/tool.ts'
 export {
+  addSources,
   addUsage,
   zeroUsage,
   type OpenCall,
+  type Source,
   type TokenUsage,
   type Turn,
   type Warning,

@@ -5,8 +5,9 @@ import {
   type StandardIssue,
   type StandardJSONSchemaV1,
   type StandardSchemaV1,
+  isOfType,
 } from '@skein/base'
-import { isOfType, pointerSegment, resolveRef } from './contract/structure.ts'
+import { mapKeywords, pointerSegment, resolveRef } from './contract/structure.ts'
 import type { DataIssue } from './contract/structure.ts'
 
 /**
@@ -267,14 +268,6 @@ const unchecked = new Set([
 ])
 /** Keywords whose value is data, in which a name that looks like a keyword is none. */
 const dataKeywords = new Set(['const', 'enum', 'default', 'examples'])
-const mapKeywords = new Set([
-  'properties',
-  'patternProperties',
-  '$defs',
-  'definitions',
-  'dependentSchemas',
-  'dependencies',
-])
 
 /** Throws if a part of the schema would be ignored, because data would then pass unchecked. */
 function refuseUnchecked(root: unknown, pointer: string, schema: unknown = root): void {

@@ -177,6 +177,8 @@ class LLM<Data> implements LLMInstance<Data> {
 
   stream(...given: readonly (History | InferenceInput)[]): StreamResult<Data> {
     const controller = new AbortController()
+    const { model } = this
+    const { structure } = this.#base
     let isFinal = false
     const onFinal = (is: boolean): void => void (isFinal = is)
     return new StreamResult<Data>(
@@ -186,7 +188,7 @@ class LLM<Data> implements LLMInstance<Data> {
         isFinal: () => isFinal,
         origin: this.#origin,
       },
-      this.#base.structure,
+      (data) => (structure && model.readData ? model.readData(structure, data, true) : data),
     )
   }
 

@@ -20,6 +20,7 @@ export type {
 } from './upp-json.ts'
 export {
   isObject,
+  isOfType,
   isPlainObject,
   tryParseJson,
   type JsonObject,

@@ -141,6 +141,24 @@ export function isDeepFrozen(value: unknown): boolean {
   return walk(value, Object.isFrozen)
 }
 
+/** Checks whether a value has the type that JSON Schema gives this name (JSON Schema validation §6.1.1). */
+export function isOfType(name: unknown, value: unknown): boolean {
+  switch (name) {
+    case 'null':
+      return value === null
+    case 'array':
+      return Array.isArray(value)
+    case 'object':
+      return typeof value === 'object' && value !== null && !Array.isArray(value)
+    case 'integer':
+      return Number.isInteger(value)
+    case 'number':
+      return Number.isFinite(value)
+    default:
+      return typeof value === name
+  }
+}
+
 /**
  * Visits every object that is not known to be deeply frozen, without recursion, and marks it as deeply
  * frozen. When `visit` returns false, the walk stops, and the marks it made are removed.

@@ -1,10 +1,12 @@
 import { deepFreeze } from '@skein/base'
 import {
+  addSources,
   addUsage,
   AssistantMessage,
   zeroUsage,
   type Message,
   type OpenCall,
+  type Source,
   type TokenUsage,
   type ToolExecution,
   type Turn,
@@ -17,9 +19,10 @@ interface Mark {
   readonly executions: number
   readonly cycles: number
   readonly warnings: number
+  readonly sources: number
 }
 
-const start: Mark = { messages: 0, executions: 0, cycles: 0, warnings: 0 }
+const start: Mark = { messages: 0, executions: 0, cycles: 0, warnings: 0, sources: 0 }
 
 /**
  * Records what a run has produced. The turns of the run and of each step are made from it: all messages with
@@ -33,6 +36,7 @@ export class RunRecord {
   readonly #executions: ToolExecution[] = []
   readonly #cycles: TokenUsage[] = []
   readonly #warnings: Warning[] = []
+  readonly #sources: Source[] = []
   #last: Turn | undefined
   #step: Mark = start
 
@@ -50,13 +54,15 @@ export class RunRecord {
    * have only the fields that UPP §7.1 names.
    */
   addInference(turn: Turn, messages: readonly Message[]): void {
-    const { openCalls = [], toolExecutions = [], usageByCycle, warnings = [] }: Partial<Turn> = turn
+    const { openCalls = [], toolExecutions = [], usageByCycle }: Partial<Turn> = turn
+    const { warnings = [], sources = [] }: Partial<Turn> = turn
     this.#last = turn
     this.openCalls = openCalls
     this.addMessages(messages)
     for (const execution of deepFreeze(toolExecutions)) this.#executions.push(execution)
     for (const usage of deepFreeze(usageByCycle ?? [turn.usage])) this.#cycles.push(usage)
     for (const warning of deepFreeze(warnings)) this.#warnings.push(warning)
+    for (const source of deepFreeze(sources)) this.#sources.push(source)
     this.usage = addUsage(this.usage, turn.usage)
   }
 
@@ -71,6 +77,7 @@ export class RunRecord {
       executions: this.#executions.length,
       cycles: this.#cycles.length,
       warnings: this.#warnings.length,
+      sources: this.#sources.length,
     }
   }
 
@@ -107,6 +114,7 @@ export class RunRecord {
       usageByCycle: Object.freeze(usageByCycle),
       cycles: usageByCycle.length,
       warnings: from(this.#warnings, mark.warnings),
+      sources: deepFreeze(addSources([], this.#sources.slice(mark.sources))),
       openCalls: deepFreeze(this.openCalls),
     })
   }

@@ -4,6 +4,7 @@ import type { ProviderMetadata, UserContent } from '../contract/content.ts'
 import type { BlockKind, StopReason, StreamEvent } from '../contract/event.ts'
 import { contentOf, type Message } from '../contract/message.ts'
 import {
+  allCapabilities,
   type BoundLLMModel,
   createProvider,
   type LLMRequest,
@@ -13,6 +14,7 @@ import type { ToolResult } from '../contract/tool.ts'
 import type { TokenUsage, Warning } from '../contract/turn.ts'
 import { decodeLooseBase64 } from '../media/bytes.ts'
 import { documentSource, imageSource } from '../wires/media.ts'
+import { toSources } from '../wires/sources.ts'
 import { repairTranscript, resultText } from '../wires/transcript.ts'
 import type {
   AiSdkAnswerPart,
@@ -24,16 +26,6 @@ import type {
   AiSdkPart,
   AiSdkUsage,
 } from './types.ts'
-
-const capabilities = Object.freeze({
-  streaming: true,
-  tools: true,
-  structuredOutput: true,
-  imageInput: true,
-  documentInput: true,
-  videoInput: true,
-  audioInput: true,
-})
 
 /**
  * Makes a model of this package from a model of any AI SDK provider, e.g. of Bedrock or Vertex:
@@ -55,7 +47,7 @@ export function fromAiSdk(model: AiSdkModel): ModelReference {
   }
   const provider = createProvider({
     name: model.provider,
-    llm: { capabilities, bind: () => new AdaptedModel(model) },
+    llm: { capabilities: allCapabilities, bind: () => new AdaptedModel(model) },
   })
   return provider(model.modelId)
 }
@@ -63,7 +55,7 @@ export function fromAiSdk(model: AiSdkModel): ModelReference {
 class AdaptedModel implements BoundLLMModel {
   readonly modelId: string
   readonly provider: string
-  readonly capabilities: BoundLLMModel['capabilities'] = capabilities
+  readonly capabilities: BoundLLMModel['capabilities'] = allCapabilities
   readonly #model: AiSdkModel
 
   constructor(model: AiSdkModel) {
@@ -410,6 +402,11 @@ class EventWriter {
 
   #stop({ finishReason, usage, providerMetadata }: AiSdkAnswerPart): StreamEvent {
     const kept = this.#kept.length > 0 && { aiSdk: { parts: this.#kept } }
+    const sources = this.#kept.flatMap((part) =>
+      part['type'] === 'source'
+        ? toSources(part, part['url'] ?? part['id'], part['title'] ?? part['filename'])
+        : [],
+    )
     return {
       type: 'message_stop',
       index: 0,
@@ -419,6 +416,7 @@ class EventWriter {
         usage: toUsage(usage),
         metadata: providerMetadata || kept ? { ...providerMetadata, ...kept } : undefined,
         warnings: this.#warnings.length > 0 ? this.#warnings : undefined,
+        sources: sources.length > 0 ? sources : undefined,
       }),
     }
   }

@@ -10,7 +10,7 @@ import {
 } from '../contract/message.ts'
 import type { Params } from '../contract/provider.ts'
 import type { ToolCall } from '../contract/tool.ts'
-import type { TokenUsage, Turn } from '../contract/turn.ts'
+import type { Source, TokenUsage, Turn } from '../contract/turn.ts'
 import { translateParams } from '../gateway/translate-params.ts'
 import { llm, type LLMOptions } from '../llm.ts'
 import { strictBase64 } from '../media/bytes.ts'
@@ -217,11 +217,18 @@ function toAnswer(turn: Turn, dropped: readonly AiSdkWarning[]): AiSdkAnswer {
   })
   const calls = (response.toolCalls ?? []).map(toCall)
   return {
-    content: [...content, ...calls],
+    content: [...content, ...turn.sources.flatMap(toSource), ...calls],
     finishReason: { unified: finishReasons[stopReason] ?? 'other', raw: rawStopReason },
     usage: toAiSdkUsage(usage),
     warnings: [...dropped, ...warnings.map(({ message }) => ({ type: 'other', message }))],
   }
+}
+
+/** Writes a page as a source part. Documents have none: the AI SDK asks for a media type, which is not known. */
+function toSource({ url, title }: Source): AiSdkAnswerPart[] {
+  if (url === undefined) return []
+  const part = { type: 'source', sourceType: 'url', id: url, url }
+  return [title === undefined ? part : { ...part, title }]
 }
 
 function toCall({ toolCallId, toolName, arguments: args, metadata }: ToolCall): AiSdkAnswerPart {
@@ -242,6 +249,7 @@ async function* toParts(
     for (;;) {
       const step = await turn.next()
       if (step.done) {
+        for (const source of step.value.sources) yield* toSource(source)
         for (const call of step.value.response.toolCalls ?? []) yield toCall(call)
         const { finishReason, usage } = toAnswer(step.value, [])
         yield { type: 'finish', finishReason, usage }

@@ -57,6 +57,10 @@ export interface AiSdkAnswerPart {
   readonly providerExecuted?: boolean
   readonly mediaType?: string
   readonly data?: AiSdkData
+  /** Of a source. */
+  readonly sourceType?: string
+  readonly url?: string
+  readonly title?: string
   readonly modelId?: string
   readonly warnings?: readonly AiSdkWarning[]
   readonly usage?: AiSdkUsage

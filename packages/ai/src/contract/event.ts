@@ -1,6 +1,6 @@
 import type { JsonObject } from '@skein/base'
 import type { ProviderMetadata } from './content.ts'
-import type { TokenUsage, Warning } from './turn.ts'
+import type { Source, TokenUsage, Warning } from './turn.ts'
 
 /**
  * One event of a stream. Every wire decodes a whole response and a stream into the same events, and all other
@@ -124,6 +124,8 @@ export interface MessageStopEvent {
     /** `metadata` of the finished message. */
     readonly metadata?: ProviderMetadata
     readonly warnings?: readonly Warning[]
+    /** What the message cites, one entry for each citation; `turn.sources` has each source once. */
+    readonly sources?: readonly Source[]
   }
 }
 

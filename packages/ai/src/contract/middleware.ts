@@ -2,7 +2,7 @@ import type { EmbeddingRequest, EmbeddingResult } from '../embedding.ts'
 import type { Modality } from './error.ts'
 import type { StreamEvent } from './event.ts'
 import type { ImageRequest, ImageResult } from '../image.ts'
-import type { LLMRequest } from './provider.ts'
+import type { BoundLLMModel, LLMRequest } from './provider.ts'
 import type { ToolCall, ToolOutcome } from './tool.ts'
 import type { Turn } from './turn.ts'
 
@@ -24,6 +24,8 @@ export interface MiddlewareContext {
   request: AnyRequest
   response?: AnyResponse
   readonly state: Map<string, unknown>
+  /** How the model's structured data is read, if the model has a way of its own (LLM calls only). */
+  readonly readData?: BoundLLMModel['readData']
   /** Milliseconds since the epoch. */
   readonly startTime: number
   endTime?: number

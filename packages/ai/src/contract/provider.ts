@@ -1,5 +1,5 @@
 import type { WireName } from './wire-name.ts'
-import type { Clock, IdSource, InputLimits, JsonSchema } from '@skein/base'
+import type { Clock, IdSource, InputLimits, JsonObject, JsonSchema, JsonValue } from '@skein/base'
 import type { EmbeddingHandler } from '../embedding.ts'
 import type { StreamEvent } from './event.ts'
 import type { ImageHandler } from '../image.ts'
@@ -62,6 +62,17 @@ export interface LLMCapabilities {
   readonly audioInput: boolean
 }
 
+/** The capabilities of a model that accepts everything, or of which nothing else is known. */
+export const allCapabilities: LLMCapabilities = {
+  streaming: true,
+  tools: true,
+  structuredOutput: true,
+  imageInput: true,
+  documentInput: true,
+  videoInput: true,
+  audioInput: true,
+}
+
 /** The language models of a provider. */
 export interface LLMHandler {
   readonly capabilities: LLMCapabilities
@@ -81,10 +92,28 @@ export interface BoundLLMModel {
    * accepts.
    */
   readonly wire?: WireName
+  /**
+   * Converts the parsed data of a structured answer to data that the schema describes, for formats that
+   * answer in another form, e.g. with null for a property that is absent. Without it the data is used as it
+   * is. With `isPartial` the data may be the beginning of an answer.
+   */
+  readData?(structure: JsonSchema, data: unknown, isPartial?: boolean): unknown
+  /** Writes a request as it would be sent, for requests about it, e.g. how many tokens it has. */
+  encode?(request: LLMRequest): { readonly path: string; readonly body: string }
+  /** Sends a request to another endpoint of the vendor and returns its JSON. */
+  send?(request: VendorRequest): Promise<JsonValue>
   /** Sends a request without streaming and returns the same events that `stream` would have yielded. */
   complete(request: LLMRequest): Promise<readonly StreamEvent[]>
   /** Yields the events in batches as they arrive. Leaving the loop early closes the connection. */
   stream(request: LLMRequest): AsyncIterable<readonly StreamEvent[]>
+}
+
+/** A request to an endpoint of a vendor, with the same keys, retries and limits as an inference. */
+export interface VendorRequest extends Pick<LLMRequest, 'config' | 'signal' | 'clock'> {
+  /** The path below the base URL, with its query. */
+  readonly path: string
+  readonly method?: 'GET' | 'POST'
+  readonly body?: JsonObject
 }
 
 /** The request of one inference, as a provider gets it. */

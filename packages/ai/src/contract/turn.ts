@@ -18,6 +18,8 @@ export interface Turn<Data = unknown> {
   readonly stopReason: StopReason
   readonly rawStopReason?: string
   readonly warnings: readonly Warning[]
+  /** The pages and documents that the answers cite, each once, in the order of their first citation. */
+  readonly sources: readonly Source[]
   /**
    * Calls of `response` without a result: the limit of rounds was reached or is 0, or a call was deferred.
    */
@@ -95,6 +97,37 @@ function addRecords(a: Counts | undefined, b: Counts | undefined): Counts | unde
   const sum: Record<string, number> = { ...a }
   for (const [key, count] of Object.entries(b)) sum[key] = (sum[key] ?? 0) + count
   return sum
+}
+
+/**
+ * A page or document that an answer cites. Pages that the vendor only searched are not included; they are in
+ * the native blocks and the metadata of the message.
+ */
+export interface Source {
+  readonly type: 'url' | 'document'
+  /** The address of the page, if `type` is `url`. */
+  readonly url?: string
+  /**
+   * If `type` is `document`: the vendor's id of the document or file, or the position of the document in the
+   * request (Anthropic, Mistral).
+   */
+  readonly id?: string
+  readonly title?: string
+  /** The citations as the vendor sent them, with quotes and places in the answer. */
+  readonly originals: readonly JsonValue[]
+}
+
+/** Adds sources to a list. A source that is already in the list gets the further originals. */
+export function addSources(known: readonly Source[], more: readonly Source[]): readonly Source[] {
+  if (more.length === 0) return known
+  const all = new Map<string, Source & { readonly originals: JsonValue[] }>()
+  for (const source of [...known, ...more]) {
+    const key = `${source.type} ${source.url ?? source.id}`
+    const before = all.get(key)
+    if (before) for (const original of source.originals) before.originals.push(original)
+    else all.set(key, { ...source, originals: [...source.originals] })
+  }
+  return [...all.values()]
 }
 
 /** Reports that a part of the caller's request was dropped or changed before it was sent to the vendor. */

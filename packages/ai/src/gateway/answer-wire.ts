@@ -178,7 +178,8 @@ export async function* oneMessage(
         case 'message_stop':
           if (stop) {
             const usage = addUsage(stop.delta.usage, event.delta.usage)
-            stop = { ...event, delta: { ...event.delta, usage } }
+            const sources = [...(stop.delta.sources ?? []), ...(event.delta.sources ?? [])]
+            stop = { ...event, delta: { ...event.delta, usage, sources } }
           } else stop = event
           break
         case 'tool_execution_start':

@@ -1,5 +1,6 @@
 import { type Clock, type IdSource, type JsonValue, systemClock, uuidV4 } from '@skein/base'
 import { ErrorCode, UPPError } from '../contract/error.ts'
+import type { EmbeddingOptions } from '../embedding.ts'
 import type { ModelReference } from '../contract/provider.ts'
 import type { WireServer } from '../wires/wire.ts'
 import {
@@ -17,13 +18,18 @@ import {
   type GatewayLimits,
   type KeyLookup,
 } from './clients.ts'
-import { findRoute, listModels, type Route } from './routes.ts'
-import { type GatewayAnswer, servedModel } from './served-model.ts'
+import { answerEmbeddings, findRoute, jsonReply, listModels, type Route } from './routes.ts'
+import { type GatewayAnswer, type GatewayRequest, servedModel } from './served-model.ts'
 
 /** The settings of a gateway: its models, clients and limits. */
 export interface GatewayOptions {
   /** Models by the name that clients use. For a model with its own settings use `servedModel({ … })`. */
   readonly models: Readonly<Record<string, ModelReference | GatewayAnswer>>
+  /**
+   * Embedding models with settings of their own, by the name that clients use. References in `models` whose
+   * vendor has embeddings are served as well.
+   */
+  readonly embeddings?: Readonly<Record<string, EmbeddingOptions>>
   /** The clients and their keys. Without `keys`, everyone who can reach the gateway may use it. */
   readonly keys?: readonly GatewayKey[] | KeyLookup
   /** Limits of each client; the limits of its `GatewayKey` override them. */
@@ -38,8 +44,8 @@ export interface GatewayOptions {
 export type Gateway = (request: Request) => Promise<Response>
 
 /**
- * Serves models of any vendor to clients of OpenAI (`/v1/chat/completions`, `/v1/responses`) and
- * Anthropic (`/v1/messages`). Calls of tools that a client declares are sent back to it. The
+ * Serves models of any vendor to clients of OpenAI (`/v1/chat/completions`, `/v1/responses`,
+ * `/v1/embeddings`) and Anthropic (`/v1/messages`, `/v1/messages/count_tokens`), and `/v1/models`. Calls of tools that a client declares are sent back to it. The
  * client's key is never sent to vendors, and the gateway's keys are never sent to clients.
  *
  *     const handler = gateway({ models: { small: openai('gpt-5-mini'), big: anthropic('claude-opus-4-5') } })
@@ -52,6 +58,7 @@ export function gateway(options: GatewayOptions): Gateway {
 class Service {
   readonly #options: GatewayOptions
   readonly #models: ReadonlyMap<string, GatewayAnswer>
+  readonly #embeddings: ReadonlyMap<string, EmbeddingOptions>
   readonly #findClient: (request: Request) => Promise<GatewayClient | undefined>
   readonly #limits: ClientLimits
   readonly #clock: Clock
@@ -59,14 +66,26 @@ class Service {
   readonly #startedAt: number
 
   constructor(options: GatewayOptions) {
-    const { models, keys, limits = {}, clock = systemClock, ids = uuidV4 } = options
+    const {
+      models,
+      embeddings = {},
+      keys,
+      limits = {},
+      clock = systemClock,
+      ids = uuidV4,
+    } = options
     this.#options = options
-    this.#models = new Map(
-      Object.entries(models).map(([name, model]) => [
-        name,
-        'provider' in model ? servedModel({ model }) : model,
-      ]),
-    )
+    const served = new Map<string, GatewayAnswer>()
+    const embedders = new Map<string, EmbeddingOptions>()
+    for (const [name, model] of Object.entries(models)) {
+      const handlers = 'provider' in model ? model.provider.handlers : {}
+      if ('provider' in model && handlers.embedding) embedders.set(name, { model })
+      if (!('provider' in model)) served.set(name, model)
+      else if (handlers.llm || !handlers.embedding) served.set(name, servedModel({ model }))
+    }
+    for (const [name, model] of Object.entries(embeddings)) embedders.set(name, model)
+    this.#models = served
+    this.#embeddings = embedders
     this.#findClient = clientFinder(keys)
     this.#limits = new ClientLimits(limits, clock)
     this.#clock = clock
@@ -105,20 +124,28 @@ class Service {
     signal: AbortSignal,
   ): Promise<WireReply> {
     if (route.kind === 'models') return this.#list(route, client)
-    if (route.kind !== 'infer') throw route.error
+    if (route.kind === 'none') throw route.error
     const { maxBodyBytes } = this.#limits.of(client)
     const body = await readJsonBody(request, maxBodyBytes, signal)
+    if (route.kind === 'embed')
+      return answerEmbeddings(body, (name) => this.#find(this.#embeddings, name, client), signal)
     const { wire } = route
     const decoded = wire.decodeRequest(body, { path: route.path, search: route.search })
-    const answer = this.#modelOf(decoded.modelId, client)
-    const { events, droppedParams, id, fields, toServerError } = await answer({
+    const answer = this.#find(this.#models, decoded.modelId, client)
+    const asked: GatewayRequest = {
       ...decoded,
       wire: wire.name,
       client: client.name,
       signal,
       clock: this.#clock,
       ids: this.#ids,
-    })
+    }
+    if (route.kind === 'count') {
+      if (answer.countTokens) return jsonReply({ input_tokens: await answer.countTokens(asked) })
+      const message = `The tokens of "${decoded.modelId.slice(0, 200)}" cannot be counted.`
+      throw gatewayError(message, 'InvalidRequest', { statusCode: 404 })
+    }
+    const { events, droppedParams, id, fields, toServerError } = await answer(asked)
     const context = {
       request: decoded,
       id: id ?? this.#ids(),
@@ -139,8 +166,8 @@ class Service {
     return { ...reply, headers: { ...reply.headers, ...told } }
   }
 
-  #modelOf(name: string, client: GatewayClient): GatewayAnswer {
-    const model = isAllowed(name, client) ? this.#models.get(name) : undefined
+  #find<T>(models: ReadonlyMap<string, T>, name: string, client: GatewayClient): T {
+    const model = isAllowed(name, client) ? models.get(name) : undefined
     if (model) return model
     throw new UPPError(`There is no model "${name.slice(0, 200)}" here.`, {
       code: ErrorCode.ModelNotFound,
@@ -151,8 +178,9 @@ class Service {
   }
 
   #list(route: Route & { kind: 'models' }, client: GatewayClient): WireReply {
-    const names = [...this.#models.keys()].filter((name) => isAllowed(name, client))
-    if (route.model !== undefined) this.#modelOf(route.model, client)
+    const all = new Map<string, unknown>([...this.#models, ...this.#embeddings])
+    const names = [...all.keys()].filter((name) => isAllowed(name, client))
+    if (route.model !== undefined) this.#find(all, route.model, client)
     return listModels(route, names, this.#startedAt)
   }
 

@@ -4,7 +4,10 @@ import { openaiChatServer } from '../wires/openai-chat/server.ts'
 import { openaiResponsesServer } from '../wires/openai-responses/server.ts'
 import type { WireServer } from '../wires/wire.ts'
 import { gatewayError, type WireReply } from './answer-wire.ts'
-import type { JsonObject } from '@skein/base'
+import { encodeBase64, type JsonObject, type JsonValue } from '@skein/base'
+import { embedding, type EmbeddingOptions } from '../embedding.ts'
+import { objectOf } from '../wires/read-json.ts'
+import { requestError } from '../wires/wire-error.ts'
 
 interface RouteBase {
   /** The format of the response, also of an error response. */
@@ -16,16 +19,19 @@ interface RouteBase {
 /** The endpoint that a request is addressed to. */
 export type Route = RouteBase &
   (
-    | { readonly kind: 'infer' }
+    | { readonly kind: 'infer' | 'count' | 'embed' }
     | { readonly kind: 'models'; readonly model?: string }
     | { readonly kind: 'none'; readonly error: UPPError }
   )
 
-const servers: Readonly<Record<string, WireServer>> = {
-  '/chat/completions': openaiChatServer,
-  '/responses': openaiResponsesServer,
-  '/messages': anthropicMessagesServer,
-}
+const posts: Readonly<Record<string, Pick<Route, 'wire'> & { kind: 'infer' | 'count' | 'embed' }>> =
+  {
+    '/chat/completions': { kind: 'infer', wire: openaiChatServer },
+    '/responses': { kind: 'infer', wire: openaiResponsesServer },
+    '/messages': { kind: 'infer', wire: anthropicMessagesServer },
+    '/messages/count_tokens': { kind: 'count', wire: anthropicMessagesServer },
+    '/embeddings': { kind: 'embed', wire: openaiChatServer },
+  }
 
 /** Finds the endpoint of a request by its path. The gateway may be mounted below any prefix. */
 export function findRoute(request: Request): Route {
@@ -35,10 +41,10 @@ export function findRoute(request: Request): Route {
   const wire = request.headers.has('anthropic-version') ? anthropicMessagesServer : openaiChatServer
   const start = path.indexOf('/v1/')
   const rest = start < 0 ? '' : path.slice(start + 3).replace(/\/$/, '')
-  const server = Object.hasOwn(servers, rest) ? servers[rest] : undefined
-  if (server) {
-    const base = { wire: server, path, search }
-    if (method === 'POST') return { ...base, kind: 'infer' }
+  const post = Object.hasOwn(posts, rest) ? posts[rest] : undefined
+  if (post) {
+    const base = { ...post, path, search }
+    if (method === 'POST') return base
     return { ...base, kind: 'none', error: wrongMethod(method, path, 'POST') }
   }
   const base = { wire, path, search }
@@ -89,9 +95,60 @@ export function listModels(
       : isAnthropic
         ? { data: list, has_more: false, first_id: names[0] ?? null, last_id: names.at(-1) ?? null }
         : { object: 'list', data: list }
+  return jsonReply(body)
+}
+
+/** Makes the reply of a request that is answered with one JSON value. */
+export function jsonReply(body: JsonObject): WireReply {
   return {
     status: 200,
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(body),
   }
+}
+
+/** Answers `POST /v1/embeddings`; `find` returns the settings of a model by its name. */
+export async function answerEmbeddings(
+  json: JsonValue,
+  find: (name: string) => EmbeddingOptions,
+  signal: AbortSignal,
+): Promise<WireReply> {
+  const { model: name, input, dimensions, encoding_format, ...others } = objectOf(json) ?? {}
+  const invalid = (what: string, hint?: string): UPPError => requestError('gateway', what, hint)
+  if (typeof name !== 'string') throw invalid('The field "model" is missing.')
+  const inputs: readonly unknown[] = Array.isArray(input) ? input : [input]
+  if (inputs.length === 0 || !inputs.every((one) => typeof one === 'string' && one !== ''))
+    throw invalid(
+      'The field "input" is not a text or a list of texts.',
+      'Lists of tokens are not accepted: their numbers mean something to one model only.',
+    )
+  if (encoding_format !== undefined && encoding_format !== 'float' && encoding_format !== 'base64')
+    throw invalid('The field "encoding_format" is neither "float" nor "base64".')
+  if (dimensions !== undefined && !(Number.isInteger(dimensions) && Number(dimensions) > 0))
+    throw invalid('The field "dimensions" is not a whole number above 0.')
+  const options = find(name)
+  const size = options.model.provider.name === 'google' ? 'outputDimensionality' : 'dimensions'
+  const params = dimensions === undefined ? {} : { [size]: dimensions }
+  const embedder = embedding({ ...options, params: { ...options.params, ...params } })
+  const { embeddings, usage } = await embedder.embed(inputs as string[], { signal }) // checked above
+  const reply = jsonReply({
+    object: 'list',
+    data: embeddings.map(({ vector, index }) => ({
+      object: 'embedding',
+      index,
+      embedding: encoding_format === 'base64' ? floatsInBase64(vector) : vector,
+    })),
+    model: name,
+    usage: { prompt_tokens: usage.totalTokens, total_tokens: usage.totalTokens },
+  })
+  const dropped = Object.keys(others)
+  if (dropped.length === 0) return reply
+  return { ...reply, headers: { ...reply.headers, 'skein-dropped-params': dropped.join(', ') } }
+}
+
+/** Writes 32-bit floats, little endian, as OpenAI's `encoding_format: base64` has them. */
+function floatsInBase64(vector: readonly number[]): string {
+  const view = new DataView(new ArrayBuffer(vector.length * 4))
+  vector.forEach((number, index) => view.setFloat32(index * 4, number, true))
+  return encodeBase64(new Uint8Array(view.buffer))
 }

@@ -3,6 +3,7 @@ import type { StreamEvent } from '../contract/event.ts'
 import { llm, type LLMOptions } from '../llm.ts'
 import type { ServerError, ServerRequest } from '../wires/wire.ts'
 import type { WireName } from '../contract/wire-name.ts'
+import { countTokens } from '../models.ts'
 import { oneMessage } from './answer-wire.ts'
 import { translateParams } from './translate-params.ts'
 
@@ -18,7 +19,11 @@ export interface GatewayRequest extends ServerRequest {
 }
 
 /** Answers a request: with a model, an agent, or anything else that produces the events of one message. */
-export type GatewayAnswer = (request: GatewayRequest) => GatewayReply | Promise<GatewayReply>
+export interface GatewayAnswer {
+  (request: GatewayRequest): GatewayReply | Promise<GatewayReply>
+  /** Counts the input tokens of a request, for `/v1/messages/count_tokens`. */
+  readonly countTokens?: (request: GatewayRequest) => Promise<number>
+}
 
 /** The events of one message and further parts of the response. */
 export interface GatewayReply {
@@ -48,11 +53,13 @@ export type ServedModelOptions = Omit<
  */
 export function servedModel(options: ServedModelOptions): GatewayAnswer {
   const { wire: target } = llm(options).model
-  return (request) => {
-    const { stream: streaming, messages, tools, structure, signal, clock, ids } = request
+  const optionsOf = (
+    request: GatewayRequest,
+  ): LLMOptions & { readonly dropped: readonly string[] } => {
+    const { tools, structure, signal, clock, ids } = request
     const { params, dropped } = translateParams(request.params, request.wire, target)
     const system = [options.system, request.system].filter(Boolean).join('\n\n')
-    const model = llm({
+    return {
       ...options,
       params: { ...options.params, ...params },
       system: system || undefined,
@@ -66,7 +73,15 @@ export function servedModel(options: ServedModelOptions): GatewayAnswer {
       signal,
       clock,
       ids,
-    })
-    return { events: oneMessage(model.infer(messages, { streaming })), droppedParams: dropped }
+      dropped,
+    }
   }
+  const answer: GatewayAnswer = (request) => {
+    const { dropped, ...own } = optionsOf(request)
+    const events = llm(own).infer(request.messages, { streaming: request.stream })
+    return { events: oneMessage(events), droppedParams: dropped }
+  }
+  return Object.assign(answer, {
+    countTokens: (request: GatewayRequest) => countTokens(optionsOf(request), request.messages),
+  })
 }

@@ -21,6 +21,8 @@ export interface ParsedObjectOptions {
 
 /** The key in `state` of the parsers of the current message, by block index. */
 const stateKey = 'parsedObject:parsers'
+/** The key in `state` of the function that converts structured data, if the model has one. */
+const readKey = 'parsedObject:read'
 
 /** Adds `delta.parsed`, the incrementally parsed JSON, to `object_delta` and `tool_call_delta`. */
 export function parsedObjectMiddleware({
@@ -29,6 +31,10 @@ export function parsedObjectMiddleware({
 }: ParsedObjectOptions = {}): Middleware {
   return {
     name: 'parsedObject',
+    onCycle({ structure }, _cycle, { state, readData }) {
+      if (structure && readData)
+        state.set(readKey, (data: unknown) => readData(structure, data, true))
+    },
     onStreamEvent(event, { state }) {
       // Block indexes start again at 0 with each message of a tool loop.
       if (event.type === 'message_start') state.set(stateKey, new Map<number, PartialJson>())
@@ -52,6 +58,9 @@ function withParsed<E extends ObjectDeltaEvent | ToolCallDeltaEvent>(
   const parser = parsers.get(event.index) ?? new PartialJson()
   parsers.set(event.index, parser)
   parser.push(piece)
+  // The arguments of a call are no structured answer.
+  const read = event.type === 'object_delta' ? state.get(readKey) : undefined
+  const convert = (read ?? ((data) => data)) as (data: unknown) => unknown // set above, if at all
   const { length } = parser.text
   let known: { readonly value: unknown } | undefined
   // The text is parsed only when `parsed` is read, because most readers look at few events. More text may
@@ -59,7 +68,9 @@ function withParsed<E extends ObjectDeltaEvent | ToolCallDeltaEvent>(
   const parsed = (): unknown => {
     const { text } = parser
     known ??= {
-      value: text.length === length ? parser.value() : parsePartialJson(text.slice(0, length)),
+      value: convert(
+        text.length === length ? parser.value() : parsePartialJson(text.slice(0, length)),
+      ),
     }
     return known.value
   }

@@ -54,6 +54,8 @@ class CombinedLLM implements BoundLLMModel {
   readonly provider: string
   readonly capabilities: LLMCapabilities
   declare readonly wire?: NonNullable<BoundLLMModel['wire']>
+  /** The conversion of the first member that has one: data that needs none stays as it is. */
+  readonly readData: BoundLLMModel['readData']
   readonly #members: readonly Bound<BoundLLMModel>[]
   readonly #policy: MemberPolicy
 
@@ -63,6 +65,7 @@ class CombinedLLM implements BoundLLMModel {
     this.capabilities = llmCapabilities(members, combination)
     const wire = members[0]?.bound.wire
     if (wire && members.every(({ bound }) => bound.wire === wire)) this.wire = wire
+    this.readData = members.find(({ bound }) => bound.readData)?.bound.readData
     this.#members = members
     this.#policy = combination.policy
   }

@@ -72,12 +72,15 @@ function limitedLLM(handler: LLMHandler, options: RateLimitOptions): LLMHandler 
     bind(reference): BoundLLMModel {
       const bound = handler.bind(reference)
       const admit = admitter(options, bound, 'llm')
-      const { modelId, provider, capabilities, wire } = bound
+      const { modelId, provider, capabilities, wire, readData } = bound
       return {
         modelId,
         provider,
         capabilities,
         wire,
+        readData,
+        encode: bound.encode?.bind(bound),
+        send: bound.send?.bind(bound),
         complete: async (request) => {
           const admission = await admit(request)
           return settled(

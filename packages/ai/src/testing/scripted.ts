@@ -4,11 +4,13 @@ import { ErrorCode, UPPError, type UPPErrorOptions } from '../contract/error.ts'
 import type { StopReason, StreamEvent } from '../contract/event.ts'
 import {
   createProvider,
+  allCapabilities,
   type LLMCapabilities,
   type LLMRequest,
   type ModelReference,
 } from '../contract/provider.ts'
 import type { TokenUsage } from '../contract/turn.ts'
+import { withoutNulls } from '../wires/strict-nulls.ts'
 import { isAssistantMessage, type Message } from '../contract/message.ts'
 
 /** One action of a scripted model while it answers. */
@@ -179,22 +181,14 @@ export function scripted(
         modelId: reference.modelId,
         provider: name,
         capabilities,
+        // Structured answers are read as those of vendors with a strict mode are.
+        readData: withoutNulls,
         complete,
         stream,
       }),
     },
   })
   return Object.freeze({ ...provider(modelId), requests })
-}
-
-const allCapabilities: LLMCapabilities = {
-  streaming: true,
-  tools: true,
-  structuredOutput: true,
-  imageInput: true,
-  documentInput: true,
-  videoInput: true,
-  audioInput: true,
 }
 
 /** Makes the error of a request that comes after the last step of the script. */

@@ -153,12 +153,15 @@ export class BatchReader<Item extends object, Result> implements AsyncIterable<I
  */
 export class StreamResult<Data = unknown> implements AsyncIterable<StreamEvent> {
   readonly #reader: BatchReader<StreamEvent, Turn<Data>>
-  /** The schema of a structured answer. */
-  readonly structure: JsonSchema | undefined
+  /** Converts the parsed beginning of a structured answer to data of its schema; `partials` uses it. */
+  readonly readPartial: (data: unknown) => unknown
 
-  constructor(source: BatchSource<StreamEvent, Turn<Data>>, structure?: JsonSchema) {
+  constructor(
+    source: BatchSource<StreamEvent, Turn<Data>>,
+    readPartial: (data: unknown) => unknown = (data) => data,
+  ) {
     this.#reader = new BatchReader(source)
-    this.structure = structure
+    this.readPartial = readPartial
   }
 
   /** The complete turn. Rejects with the failure of the call, `CANCELLED` after an abort. */

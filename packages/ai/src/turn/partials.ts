@@ -1,5 +1,5 @@
 import { PartialJson } from '@skein/base'
-import { type DeepPartial, withoutNulls } from '../contract/structure.ts'
+import type { DeepPartial } from '../contract/structure.ts'
 import type { StreamResult } from './batch-reader.ts'
 
 /**
@@ -13,7 +13,7 @@ import type { StreamResult } from './batch-reader.ts'
 export async function* partials<Data>(
   stream: StreamResult<Data>,
 ): AsyncGenerator<DeepPartial<Data>, void> {
-  const { structure } = stream
+  const { readPartial } = stream
   let parser = new PartialJson()
   for await (const event of stream) {
     if (event.type === 'message_start') parser = new PartialJson()
@@ -22,6 +22,6 @@ export async function* partials<Data>(
     const value = parser.value()
     if (value === undefined) continue
     // UPP §12.2: the type comes from the schema; the data is not validated against it.
-    yield (structure ? withoutNulls(structure, value, true) : value) as DeepPartial<Data>
+    yield readPartial(value) as DeepPartial<Data>
   }
 }

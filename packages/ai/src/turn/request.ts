@@ -24,7 +24,7 @@ import type {
   LLMRequest,
   ProviderConfig,
 } from '../contract/provider.ts'
-import { type DataIssue, pointerSegment, withoutNulls } from '../contract/structure.ts'
+import { type DataIssue, pointerSegment } from '../contract/structure.ts'
 import type { Tool } from '../contract/tool.ts'
 import type { StreamEvent } from '../contract/event.ts'
 import { secretsOf } from '../transport/redact.ts'
@@ -239,18 +239,15 @@ export function toObjectEvents(events: readonly StreamEvent[]): readonly StreamE
 
 /**
  * Parses the data of a structured answer. It is not validated here: JSON that breaks the schema passes (UPP
- * §12.2). Nulls that stand for optional properties are left out.
+ * §12.2).
  */
 export function parseData(
-  message: AssistantMessage,
-  structure: JsonSchema,
+  { text }: AssistantMessage,
   stopReason: string,
   origin: ErrorOrigin,
 ): unknown {
-  const { text } = message
   try {
-    const data: unknown = JSON.parse(text)
-    return text.includes('null') ? withoutNulls(structure, data) : data
+    return JSON.parse(text) as unknown
   } catch (cause) {
     throw new UPPError(`The structured answer is not JSON (stop reason: ${stopReason}).`, {
       code: ErrorCode.InvalidResponse,

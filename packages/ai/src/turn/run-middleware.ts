@@ -30,6 +30,7 @@ export interface MiddlewareCall {
   /** The request; it must not be shared with other calls, because hooks may edit it. */
   readonly request: AnyRequest
   readonly clock: Clock
+  readonly readData?: MiddlewareContext['readData']
   /** State shared by several calls that belong together. Default: a new map for this call. */
   readonly state?: Map<string, unknown> | undefined
 }
@@ -48,7 +49,8 @@ export class MiddlewareRun {
   readonly #clock: Clock
 
   constructor(middleware: readonly Middleware[], call: MiddlewareCall) {
-    const { modality, modelId, provider, streaming, request, clock, state = new Map() } = call
+    const { modality, modelId, provider, streaming, request, clock, readData } = call
+    const { state = new Map() } = call
     this.context = {
       modality,
       modelId,
@@ -56,6 +58,7 @@ export class MiddlewareRun {
       streaming,
       request,
       state,
+      readData,
       startTime: clock.now(),
     }
     this.#middleware = middleware

@@ -128,7 +128,7 @@ class Call {
 
   constructor(task: TurnTask) {
     const { model, controller, inputs, middleware, streaming, state } = task
-    const { modelId, provider } = model
+    const { modelId, provider, readData } = model
     const { signal } = controller
     const request: LLMRequest = { ...task.request, signal }
     const { clock } = request
@@ -143,6 +143,7 @@ class Call {
       streaming,
       request,
       clock,
+      readData,
       state,
     })
     this.race = new AbortRace(signal, () => this.cancelled())
@@ -221,10 +222,10 @@ class Call {
    * `repairs` are left; undefined then.
    */
   async judge(structure: JsonSchema | undefined): Promise<Turn | undefined> {
-    const { check, repairs = 0, onFinal } = this.#task
+    const { check, repairs = 0, onFinal, model } = this.#task
     const { draft } = this
     try {
-      const turn = draft.turn(structure)
+      const turn = draft.turn(structure, model.readData)
       if (!check || !('data' in turn)) return turn
       const issues = await this.race.run(check(turn.data))
       if (issues.length === 0) return turn

@@ -14,14 +14,16 @@ import {
   ToolResultMessage,
   UserMessage,
 } from '../contract/message.ts'
-import type { LLMRequest } from '../contract/provider.ts'
+import type { BoundLLMModel, LLMRequest } from '../contract/provider.ts'
 import { parseData } from './request.ts'
 import { type SettledCall, toToolExecution, toToolResult } from '../tools/call.ts'
 import type { BatchResult, ToolExecutionEvent } from '../tools/executor.ts'
 import type { ToolExecution } from '../contract/tool.ts'
 import {
+  addSources,
   addUsage,
   type OpenCall,
+  type Source,
   type TokenUsage,
   type Turn,
   type Warning,
@@ -41,6 +43,7 @@ export class TurnDraft {
   readonly #executions: ToolExecution[] = []
   readonly #usageByCycle: TokenUsage[] = []
   readonly #warnings: Warning[] = []
+  #cited: readonly Source[] = []
   #fold: MessageFold | undefined
   #stop: MessageFold['stop']
   #response: AssistantMessage | undefined
@@ -86,6 +89,7 @@ export class TurnDraft {
     this.#stop = fold.stop
     this.#usageByCycle.push(fold.stop.usage)
     this.#warnings.push(...(fold.stop.warnings ?? []))
+    this.#cited = addSources(this.#cited, fold.stop.sources ?? [])
     const message = fold.message(this.#sources)
     this.#addResponse(message)
     return message
@@ -116,11 +120,14 @@ export class TurnDraft {
     return this.#openCalls.length === 0
   }
 
-  turn(structure: JsonSchema | undefined): Turn {
+  /** Returns the complete turn. `readData` is that of the model. */
+  turn(structure: JsonSchema | undefined, readData?: BoundLLMModel['readData']): Turn {
     const turn = this.#build()
     const { response, stopReason } = turn
     if (structure === undefined || response.hasToolCalls) return freezeTree(turn)
-    return freezeTree({ ...turn, data: parseData(response, structure, stopReason, this.#origin) })
+    const parsed = parseData(response, stopReason, this.#origin)
+    const data = readData ? readData(structure, parsed) : parsed
+    return freezeTree({ ...turn, data })
   }
 
   /** Adds a message that asks the model for another answer. */
@@ -187,6 +194,7 @@ export class TurnDraft {
       stopReason: this.stopReason,
       ...(raw !== undefined && { rawStopReason: raw }),
       warnings: [...this.#warnings],
+      sources: this.#cited,
       openCalls: this.#openCalls,
     }
   }

@@ -1,4 +1,5 @@
 import type { Provider } from '../contract/provider.ts'
+import { versionHeader } from '../wires/anthropic-messages/request.ts'
 import { anthropicMessages } from '../wires/anthropic-messages/wire.ts'
 import { defineVendor } from './define-vendor.ts'
 
@@ -18,6 +19,7 @@ export const anthropic: Provider = defineVendor({
   name: 'anthropic',
   baseUrl: 'https://api.anthropic.com/v1',
   keyVariables: ['ANTHROPIC_API_KEY'],
+  headers: versionHeader,
   authHeaders: (key) => ({ 'x-api-key': key }),
   llm: {
     wire: anthropicMessages,

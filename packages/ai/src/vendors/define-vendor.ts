@@ -1,3 +1,4 @@
+import type { JsonValue } from '@skein/base'
 import { failing } from '../contract/abort-race.ts'
 import {
   type BoundLLMModel,
@@ -7,10 +8,11 @@ import {
   type LLMRequest,
   type ModelReference,
   type Provider,
+  type VendorRequest,
 } from '../contract/provider.ts'
 import type { EmbeddingHandler } from '../embedding.ts'
 import type { ImageHandler } from '../image.ts'
-import type { VendorEndpoint } from '../transport/endpoint.ts'
+import { jsonBody, type VendorEndpoint } from '../transport/endpoint.ts'
 import type { DecodeContext, EncodedRequest, RequestMode, Target, Wire } from '../wires/wire.ts'
 import { withSettings } from '../wires/settings.ts'
 import type { WireName } from '../contract/wire-name.ts'
@@ -88,6 +90,7 @@ class HttpModel implements BoundLLMModel {
   readonly provider: string
   readonly capabilities: LLMCapabilities
   readonly wire: WireName
+  readonly readData: BoundLLMModel['readData']
   readonly #endpoint: VendorEndpoint
   readonly #wire: Wire
   readonly #target: Target
@@ -103,6 +106,7 @@ class HttpModel implements BoundLLMModel {
     this.#endpoint = endpoint
     this.#wire = wire
     this.wire = wire.name
+    this.readData = wire.readData
     this.#target = { provider: endpoint.name, modelId, dialect }
   }
 
@@ -120,6 +124,27 @@ class HttpModel implements BoundLLMModel {
     }
   }
 
+  encode(request: LLMRequest): { readonly path: string; readonly body: string } {
+    const { path, body } = this.#encode(request, 'complete').call
+    return { path, body: body as string } // the body of an inference is text
+  }
+
+  send({ body, ...asked }: VendorRequest): Promise<JsonValue> {
+    const context = { provider: this.provider, modality: 'llm' } as const
+    const text = body && jsonBody(body, context)
+    const call = this.#call({ ...asked, body: text, headers: { accept: 'application/json' } })
+    return runForOne(call, (answer) => new JsonReader(answer, call, (json) => json))
+  }
+
+  #call(parts: Omit<VendorCall, 'endpoint' | 'modality' | 'decodeError'>): VendorCall {
+    return {
+      ...parts,
+      endpoint: this.#endpoint,
+      modality: 'llm',
+      decodeError: (response) => this.#wire.decodeError(response, this.#target),
+    }
+  }
+
   #encode(given: LLMRequest, mode: RequestMode): { call: VendorCall; context: DecodeContext } {
     const { config, signal, clock } = given
     const target = this.#target
@@ -128,17 +153,8 @@ class HttpModel implements BoundLLMModel {
     const { path, headers, warnings: changed } = encoded
     const warnings = dropped.length > 0 ? [...dropped, ...changed] : changed
     const accept = mode === 'stream' ? streamTypes[this.#wire.framing] : 'application/json'
-    const call: VendorCall = {
-      endpoint: this.#endpoint,
-      modality: 'llm',
-      config,
-      signal,
-      clock,
-      path,
-      body: isInPieces(encoded) ? encoded : encoded.body,
-      headers: { accept, ...headers },
-      decodeError: (response) => this.#wire.decodeError(response, target),
-    }
+    const body = isInPieces(encoded) ? encoded : encoded.body
+    const call = this.#call({ config, signal, clock, path, body, headers: { accept, ...headers } })
     return { call, context: { target, request, warnings } }
   }
 

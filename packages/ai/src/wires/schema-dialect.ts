@@ -1,4 +1,5 @@
 import { isPlainObject, type JsonSchema } from '@skein/base'
+import { mapKeywords } from '../contract/structure.ts'
 import type { Warning } from '../contract/turn.ts'
 import type { StrictProblem, StrictSchema } from './strict-schema.ts'
 
@@ -93,17 +94,7 @@ function moveRefs(node: unknown): unknown {
   )
 }
 
-/**
- * Keywords whose value maps names to schemas. The value of each of the `schemaKeywords` is a schema or a
- * list of schemas.
- */
-const mapKeywords = new Set([
-  'properties',
-  'patternProperties',
-  '$defs',
-  'definitions',
-  'dependentSchemas',
-])
+/** Keywords whose value is a schema or a list of schemas. */
 const schemaKeywords = new Set([
   'items',
   'additionalProperties',

@@ -1,7 +1,8 @@
 import { isPlainObject, type JsonObject, type JsonSchema } from '@skein/base'
-import { allowsNull, pointerSegment, requiredNames, resolveRef } from '../contract/structure.ts'
+import { pointerSegment, resolveRef } from '../contract/structure.ts'
 import { objectOf } from './read-json.ts'
 import type { SchemaDialect } from './schema-dialect.ts'
+import { allowsNull, requiredNames } from './strict-nulls.ts'
 import { requestError } from './wire-error.ts'
 
 /** A part of a schema that strict mode does not accept. */

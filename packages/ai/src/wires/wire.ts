@@ -2,7 +2,7 @@ import type { JsonObject, JsonSchema, JsonValue, SseEvent } from '@skein/base'
 import type { ErrorResponse, VendorError } from '../contract/vendor-error.ts'
 import type { ErrorCode } from '../contract/error.ts'
 import type { StreamEvent } from '../contract/event.ts'
-import type { LLMRequest, Params, Settings } from '../contract/provider.ts'
+import type { BoundLLMModel, LLMRequest, Params, Settings } from '../contract/provider.ts'
 import type { WireName } from '../contract/wire-name.ts'
 import type { Warning } from '../contract/turn.ts'
 import type { Message } from '../contract/message.ts'
@@ -34,6 +34,8 @@ export interface Wire<Dialect = unknown> {
   /** Decodes a complete answer into the events that a stream would have produced. Throws `UPPError`. */
   decodeResponse(body: JsonValue, context: DecodeContext<Dialect>): StreamEvent[]
   createDecoder(context: DecodeContext<Dialect>): WireDecoder
+  /** See `BoundLLMModel.readData`. */
+  readonly readData?: NonNullable<BoundLLMModel['readData']>
   /** Reads the vendor's error body and headers; the transport adds the status and removes secrets. */
   decodeError(response: ErrorResponse, target: Target<Dialect>): VendorError
 }

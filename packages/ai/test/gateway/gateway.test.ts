@@ -1,3 +1,4 @@
+import Anthropic from '@anthropic-ai/sdk'
 import { llm, NoRetry, type ModelReference } from '@skein/ai'
 import { anthropic } from '@skein/ai/anthropic'
 import { gateway, servedModel, type Gateway, type GatewayOptions } from '@skein/ai/gateway'
@@ -16,7 +17,9 @@ import {
   type ScriptedModel,
   type VendorServer,
 } from '@skein/ai/testing'
+import { xai } from '@skein/ai/xai'
 import { manualClock, sequentialIds, type JsonObject } from '@skein/base'
+import OpenAI from 'openai'
 import { describe, expect, test } from 'vitest'
 import { serveFetch } from './serve-fetch.ts'
 
@@ -482,4 +485,168 @@ test('an answer may take its time, name its response, add fields and word its fa
       error: { message: 'Ask somebody.', code: 'ASK', where: '/inbox' },
     })
   }
+})
+
+describe('/v1/embeddings', () => {
+  const vectors = [
+    [0.5, -1, 2],
+    [1, 0, 0.25],
+  ]
+  /** A vendor that embeds each text as the vector at its position. */
+  function embedder() {
+    const bodies: JsonObject[] = []
+    const fetch = async (_: unknown, init: RequestInit = {}): Promise<Response> => {
+      const body = JSON.parse(String(init.body)) as JsonObject & { input: string[] }
+      bodies.push(body)
+      return Response.json({
+        data: body.input.map((_, index) => ({ index, embedding: vectors[index] })),
+        usage: { total_tokens: 7 },
+      })
+    }
+    const config = { fetch, apiKey: 'vendor-key', retryStrategy: new NoRetry() }
+    return { bodies, config }
+  }
+
+  test('the openai client reads floats and base64, also of a model with settings of its own', async () => {
+    const { bodies, config } = embedder()
+    const handler = gateway({
+      models: { chat: scripted([]) },
+      embeddings: { small: { model: openai('text-embedding-3-small'), config } },
+      keys: [{ name: 'ann', key: 'client-key' }],
+    })
+    await using server = await serveFetch(handler)
+    const client = new OpenAI({ apiKey: 'client-key', baseURL: `${server.url}/v1`, maxRetries: 0 })
+    // The client asks for base64 by itself and decodes it.
+    const answer = await client.embeddings.create({
+      model: 'small',
+      input: ['a', 'b'],
+      dimensions: 3,
+    })
+    expect(answer.data.map(({ embedding }) => embedding)).toEqual(vectors)
+    expect(answer).toMatchObject({ object: 'list', model: 'small', usage: { prompt_tokens: 7, total_tokens: 7 } }) // prettier-ignore
+    expect(bodies[0]).toMatchObject({ model: 'text-embedding-3-small', input: ['a', 'b'], dimensions: 3 }) // prettier-ignore
+    const one = await client.embeddings.create({
+      model: 'small',
+      input: 'a',
+      encoding_format: 'float',
+    })
+    expect(one.data).toEqual([{ object: 'embedding', index: 0, embedding: vectors[0] }])
+    const names: string[] = []
+    for await (const { id } of client.models.list()) names.push(id)
+    expect(names).toEqual(['chat', 'small'])
+    await expect(client.embeddings.create({ model: 'chat', input: 'a' })).rejects.toMatchObject({
+      status: 404,
+      code: 'model_not_found',
+    })
+    await expect(
+      client.embeddings.create({ model: 'small', input: [[1, 2]] }),
+    ).rejects.toMatchObject({
+      status: 400,
+      message: expect.stringContaining('"input"'),
+    })
+    expect(bodies).toHaveLength(2)
+  })
+
+  test('a reference in `models` serves both; its vendor alone decides the name of the size', async () => {
+    const handler = gateway({ models: { g: google('gemini-embedding-001'), o: ollama('m') } })
+    const names = ((await (await handler(new Request('http://g/v1/models'))).json()) as { data: unknown[] }).data // prettier-ignore
+    expect(names).toHaveLength(2)
+    const sent: JsonObject[] = []
+    const fetch = async (_: unknown, init: RequestInit = {}): Promise<Response> => {
+      sent.push(JSON.parse(String(init.body)) as JsonObject)
+      return Response.json({ embeddings: [{ values: [1] }] })
+    }
+    const own = gateway({
+      models: {},
+      embeddings: {
+        g: { model: google('gemini-embedding-001'), config: { fetch, apiKey: 'k' }, params: { title: 't' } }, // prettier-ignore
+      },
+    })
+    const answer = await post(own, '/v1/embeddings', { model: 'g', input: 'a', dimensions: 8, user: 'u' }) // prettier-ignore
+    expect(answer.status).toBe(200)
+    expect(answer.headers.get('skein-dropped-params')).toBe('user')
+    expect(sent).toMatchObject([{ requests: [{ outputDimensionality: 8, title: 't' }] }])
+  })
+
+  test('what is wrong is refused with 400, the wrong method with 405, a foreign model with 404', async () => {
+    const { bodies, config } = embedder()
+    const options = { model: openai('e'), config }
+    const handler = gateway({ models: {}, embeddings: { e: options } })
+    for (const body of [
+      { input: 'a' },
+      { model: 'e' },
+      { model: 'e', input: [] },
+      { model: 'e', input: '' },
+      { model: 'e', input: [1, 2] },
+      { model: 'e', input: 'a', encoding_format: 'int8' },
+      { model: 'e', input: 'a', dimensions: 0 },
+      { model: 'e', input: 'a', dimensions: '8' },
+      [],
+    ])
+      expect((await post(handler, '/v1/embeddings', body)).status).toBe(400)
+    expect((await handler(new Request('http://g/v1/embeddings'))).status).toBe(405)
+    const keys = [{ name: 'ann', key: 'k', models: ['other'] }]
+    const closed = gateway({ models: {}, embeddings: { e: options }, keys })
+    const headers = { authorization: 'Bearer k' }
+    const input = { model: 'e', input: 'a' }
+    expect((await post(closed, '/v1/embeddings', input, { headers })).status).toBe(404)
+    expect((await post(closed, '/v1/embeddings', input)).status).toBe(401)
+    expect(bodies).toEqual([])
+  })
+})
+
+describe('/v1/messages/count_tokens', () => {
+  function counted(answer: object) {
+    const sent: { url: string; body: JsonObject }[] = []
+    const fetch = async (url: unknown, init: RequestInit = {}): Promise<Response> => {
+      sent.push({ url: String(url), body: JSON.parse(String(init.body)) as JsonObject })
+      return Response.json(answer)
+    }
+    return { sent, config: { fetch, apiKey: 'vendor-key', retryStrategy: new NoRetry() } }
+  }
+  const request = {
+    model: 'm',
+    system: 'Be brief.',
+    messages: [{ role: 'user' as const, content: 'Hi' }],
+    tools: [{ name: 'add', description: 'Adds.', input_schema: { type: 'object' as const } }],
+  }
+
+  test('the Anthropic client counts with the model of any vendor that can', async () => {
+    for (const [model, answer, path] of [
+      [anthropic('claude-sonnet-4-5'), { input_tokens: 12 }, '/v1/messages/count_tokens'],
+      [openai('gpt-5'), { input_tokens: 12 }, '/v1/responses/input_tokens'],
+      [google('gemini-3-pro'), { totalTokens: 12 }, '/v1beta/models/gemini-3-pro:countTokens'],
+    ] as const) {
+      const { sent, config } = counted(answer)
+      await using server = await serveFetch(
+        gateway({ models: { m: servedModel({ model, config }) } }),
+      )
+      const client = new Anthropic({ apiKey: 'k', baseURL: server.url, maxRetries: 0 })
+      expect(await client.messages.countTokens(request)).toEqual({ input_tokens: 12 })
+      expect(new URL(sent[0]!.url).pathname).toBe(path)
+      expect(JSON.stringify(sent[0]!.body)).toContain('Be brief.')
+      expect(JSON.stringify(sent[0]!.body)).toContain('add')
+    }
+  })
+
+  test('a model that cannot count is an error of the format, and nothing is generated', async () => {
+    const model = scripted([says('Hello')])
+    for (const served of [model, xai('grok-4'), (() => ({ events: [] })) as never]) {
+      await using server = await serveFetch(gateway({ models: { m: served } }))
+      const client = new Anthropic({ apiKey: 'k', baseURL: server.url, maxRetries: 0 })
+      const error: unknown = await client.messages.countTokens(request).catch((e: unknown) => e)
+      expect(error).toBeInstanceOf(Anthropic.APIError)
+      expect([400, 404]).toContain((error as { status: number }).status)
+      expect(String(error)).toMatch(/count/)
+    }
+    expect(model.requests).toEqual([])
+  })
+
+  test('the wrong method and an unknown model', async () => {
+    const handler = serving(anthropic('m'))
+    const path = '/v1/messages/count_tokens'
+    expect((await handler(new Request(`http://g${path}`))).status).toBe(405)
+    expect((await post(handler, path, { ...request, model: 'x' })).status).toBe(404)
+    expect((await post(handler, path, { model: 'm' })).status).toBe(400)
+  })
 })

@@ -3,6 +3,14 @@
  * names the place, and data that comes back as the schema describes it.
  */
 import { llm, NoRetry, partials, type LLMInstance, type LLMOptions } from '@skein/ai'
+import {
+  fallback,
+  parsedObjectMiddleware,
+  rateLimit,
+  RateLimiter,
+  route,
+  type ParsedStreamEvent,
+} from '@skein/ai/middleware'
 import { openai } from '@skein/ai/openai'
 import { says, vendorServer, type VendorServer } from '@skein/ai/testing'
 import { isPlainObject, type JsonSchema } from '@skein/base'
@@ -11,7 +19,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { withoutNulls } from '../../src/contract/structure.ts'
+import { withoutNulls } from '../../src/wires/strict-nulls.ts'
 import { isStrictSchema, strictProblems, toStrict } from '../../src/wires/strict-schema.ts'
 import { vendors, type VendorUnderTest } from '../testing/vendors.ts'
 import { runs } from './arbitrary-message.ts'
@@ -280,6 +288,44 @@ test('ordinary schemas of Zod are strict', async () => {
   expect(turn.data).toEqual({ name: 'Ann', pet: { kind: 'cat' }, when: null })
   // The message keeps what the vendor sent.
   expect(turn.response.text).toBe(JSON.stringify(answer))
+})
+
+test.each(['chat', 'responses'] as const)(
+  '%s: `parsed` of the middleware leaves out the nulls of absent properties, as `turn.data` does',
+  async (api) => {
+    const answer = { name: 'Ann', age: null, tags: [{ label: 'a', note: null }], when: null }
+    const structure = object(
+      {
+        name: str,
+        age: num,
+        tags: { type: 'array', items: object({ label: str, note: str }, 'label') },
+        when: { type: ['string', 'null'] },
+      },
+      'name',
+    )
+    const vendor = { name: 'openai', model: openai('gpt-5', { api }), prefix: '/v1' } as const
+    const stream = client(vendor, vendorServer([says(JSON.stringify(answer))]), {
+      structure,
+      middleware: [parsedObjectMiddleware()],
+    }).stream('x')
+    let last: unknown
+    for await (const event of stream)
+      if (event.type === 'object_delta') last = (event as ParsedStreamEvent).delta.parsed
+    const expected = { name: 'Ann', tags: [{ label: 'a' }], when: null }
+    expect(last).toEqual(expected)
+    expect((await stream.turn).data).toEqual(expected)
+  },
+)
+
+test.each([
+  ['fallback', fallback([openai('gpt-5')])],
+  ['route', route([{ model: openai('gpt-5') }])],
+  ['rateLimit', rateLimit(openai('gpt-5'), { limiter: new RateLimiter({ requests: 9 }) })],
+])('%s reads the data as its member does', async (_, model) => {
+  const server = vendorServer([says('{"a":null}')])
+  const vendor = { name: 'combined', model, prefix: '/v1' } as const
+  const turn = await client(vendor, server, { structure: object({ a: str }) }).generate('x')
+  expect(turn.data).toEqual({})
 })
 
 describe('limits that strict mode does not know', () => {

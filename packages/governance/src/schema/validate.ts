@@ -1,4 +1,4 @@
-import { deepFreeze, isPlainObject } from '@skein/base'
+import { deepFreeze, isOfType, isPlainObject } from '@skein/base'
 import {
   type Envelope,
   hashText,
@@ -231,23 +231,6 @@ export function findSchemaIssues(
     }
   }
   return issues
-}
-
-function isOfType(type: JsonType, value: unknown): boolean {
-  switch (type) {
-    case 'null':
-      return value === null
-    case 'array':
-      return Array.isArray(value)
-    case 'object':
-      return typeof value === 'object' && value !== null && !Array.isArray(value)
-    case 'integer':
-      return Number.isInteger(value)
-    case 'number':
-      return Number.isFinite(value)
-    default:
-      return typeof value === type
-  }
 }
 
 // The JSON Schema format `uuid` as common validators check it: any case, with or without `urn:uuid:`.

@@ -17,7 +17,7 @@ import type { EncodedRequest, RequestMode, Target } from '../wire.ts'
 import { API, toolCallIdRule, type AnthropicBlock, type AnthropicDialect } from './types.ts'
 
 /** The version of the format, not of a model. Callers set beta headers themselves. */
-const headers = { 'anthropic-version': '2023-06-01' }
+export const versionHeader: Readonly<Record<string, string>> = { 'anthropic-version': '2023-06-01' }
 
 /**
  * The schema rules of structured output (documentation of November 2026): objects must be closed, and
@@ -94,7 +94,12 @@ export function encodeRequest(
       ),
     warnings,
   )
-  return listRequest(fields, 'messages', { history }, { path: '/messages', headers, warnings })
+  return listRequest(
+    fields,
+    'messages',
+    { history },
+    { path: '/messages', headers: versionHeader, warnings },
+  )
 }
 
 /** The tokens left for the answer if a thinking budget is above the default of `max_tokens`. */

@@ -1,9 +1,11 @@
 import type { JsonObject, JsonValue, SseEvent } from '@skein/base'
 import type { UPPError } from '../../contract/error.ts'
 import { type BlockKind, StopReason, type StreamEvent } from '../../contract/event.ts'
-import { objectOf, textOf, without } from '../read-json.ts'
+import type { Source } from '../../contract/turn.ts'
+import { listOf, objectOf, textOf, without } from '../read-json.ts'
 import { RepeatedFrame } from '../repeated-frame.ts'
 import { toDialect, ValueUnwrapper } from '../schema-dialect.ts'
+import { toSources } from '../sources.ts'
 import { orderMetadata } from '../transcript.ts'
 import { invalidResponse, parseFrame, vendorFailure } from '../wire-error.ts'
 import type { DecodeContext, WireDecoder } from '../wire.ts'
@@ -43,6 +45,7 @@ export class AnthropicDecoder implements WireDecoder {
   #message: JsonObject = {}
   #usage: JsonObject = {}
   #stopReason: string | undefined
+  readonly #sources: Source[] = []
   readonly #repeated = new RepeatedFrame('text')
   /** The vendor's block index in the frame that `RepeatedFrame` remembers. */
   #repeatedIndex: JsonValue = null
@@ -223,6 +226,7 @@ export class AnthropicDecoder implements WireDecoder {
     }
     const rest = block.unwrapper?.end()
     if (rest) events.push({ type: 'text_delta', index, delta: { text: rest } })
+    this.#sources.push(...listOf(block.native['citations']).flatMap(citedSource))
     const metadata = blockMetadata(block, this.#provider)
     if (block.kind === 'text' && !block.hasDelta && !rest && !metadata) {
       this.#kinds[index] = undefined
@@ -262,10 +266,17 @@ export class AnthropicDecoder implements WireDecoder {
           },
         },
         warnings: warnings.length > 0 ? warnings : undefined,
+        sources: this.#sources.length > 0 ? this.#sources : undefined,
       },
     })
     return events
   }
+}
+
+/** Returns the page, search result, file or document (by its position in the request) of a citation. */
+function citedSource(citation: JsonValue): Source[] {
+  const { url, source, file_id, document_index, title, document_title } = objectOf(citation) ?? {}
+  return toSources(citation, url ?? source ?? file_id ?? document_index, title ?? document_title)
 }
 
 function callDelta({ index, toolCallId, toolName }: OpenBlock, argumentsJson: string): StreamEvent {

@@ -2,9 +2,11 @@ import type { JsonObject, JsonValue, SseEvent } from '@skein/base'
 import { decodeLooseBase64 } from '../../media/bytes.ts'
 import { ErrorCode } from '../../contract/error.ts'
 import { type BlockKind, StopReason, type StreamEvent } from '../../contract/event.ts'
+import type { Source } from '../../contract/turn.ts'
 import { withNative } from '../metadata.ts'
 import { isEmpty, listOf, objectOf, textOf, without } from '../read-json.ts'
 import { RepeatedFrame } from '../repeated-frame.ts'
+import { toSources } from '../sources.ts'
 import { orderMetadata } from '../transcript.ts'
 import { asDecodeError, invalidResponse, parseFrame, vendorFailure } from '../wire-error.ts'
 import type { DecodeContext, WireDecoder } from '../wire.ts'
@@ -120,6 +122,7 @@ export class GoogleDecoder implements WireDecoder {
           [this.#provider]: { api: API, ...this.#fields, ...orderMetadata(this.#kinds) },
         },
         warnings: warnings.length > 0 ? warnings : undefined,
+        sources: sourcesIn(this.#fields),
       },
     })
     return events
@@ -292,6 +295,29 @@ export class GoogleDecoder implements WireDecoder {
     this.#open = undefined
     events.push({ type: 'content_block_stop', index, delta: {} })
   }
+}
+
+/** Reads what an answer is grounded on and cites; a support is kept with every chunk that it names. */
+function sourcesIn(fields: JsonObject): readonly Source[] | undefined {
+  const grounding = objectOf(fields['groundingMetadata'])
+  const supports = listOf(grounding?.['groundingSupports'])
+  const cited = objectOf(fields['citationMetadata'])
+  const sources = [
+    ...listOf(grounding?.['groundingChunks']).flatMap((chunk, index) => {
+      const inner = Object.values(objectOf(chunk) ?? {}).find((value) => objectOf(value))
+      const { uri, sourceUri, imageUri, documentName, title } = objectOf(inner) ?? {}
+      const place = uri ?? sourceUri ?? imageUri ?? documentName
+      const used = supports.filter((support) =>
+        listOf(objectOf(support)?.['groundingChunkIndices']).includes(index),
+      )
+      return [chunk, ...used].flatMap((original) => toSources(original, place, title))
+    }),
+    ...listOf(cited?.['citationSources'] ?? cited?.['citations']).flatMap((citation) => {
+      const { uri, title } = objectOf(citation) ?? {}
+      return toSources(citation, uri, title)
+    }),
+  ]
+  return sources.length > 0 ? sources : undefined
 }
 
 /**

@@ -1,11 +1,13 @@
 import type { JsonObject, JsonValue, SseEvent } from '@skein/base'
 import { decodeLooseBase64 } from '../../media/bytes.ts'
 import { type BlockKind, StopReason, type StreamEvent } from '../../contract/event.ts'
+import type { Source } from '../../contract/turn.ts'
 import { audioMimeType, parseDataUrl } from '../media.ts'
 import { withNative } from '../metadata.ts'
 import { readErrorBody } from '../openai-error.ts'
 import { listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
 import { RepeatedFrame } from '../repeated-frame.ts'
+import { annotationSources, toSources } from '../sources.ts'
 import { orderMetadata } from '../transcript.ts'
 import { ValueUnwrapper } from '../schema-dialect.ts'
 import { asDecodeError, invalidResponse, vendorFailure } from '../wire-error.ts'
@@ -131,6 +133,7 @@ export class ChatDecoder implements WireDecoder {
         usage: toUsage(this.#usage),
         metadata: { [this.#provider]: this.#metadata() },
         warnings: warnings.length > 0 ? warnings : undefined,
+        sources: this.#sources(),
       },
     })
     return events
@@ -333,6 +336,19 @@ export class ChatDecoder implements WireDecoder {
     if (!this.#ignoresChoices) return this.#context.warnings
     const message = 'The vendor gave several choices; only the first one is the answer.'
     return [...this.#context.warnings, { code: 'choices_ignored', message, pointer: '/params/n' }]
+  }
+
+  /** Annotations (OpenAI, OpenRouter, Groq), a list of addresses (xAI) and references (Mistral). */
+  #sources(): readonly Source[] | undefined {
+    const { annotations, citations, content_parts } = this.#extra
+    const sources = [
+      ...annotationSources(annotations),
+      ...listOf(citations).flatMap((url) => toSources(url, url, undefined)),
+      ...listOf(content_parts).flatMap((part) =>
+        listOf(objectOf(part)?.['reference_ids']).flatMap((id) => toSources(part, id, undefined)),
+      ),
+    ]
+    return sources.length > 0 ? sources : undefined
   }
 
   #metadata(): JsonObject {

@@ -1,5 +1,6 @@
 import { readOpenAIError } from '../openai-error.ts'
 import { writeChat } from '../settings.ts'
+import { withoutNulls } from '../strict-nulls.ts'
 import type { Wire } from '../wire.ts'
 import { encodeRequest } from './request.ts'
 import { decodeResponse } from './response.ts'
@@ -14,5 +15,6 @@ export const openaiChat: Wire<OpenAIChatDialect> = {
   writeSettings: writeChat,
   decodeResponse,
   createDecoder: (context) => new ChatDecoder(context),
+  readData: withoutNulls,
   decodeError: readOpenAIError,
 }

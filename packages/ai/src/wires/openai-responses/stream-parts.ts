@@ -1,8 +1,10 @@
 import type { JsonObject, JsonValue } from '@skein/base'
 import { decodeLooseBase64 } from '../../media/bytes.ts'
 import type { BlockKind, StreamEvent } from '../../contract/event.ts'
+import type { Source } from '../../contract/turn.ts'
 import { withNative } from '../metadata.ts'
 import { listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
+import { annotationSources } from '../sources.ts'
 import { ValueUnwrapper } from '../schema-dialect.ts'
 
 const api = 'openai-responses'
@@ -12,6 +14,7 @@ export interface MessageParts {
   readonly provider: string
   readonly isWrapped: boolean
   readonly kinds: BlockKind[]
+  readonly sources: Source[]
   hasRefusal: boolean
 }
 
@@ -132,6 +135,7 @@ class OpenMessage implements OpenItem {
     if (text.length > part.seen) this.delta(text.slice(part.seen), { type, index }, events)
     const rest = part.unwrapper?.end()
     if (rest) events.push({ type: 'text_delta', index: part.block, delta: { text: rest } })
+    this.#shared.sources.push(...annotationSources(told['annotations']))
     const native = without(told, textFields)
     const metadata = withNative(this.#shared.provider, api, native, { item: about })
     events.push({ type: 'content_block_stop', index: part.block, delta: { metadata } })

@@ -68,7 +68,7 @@ export class ResponsesDecoder implements WireDecoder {
     this.#context = context
     this.#provider = provider
     const wrapped = isWrapped(context.request)
-    this.#parts = { provider, isWrapped: wrapped, kinds: [], hasRefusal: false }
+    this.#parts = { provider, isWrapped: wrapped, kinds: [], hasRefusal: false, sources: [] }
   }
 
   push(frame: SseEvent): StreamEvent[] {
@@ -263,7 +263,7 @@ export class ResponsesDecoder implements WireDecoder {
     this.#isDone = true
     this.#catchUp(listOf(response['output']), events)
     this.#closeAudio(events)
-    const { kinds, hasRefusal } = this.#parts
+    const { kinds, hasRefusal, sources } = this.#parts
     const { warnings } = this.#context
     events.push({
       type: 'message_stop',
@@ -280,6 +280,7 @@ export class ResponsesDecoder implements WireDecoder {
           },
         },
         warnings: warnings.length > 0 ? warnings : undefined,
+        sources: sources.length > 0 ? sources : undefined,
       },
     })
   }

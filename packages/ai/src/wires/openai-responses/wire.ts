@@ -1,5 +1,6 @@
 import { readOpenAIError } from '../openai-error.ts'
 import { writeResponses } from '../settings.ts'
+import { withoutNulls } from '../strict-nulls.ts'
 import type { Wire } from '../wire.ts'
 import { encodeRequest } from './request.ts'
 import { decodeResponse } from './response.ts'
@@ -14,5 +15,6 @@ export const openaiResponses: Wire<OpenAIResponsesDialect> = {
   writeSettings: writeResponses,
   decodeResponse,
   createDecoder: (context) => new ResponsesDecoder(context),
+  readData: withoutNulls,
   decodeError: readOpenAIError,
 }
