@@ -6,6 +6,7 @@ import {
   type LLMHandler,
   type LLMRequest,
   type ModelReference,
+  type Params,
   type Provider,
 } from '../contract/provider.ts'
 import type { EmbeddingHandler } from '../embedding.ts'
@@ -48,8 +49,20 @@ export interface VendorLLM<Dialect = unknown> {
   readonly capabilities: LLMCapabilities
 }
 
-/** Makes the provider of a vendor definition: its wires over HTTP, with keys, retries and limits. */
-export function defineVendor(definition: VendorDefinition): Provider {
+/** A provider whose vendor documents its parameters and model ids. Other ids are accepted too. */
+export type Vendor<Known, Ids extends string = never> = Pick<Provider, 'name' | 'handlers'> &
+  ((modelId: Ids | OtherId) => ModelReference<Known>)
+
+/** Any string; written so that editors still complete the known ids of the union it stands in. */
+export type OtherId = string & {}
+
+/**
+ * Makes the provider of a vendor definition: its wires over HTTP, with keys, retries and limits. Where the
+ * result is declared to be a `Vendor`, its models carry the types of the vendor's parameters.
+ */
+export function defineVendor<Made extends Provider = Provider<Params>>(
+  definition: VendorDefinition,
+): Made {
   const { name, baseUrl, keyVariables, headers = {}, llm, embedding, image } = definition
   const endpoint: VendorEndpoint = Object.freeze({
     name,
@@ -63,7 +76,7 @@ export function defineVendor(definition: VendorDefinition): Provider {
     llm: llm && llmHandler(endpoint, llm),
     embedding: embedding?.(endpoint),
     image: image?.(endpoint),
-  })
+  }) as Provider as Made // known ids and parameters exist only in types
 }
 
 function llmHandler(
