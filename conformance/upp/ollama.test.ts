@@ -1,6 +1,6 @@
 // What only Ollama does. Bodies follow its documentation and SDK types; none is recorded.
 import type { JsonObject } from '@skein/base'
-import { llm, type StreamEvent } from '@skein/ai'
+import { llm, type Params, type StreamEvent } from '@skein/ai'
 import { ollama } from '@skein/ai/ollama'
 import { describe, expect, test } from 'vitest'
 import { exchange, type Reply } from './support/exchange.ts'
@@ -84,7 +84,8 @@ test('UPP-123 UPP-004 parameters and native tools keep their place', async () =>
 
 test('a sampling option outside of options is sent as it is, with a warning', async () => {
   const { config, requests } = exchange(answer({ content: 'ok' }))
-  const { warnings } = await llm({ model, config, params: { temperature: 0 } }).generate('Hi')
+  const params: Params = { temperature: 0 }
+  const { warnings } = await llm({ model, config, params }).generate('Hi')
   expect(requests[0]?.body['temperature']).toBe(0)
   expect(warnings).toMatchObject([{ code: 'misplaced_parameter' }])
 })

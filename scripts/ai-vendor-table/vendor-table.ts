@@ -51,10 +51,12 @@ interface Vendor {
   readonly image: ImageCapabilities | undefined
 }
 
-type MakeProvider = (options: { name: string; baseUrl: string }) => Provider
+/** Vendors without a choice of API ignore the option. */
+type AnyProvider = Provider<{ readonly api?: string }>
+type MakeProvider = (options: { name: string; baseUrl: string }) => AnyProvider
 
 async function readVendor({ name, file }: VendorPage): Promise<Vendor> {
-  const module = (await import(pathToFileURL(file).href)) as { default: Provider | MakeProvider }
+  const module = (await import(pathToFileURL(file).href)) as { default: AnyProvider | MakeProvider }
   const made = module.default
   const provider = 'handlers' in made ? made : made({ name, baseUrl: 'http://127.0.0.1:8000/v1' })
   const { llm, embedding, image } = provider.handlers

@@ -25,6 +25,7 @@ import type {
   LLMRequest,
   ModelReference,
   Params,
+  ParamsOf,
   ProviderConfig,
   Settings,
 } from './contract/provider.ts'
@@ -38,17 +39,24 @@ import { type ErrorOrigin, hookError, invalidRequest } from './contract/error.ts
 import { deriveTool } from './tools/define.ts'
 import { joinPorts } from './tools/call.ts'
 import { type BatchResult, executeTools, type ToolBatch } from './tools/executor.ts'
-import type { Tool, ToolUseStrategy } from './contract/tool.ts'
+import type { Tool, ToolTypes, ToolUseStrategy, TypesOf } from './contract/tool.ts'
 import type { Turn } from './contract/turn.ts'
 
 /** The settings of an LLM instance: everything except the conversation (UPP §5.2). */
-export interface LLMOptions<Data = unknown> extends Settings {
-  readonly model: ModelReference
+export interface LLMOptions<
+  Data = unknown,
+  T extends Tool = Tool,
+  Model extends ModelReference = ModelReference,
+> extends Settings {
+  readonly model: Model
   readonly config?: ProviderConfig
-  /** Sent to the vendor unchanged. */
-  readonly params?: Params
+  /**
+   * Sent to the vendor unchanged. The names are those that the vendor of the model documents; others
+   * compile when the object is declared as `Params`.
+   */
+  readonly params?: ParamsOf<Model>
   readonly system?: string
-  readonly tools?: readonly Tool[]
+  readonly tools?: readonly T[]
   readonly toolStrategy?: ToolUseStrategy
   /** The shape of the answers, which are JSON. They are parsed into `turn.data`; see `validate`. */
   readonly structure?: Structure<Data>
@@ -71,26 +79,38 @@ export interface LLMOptions<Data = unknown> extends Settings {
   readonly ids?: IdSource
 }
 
-/** A model with its settings, ready for calls (UPP §5.3). It keeps no history between calls. */
-export interface LLMInstance<Data = unknown> {
+/**
+ * A model with its settings, ready for calls (UPP §5.3). It keeps no history between calls. The types of the
+ * data, the tools and the model follow from the options.
+ */
+export interface LLMInstance<
+  Data = unknown,
+  Calls extends ToolTypes = ToolTypes,
+  Model extends ModelReference = ModelReference,
+> {
   readonly model: BoundLLMModel
   readonly capabilities: LLMCapabilities
   /** Returns the complete answer, after all tool calls have run. */
-  generate(history: History, ...inputs: InferenceInput[]): Promise<Turn<Data>>
-  generate(...inputs: InferenceInput[]): Promise<Turn<Data>>
+  generate(history: History, ...inputs: InferenceInput[]): Promise<Turn<Data, Calls>>
+  generate(...inputs: InferenceInput[]): Promise<Turn<Data, Calls>>
   /** Streams the answer while it is produced. The resulting turn is the same as from `generate`. */
-  stream(history: History, ...inputs: InferenceInput[]): StreamResult<Data>
-  stream(...inputs: InferenceInput[]): StreamResult<Data>
+  stream(history: History, ...inputs: InferenceInput[]): StreamResult<Data, Calls>
+  stream(...inputs: InferenceInput[]): StreamResult<Data, Calls>
   /** Returns the same model with some options changed, e.g. a signal for one call. */
-  with<Changed = Data>(changes: Partial<LLMOptions<Changed>>): LLMInstance<Changed>
+  with<NewData = Data, T extends Tool = never, NewModel extends ModelReference = Model>(
+    changes: Partial<LLMOptions<NewData, T, NewModel>>,
+  ): LLMInstance<NewData, NewTypes<T, Calls>, NewModel>
   /** Runs one inference with all hooks, but without running tools; an agent's step uses it. */
   infer(
     messages: readonly Message[],
     options?: InferOptions,
-  ): AsyncGenerator<readonly StreamEvent[], Turn<Data>>
+  ): AsyncGenerator<readonly StreamEvent[], Turn<Data, Calls>>
   /** Runs tool calls as `generate` would: with this instance's tools, strategy and middleware. */
   executeTools(batch: ToolRun): AsyncGenerator<readonly StreamEvent[], BatchResult>
 }
+
+/** The types of the tools that `with` was given, or else those from before. */
+type NewTypes<T extends Tool, Old extends ToolTypes> = [T] extends [never] ? Old : TypesOf<T>
 
 /** Settings of one `infer`. */
 export interface InferOptions {
@@ -115,20 +135,28 @@ export type ToolRun = Pick<ToolBatch, 'calls'> &
  *     const turn = await claude.generate('Hello!')
  *     for await (const event of claude.stream(turn.messages, 'And now?')) …
  */
-export function llm<Data = unknown>(options: LLMOptions<Data>): LLMInstance<Data> {
-  return new LLM<Data>(options)
+export function llm<
+  Data = unknown,
+  T extends Tool = Tool,
+  Model extends ModelReference = ModelReference,
+>(options: LLMOptions<Data, T, Model>): LLMInstance<Data, TypesOf<T>, Model> {
+  return new LLM<Data, TypesOf<T>, Model>(options)
 }
 
-class LLM<Data> implements LLMInstance<Data> {
+class LLM<Data, Calls extends ToolTypes, Model extends ModelReference> implements LLMInstance<
+  Data,
+  Calls,
+  Model
+> {
   readonly model: BoundLLMModel
   readonly capabilities: LLMCapabilities
-  readonly #options: LLMOptions<Data>
+  readonly #options: LLMOptions<Data, Tool, Model>
   readonly #origin: ErrorOrigin
   /** The part of a request that is the same for every call of this instance. */
   readonly #base: Omit<LLMRequest, 'messages' | 'signal'>
   readonly #check: DataCheck | undefined
 
-  constructor(options: LLMOptions<Data>) {
+  constructor(options: LLMOptions<Data, Tool, Model>) {
     this.model = bindModel(options?.model)
     const { system, params = {}, structure, clock = systemClock, ids = uuidV4 } = options
     if (system !== undefined && typeof system !== 'string')
@@ -146,7 +174,7 @@ class LLM<Data> implements LLMInstance<Data> {
     // Options that were not given are left out, because providers and middleware may test for them by name.
     this.#base = {
       ...(system !== undefined && { system }),
-      params,
+      params: params as Params, // known names are a matter of types; anything is sent
       ...settingsOf(options),
       tools: (options.tools ?? []).map((tool) => {
         // A tool may declare its parameters with a Standard Schema, which is converted to JSON Schema for the
@@ -167,7 +195,7 @@ class LLM<Data> implements LLMInstance<Data> {
     checkOptions(this.#base, this.capabilities, this.#origin)
   }
 
-  async generate(...given: readonly (History | InferenceInput)[]): Promise<Turn<Data>> {
+  async generate(...given: readonly (History | InferenceInput)[]): Promise<Turn<Data, Calls>> {
     const turn = this.#run(this.#toMessages(given), { streaming: false })
     for (;;) {
       const step = await turn.next()
@@ -175,13 +203,13 @@ class LLM<Data> implements LLMInstance<Data> {
     }
   }
 
-  stream(...given: readonly (History | InferenceInput)[]): StreamResult<Data> {
+  stream(...given: readonly (History | InferenceInput)[]): StreamResult<Data, Calls> {
     const controller = new AbortController()
     const { model } = this
     const { structure } = this.#base
     let isFinal = false
     const onFinal = (is: boolean): void => void (isFinal = is)
-    return new StreamResult<Data>(
+    return new StreamResult<Data, Calls>(
       {
         batches: this.#tryRun(given, { streaming: true, controller, onFinal }),
         controller,
@@ -192,16 +220,18 @@ class LLM<Data> implements LLMInstance<Data> {
     )
   }
 
-  with<Changed = Data>(changes: Partial<LLMOptions<Changed>>): LLMInstance<Changed> {
-    // A new `structure` sets the type `Changed`; without one the old structure stays and `Changed` is `Data`.
-    const options: LLMOptions = this.#options
-    return new LLM<Changed>({ ...(options as LLMOptions<Changed>), ...changes })
+  with<NewData = Data, T extends Tool = never, NewModel extends ModelReference = Model>(
+    changes: Partial<LLMOptions<NewData, T, NewModel>>,
+  ): LLMInstance<NewData, NewTypes<T, Calls>, NewModel> {
+    // A new `structure`, list of tools or model sets its type; without one the old stays, and so does the type.
+    const options = this.#options as object as LLMOptions<NewData, T, NewModel>
+    return new LLM<NewData, NewTypes<T, Calls>, NewModel>({ ...options, ...changes })
   }
 
   infer(
     messages: readonly Message[],
     { streaming = true, signal, state, cycle }: InferOptions = {},
-  ): AsyncGenerator<readonly StreamEvent[], Turn<Data>> {
+  ): AsyncGenerator<readonly StreamEvent[], Turn<Data, Calls>> {
     const strategy = { maxIterations: 0 }
     return this.#run(
       { messages: [...messages], inputs: [] },
@@ -251,7 +281,7 @@ class LLM<Data> implements LLMInstance<Data> {
   #tryRun(
     given: readonly (History | InferenceInput)[],
     options: RunOptions,
-  ): AsyncGenerator<readonly StreamEvent[], Turn<Data>> {
+  ): AsyncGenerator<readonly StreamEvent[], Turn<Data, Calls>> {
     try {
       return this.#run(this.#toMessages(given), options)
     } catch (error) {
@@ -262,7 +292,7 @@ class LLM<Data> implements LLMInstance<Data> {
   #run(
     { messages, inputs }: CallMessages,
     { controller = new AbortController(), signal, strategy, repairs, ...options }: RunOptions,
-  ): AsyncGenerator<readonly StreamEvent[], Turn<Data>> {
+  ): AsyncGenerator<readonly StreamEvent[], Turn<Data, Calls>> {
     const turn = runTurn({
       ...options,
       model: this.model,
@@ -276,8 +306,9 @@ class LLM<Data> implements LLMInstance<Data> {
       check: this.#check,
       repairs: repairs ?? this.#options.repair,
     })
-    // UPP §12.2: the type comes from the schema; the data is not validated against it.
-    return turn as AsyncGenerator<readonly StreamEvent[], Turn<Data>>
+    // UPP §12.2: the type comes from the schema; the data is not validated against it. Results of tools have
+    // the types that the tools declare.
+    return turn as AsyncGenerator<readonly StreamEvent[], Turn<Data, Calls>>
   }
 
   #toMessages(given: readonly (History | InferenceInput)[]): CallMessages {

@@ -4,14 +4,15 @@ import {
   anthropicTools,
   googleTools,
   openaiTools,
+  openrouterTools,
   xaiTools,
-  type ServerTool,
 } from './server-tools.ts'
 import { says, vendorServer } from './testing/index.ts'
 import type { ModelReference } from './contract/provider.ts'
 import { anthropic } from './vendors/anthropic.ts'
 import { google } from './vendors/google.ts'
 import { openai } from './vendors/openai.ts'
+import { openrouter } from './vendors/openrouter.ts'
 import { xai } from './vendors/xai.ts'
 
 const mine = {
@@ -24,7 +25,7 @@ const mine = {
 async function toolsSent(
   model: ModelReference,
   prefix: string,
-  tools: readonly ServerTool[],
+  tools: readonly object[],
 ): Promise<readonly object[]> {
   const server = vendorServer([says('Hi')])
   const config = { fetch: server.fetch, baseUrl: `http://vendor.test${prefix}`, apiKey: 'k' }
@@ -32,7 +33,7 @@ async function toolsSent(
   return server.requests[0]!.body['tools'] as readonly object[]
 }
 
-test.each<[string, ModelReference, string, readonly ServerTool[], readonly object[]]>([
+test.each<[string, ModelReference, string, readonly object[], readonly object[]]>([
   [
     'openai',
     openai('gpt-5'),
@@ -69,8 +70,18 @@ test.each<[string, ModelReference, string, readonly ServerTool[], readonly objec
     'google',
     google('gemini-3-pro'),
     '/v1beta',
-    [googleTools.webSearch(), googleTools.webFetch(), googleTools.codeExecution()],
-    [{ googleSearch: {} }, { urlContext: {} }, { codeExecution: {} }],
+    [
+      googleTools.webSearch(),
+      googleTools.webFetch(),
+      googleTools.codeExecution(),
+      googleTools.mcp({ name: 'docs', streamableHttpTransport: { url: 'https://mcp.test' } }),
+    ],
+    [
+      { googleSearch: {} },
+      { urlContext: {} },
+      { codeExecution: {} },
+      { mcpServers: [{ name: 'docs', streamableHttpTransport: { url: 'https://mcp.test' } }] },
+    ],
   ],
   [
     'xai',
@@ -78,6 +89,16 @@ test.each<[string, ModelReference, string, readonly ServerTool[], readonly objec
     '/v1',
     [xaiTools.xSearch({ allowed_x_handles: ['a'] }), xaiTools.codeExecution()],
     [{ type: 'x_search', allowed_x_handles: ['a'] }, { type: 'code_interpreter' }],
+  ],
+  [
+    'openrouter',
+    openrouter('x-ai/grok-4'),
+    '/v1',
+    [openrouterTools.webSearch({ max_results: 3 }), openrouterTools.webFetch()],
+    [
+      { type: 'openrouter:web_search', parameters: { max_results: 3 } },
+      { type: 'openrouter:web_fetch', parameters: {} },
+    ],
   ],
 ])(
   '%s: server tools are sent beside the tools of the caller',

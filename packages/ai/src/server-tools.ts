@@ -1,17 +1,12 @@
-import type { JsonObject } from '@skein/base'
-
-/**
- * Tools that vendors run on their own servers, as values of `params.tools`; the tools of `llm` may stand beside:
- *
- *     llm({ model: openai('gpt-5'), tools: [mine], params: { tools: [openaiTools.webSearch()] } })
- *
- * The names of options are the vendors' own. What the tools did is in the messages as native blocks, and their
- * number in `usage.serverToolUse` where the vendor counts them.
- */
-export interface ServerTool extends JsonObject {}
+// Tools that vendors run on their own servers, as values of `params.tools`; the tools of `llm` may stand beside:
+//
+//     llm({ model: openai('gpt-5'), tools: [mine], params: { tools: [openaiTools.webSearch()] } })
+//
+// The names of options are the vendors' own; a type test compares them with the SDKs. What the tools did is in
+// the messages as native blocks, and their number in `usage.serverToolUse` where the vendor counts them.
 
 /** A place from which a search is made. */
-export interface SearchLocation extends JsonObject {
+type SearchLocation = {
   readonly type: 'approximate'
   readonly city?: string
   readonly country?: string
@@ -19,63 +14,181 @@ export interface SearchLocation extends JsonObject {
   readonly timezone?: string
 }
 
-/** Server tools of OpenAI's Responses. */
-export const openaiTools = {
-  webSearch: (
-    options: {
-      readonly search_context_size?: 'low' | 'medium' | 'high'
-      readonly user_location?: SearchLocation
-      readonly filters?: { readonly allowed_domains?: readonly string[] }
-      readonly external_web_access?: boolean
-    } = {},
-  ): ServerTool => ({ type: 'web_search', ...options }),
-  fileSearch: (options: {
-    readonly vector_store_ids: readonly string[]
-    readonly max_num_results?: number
-    readonly ranking_options?: JsonObject
-    readonly filters?: JsonObject
-  }): ServerTool => ({ type: 'file_search', ...options }),
-  codeInterpreter: (
-    options: {
-      readonly container?: string | { readonly type: 'auto'; readonly file_ids?: readonly string[] }
-    } = {},
-  ): ServerTool => ({ type: 'code_interpreter', container: { type: 'auto' }, ...options }),
-  imageGeneration: (
-    options: {
-      readonly model?: string
-      readonly size?: string
-      readonly quality?: 'low' | 'medium' | 'high' | 'auto'
-      readonly background?: 'transparent' | 'opaque' | 'auto'
-      readonly output_format?: 'png' | 'jpeg' | 'webp'
-      readonly partial_images?: number
-    } = {},
-  ): ServerTool => ({ type: 'image_generation', ...options }),
-  computerUse: (options: {
-    readonly display_width: number
-    readonly display_height: number
-    readonly environment: 'windows' | 'mac' | 'linux' | 'ubuntu' | 'browser'
-  }): ServerTool => ({ type: 'computer_use_preview', ...options }),
-  mcp: (options: OpenAIMcp): ServerTool => ({ type: 'mcp', ...options }),
-} as const
+type OpenAIWebSearch = {
+  readonly search_context_size?: 'low' | 'medium' | 'high'
+  readonly user_location?: SearchLocation
+  readonly filters?: { readonly allowed_domains?: readonly string[] }
+  readonly external_web_access?: boolean
+}
+
+type OpenAIFileSearch = {
+  readonly vector_store_ids: readonly string[]
+  readonly max_num_results?: number
+  readonly ranking_options?: {
+    readonly ranker?: 'auto' | 'default-2024-11-15'
+    readonly score_threshold?: number
+    readonly hybrid_search?: { readonly embedding_weight: number; readonly text_weight: number }
+  }
+  readonly filters?: OpenAIComparison | OpenAICompound
+}
+
+type OpenAIComparison = {
+  readonly type: 'eq' | 'ne' | 'gt' | 'gte' | 'lt' | 'lte' | 'in' | 'nin'
+  readonly key: string
+  readonly value: string | number | boolean | readonly (string | number)[]
+}
+
+type OpenAICompound = {
+  readonly type: 'and' | 'or'
+  readonly filters: readonly (OpenAIComparison | OpenAICompound)[]
+}
+
+type OpenAIContainer = {
+  readonly type: 'auto'
+  readonly file_ids?: readonly string[]
+  readonly memory_limit?: '1g' | '4g' | '16g' | '64g'
+  readonly network_policy?:
+    | { readonly type: 'disabled' }
+    | {
+        readonly type: 'allowlist'
+        readonly allowed_domains: readonly string[]
+        readonly domain_secrets?: readonly {
+          readonly domain: string
+          readonly name: string
+          readonly value: string
+        }[]
+      }
+}
+
+type OpenAIImageGeneration = {
+  readonly action?: 'generate' | 'edit' | 'auto'
+  readonly background?: 'transparent' | 'opaque' | 'auto'
+  readonly input_fidelity?: 'high' | 'low'
+  readonly input_image_mask?: { readonly file_id?: string; readonly image_url?: string }
+  readonly model?: string
+  readonly moderation?: 'auto' | 'low'
+  readonly output_compression?: number
+  readonly output_format?: 'png' | 'webp' | 'jpeg' | 'gif' | 'svg'
+  readonly partial_images?: number
+  readonly quality?: 'low' | 'medium' | 'high' | 'xhigh' | 'max' | 'auto'
+  readonly size?: string
+}
+
+type OpenAIComputerPreview = {
+  readonly display_width: number
+  readonly display_height: number
+  readonly environment: 'windows' | 'mac' | 'linux' | 'ubuntu' | 'browser'
+}
 
 /** A remote MCP server, or one of OpenAI's connectors. */
-export interface OpenAIMcp {
+type OpenAIMcp = {
   readonly server_label: string
   readonly server_url?: string
-  readonly connector_id?: string
+  readonly connector_id?:
+    | 'connector_dropbox'
+    | 'connector_gmail'
+    | 'connector_googlecalendar'
+    | 'connector_googledrive'
+    | 'connector_microsoftteams'
+    | 'connector_outlookcalendar'
+    | 'connector_outlookemail'
+    | 'connector_sharepoint'
+  readonly tunnel_id?: string
   readonly server_description?: string
   readonly authorization?: string
   readonly headers?: Readonly<Record<string, string>>
-  readonly allowed_tools?: readonly string[]
-  readonly require_approval?: 'always' | 'never'
+  readonly allowed_tools?: readonly string[] | McpFilter
+  readonly require_approval?:
+    'always' | 'never' | { readonly always?: McpFilter; readonly never?: McpFilter }
+  readonly defer_loading?: boolean
 }
 
-/** Options that Anthropic's web tools share. */
-export interface AnthropicWebOptions {
+type McpFilter = {
+  readonly read_only?: boolean
+  readonly tool_names?: readonly string[]
+}
+
+type Typed<Type extends string, Options = object> = { readonly type: Type } & Options
+
+/** Server tools of OpenAI's Responses. */
+export const openaiTools = {
+  webSearch: (options: OpenAIWebSearch = {}): Typed<'web_search', OpenAIWebSearch> => ({
+    type: 'web_search',
+    ...options,
+  }),
+  fileSearch: (options: OpenAIFileSearch): Typed<'file_search', OpenAIFileSearch> => ({
+    type: 'file_search',
+    ...options,
+  }),
+  codeInterpreter: (
+    options: { readonly container?: string | OpenAIContainer } = {},
+  ): Typed<'code_interpreter', { readonly container: string | OpenAIContainer }> => ({
+    type: 'code_interpreter',
+    container: options.container ?? { type: 'auto' },
+  }),
+  imageGeneration: (
+    options: OpenAIImageGeneration = {},
+  ): Typed<'image_generation', OpenAIImageGeneration> => ({
+    type: 'image_generation',
+    ...options,
+  }),
+  /** Of the models with computer use; the screen is that of the pictures that you answer with. */
+  computer: (): Typed<'computer'> => ({ type: 'computer' }),
+  /** Of the model `computer-use-preview`. */
+  computerUse: (
+    options: OpenAIComputerPreview,
+  ): Typed<'computer_use_preview', OpenAIComputerPreview> => ({
+    type: 'computer_use_preview',
+    ...options,
+  }),
+  mcp: (options: OpenAIMcp): Typed<'mcp', OpenAIMcp> => ({ type: 'mcp', ...options }),
+} as const
+
+type AnthropicTool = {
+  readonly cache_control?: { readonly type: 'ephemeral'; readonly ttl?: '5m' | '1h' }
+  readonly allowed_callers?: readonly (
+    'direct' | 'code_execution_20250825' | 'code_execution_20260120' | 'code_execution_20260521'
+  )[]
+  readonly defer_loading?: boolean
+}
+
+type AnthropicWeb = AnthropicTool & {
   readonly max_uses?: number
   readonly allowed_domains?: readonly string[]
   readonly blocked_domains?: readonly string[]
-  readonly cache_control?: JsonObject
+}
+
+type AnthropicWebSearch = AnthropicWeb & {
+  readonly user_location?: SearchLocation
+}
+
+type AnthropicWebFetch = AnthropicWeb & {
+  readonly citations?: { readonly enabled?: boolean }
+  readonly max_content_tokens?: number
+}
+
+type AnthropicComputer = AnthropicTool & {
+  readonly display_width_px: number
+  readonly display_height_px: number
+  readonly display_number?: number
+  readonly enable_zoom?: boolean
+}
+
+type AnthropicMcp = {
+  readonly mcp_server_name: string
+  readonly default_config?: AnthropicMcpTool
+  /** By the name of the tool. */
+  readonly configs?: Readonly<Record<string, AnthropicMcpTool>>
+  readonly cache_control?: AnthropicTool['cache_control']
+}
+
+type AnthropicMcpTool = {
+  readonly enabled?: boolean
+  readonly defer_loading?: boolean
+}
+
+type Named<Name extends string, Type extends string, Options> = Typed<Type, Options> & {
+  readonly name: Name
 }
 
 /**
@@ -85,93 +198,174 @@ export interface AnthropicWebOptions {
  */
 export const anthropicTools = {
   webSearch: (
-    options: AnthropicWebOptions & { readonly user_location?: SearchLocation } = {},
-  ): ServerTool => ({
+    options: AnthropicWebSearch = {},
+  ): Named<'web_search', 'web_search_20250305', AnthropicWebSearch> => ({
     type: 'web_search_20250305',
     name: 'web_search',
     ...options,
   }),
   webFetch: (
-    options: AnthropicWebOptions & {
-      readonly citations?: { readonly enabled: boolean }
-      readonly max_content_tokens?: number
-    } = {},
-  ): ServerTool => ({ type: 'web_fetch_20250910', name: 'web_fetch', ...options }),
-  codeExecution: (options: { readonly cache_control?: JsonObject } = {}): ServerTool => ({
+    options: AnthropicWebFetch = {},
+  ): Named<'web_fetch', 'web_fetch_20250910', AnthropicWebFetch> => ({
+    type: 'web_fetch_20250910',
+    name: 'web_fetch',
+    ...options,
+  }),
+  codeExecution: (
+    options: AnthropicTool = {},
+  ): Named<'code_execution', 'code_execution_20250825', AnthropicTool> => ({
     type: 'code_execution_20250825',
     name: 'code_execution',
     ...options,
   }),
-  computerUse: (options: {
-    readonly display_width_px: number
-    readonly display_height_px: number
-    readonly display_number?: number
-    readonly enable_zoom?: boolean
-  }): ServerTool => ({ type: 'computer_20251124', name: 'computer', ...options }),
-  mcp: (options: {
-    readonly mcp_server_name: string
-    readonly default_config?: JsonObject
-    readonly configs?: JsonObject
-  }): ServerTool => ({ type: 'mcp_toolset', ...options }),
+  computerUse: (
+    options: AnthropicComputer,
+  ): Named<'computer', 'computer_20251124', AnthropicComputer> => ({
+    type: 'computer_20251124',
+    name: 'computer',
+    ...options,
+  }),
+  mcp: (options: AnthropicMcp): Typed<'mcp_toolset', AnthropicMcp> => ({
+    type: 'mcp_toolset',
+    ...options,
+  }),
 } as const
+
+type GoogleSearch = {
+  readonly searchTypes?: { readonly webSearch?: object; readonly imageSearch?: object }
+  readonly timeRangeFilter?: { readonly startTime: string; readonly endTime: string }
+}
+
+type GoogleFileSearch = {
+  readonly fileSearchStoreNames: readonly string[]
+  readonly metadataFilter?: string
+  readonly topK?: number
+}
+
+type GoogleComputer = {
+  readonly environment: 'ENVIRONMENT_BROWSER' | 'ENVIRONMENT_MOBILE' | 'ENVIRONMENT_DESKTOP'
+  readonly excludedPredefinedFunctions?: readonly string[]
+  readonly enablePromptInjectionDetection?: boolean
+}
+
+type GoogleMcp = {
+  readonly name: string
+  readonly streamableHttpTransport: {
+    readonly url: string
+    readonly headers?: Readonly<Record<string, string>>
+    /** A duration such as `30s`. */
+    readonly timeout?: string
+    readonly sseReadTimeout?: string
+    readonly terminateOnClose?: boolean
+  }
+}
 
 /** Server tools of Google's Gemini API. */
 export const googleTools = {
-  webSearch: (
-    options: {
-      readonly timeRangeFilter?: { readonly startTime: string; readonly endTime: string }
-    } = {},
-  ): ServerTool => ({
+  webSearch: (options: GoogleSearch = {}): { readonly googleSearch: GoogleSearch } => ({
     googleSearch: options,
   }),
-  webFetch: (): ServerTool => ({ urlContext: {} }),
-  codeExecution: (): ServerTool => ({ codeExecution: {} }),
-  maps: (options: { readonly enableWidget?: boolean } = {}): ServerTool => ({
-    googleMaps: options,
+  webFetch: (): { readonly urlContext: object } => ({ urlContext: {} }),
+  codeExecution: (): { readonly codeExecution: object } => ({ codeExecution: {} }),
+  maps: (
+    options: { readonly enableWidget?: boolean } = {},
+  ): { readonly googleMaps: { readonly enableWidget?: boolean } } => ({ googleMaps: options }),
+  fileSearch: (options: GoogleFileSearch): { readonly fileSearch: GoogleFileSearch } => ({
+    fileSearch: options,
   }),
-  fileSearch: (options: {
-    readonly fileSearchStoreNames: readonly string[]
-    readonly metadataFilter?: string
-    readonly topK?: number
-  }): ServerTool => ({ fileSearch: options }),
-  computerUse: (options: {
-    readonly environment: 'ENVIRONMENT_BROWSER'
-    readonly excludedPredefinedFunctions?: readonly string[]
-  }): ServerTool => ({ computerUse: options }),
+  computerUse: (options: GoogleComputer): { readonly computerUse: GoogleComputer } => ({
+    computerUse: options,
+  }),
+  mcp: (...servers: readonly GoogleMcp[]): { readonly mcpServers: readonly GoogleMcp[] } => ({
+    mcpServers: servers,
+  }),
 } as const
 
-/** Server tools of xAI's Responses: `xai('grok-4', { api: 'responses' })`. */
+type XaiWebSearch = {
+  readonly filters?: {
+    readonly allowed_domains?: readonly string[]
+    readonly excluded_domains?: readonly string[]
+  }
+  readonly enable_image_search?: boolean
+  readonly enable_image_understanding?: boolean
+}
+
+type XaiXSearch = {
+  readonly allowed_x_handles?: readonly string[]
+  readonly excluded_x_handles?: readonly string[]
+  readonly from_date?: string
+  readonly to_date?: string
+  readonly enable_image_understanding?: boolean
+  readonly enable_video_understanding?: boolean
+}
+
+type XaiFileSearch = {
+  readonly vector_store_ids: readonly string[]
+  readonly max_num_results?: number
+}
+
+type XaiMcp = {
+  readonly server_label: string
+  readonly server_url: string
+  readonly server_description?: string
+  readonly authorization?: string
+  readonly allowed_tools?: readonly string[]
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/**
+ * Server tools of xAI's Responses: `xai('grok-4', { api: 'responses' })`. xAI publishes no SDK for npm; the
+ * names are those of its documentation and of `@ai-sdk/xai 3.0.138`.
+ */
 export const xaiTools = {
+  webSearch: (options: XaiWebSearch = {}): Typed<'web_search', XaiWebSearch> => ({
+    type: 'web_search',
+    ...options,
+  }),
+  xSearch: (options: XaiXSearch = {}): Typed<'x_search', XaiXSearch> => ({
+    type: 'x_search',
+    ...options,
+  }),
+  codeExecution: (): Typed<'code_interpreter'> => ({ type: 'code_interpreter' }),
+  fileSearch: (options: XaiFileSearch): Typed<'file_search', XaiFileSearch> => ({
+    type: 'file_search',
+    ...options,
+  }),
+  mcp: (options: XaiMcp): Typed<'mcp', XaiMcp> => ({ type: 'mcp', ...options }),
+} as const
+
+type OpenRouterWebSearch = {
+  readonly allowed_domains?: readonly string[]
+  readonly excluded_domains?: readonly string[]
+  readonly engine?: 'auto' | 'native' | 'exa' | 'parallel' | 'firecrawl' | 'perplexity'
+  readonly max_characters?: number
+  readonly max_results?: number
+  readonly max_total_results?: number
+  readonly max_uses?: number
+  readonly search_context_size?: 'low' | 'medium' | 'high'
+  readonly user_location?: SearchLocation
+}
+
+type OpenRouterWebFetch = {
+  readonly allowed_domains?: readonly string[]
+  readonly blocked_domains?: readonly string[]
+  readonly engine?: 'auto' | 'native' | 'openrouter' | 'exa' | 'parallel' | 'firecrawl'
+  readonly max_content_tokens?: number
+  readonly max_uses?: number
+}
+
+/** Server tools that OpenRouter runs for any model. */
+export const openrouterTools = {
   webSearch: (
-    options: {
-      readonly filters?: {
-        readonly allowed_domains?: readonly string[]
-        readonly excluded_domains?: readonly string[]
-      }
-      readonly enable_image_understanding?: boolean
-    } = {},
-  ): ServerTool => ({ type: 'web_search', ...options }),
-  xSearch: (
-    options: {
-      readonly allowed_x_handles?: readonly string[]
-      readonly excluded_x_handles?: readonly string[]
-      readonly from_date?: string
-      readonly to_date?: string
-      readonly enable_image_understanding?: boolean
-      readonly enable_video_understanding?: boolean
-    } = {},
-  ): ServerTool => ({ type: 'x_search', ...options }),
-  codeExecution: (): ServerTool => ({ type: 'code_interpreter' }),
-  fileSearch: (options: {
-    readonly vector_store_ids: readonly string[]
-    readonly max_num_results?: number
-  }): ServerTool => ({ type: 'file_search', ...options }),
-  mcp: (options: {
-    readonly server_label: string
-    readonly server_url: string
-    readonly server_description?: string
-    readonly authorization?: string
-    readonly allowed_tools?: readonly string[]
-    readonly headers?: Readonly<Record<string, string>>
-  }): ServerTool => ({ type: 'mcp', ...options }),
+    parameters: OpenRouterWebSearch = {},
+  ): Typed<'openrouter:web_search', { readonly parameters: OpenRouterWebSearch }> => ({
+    type: 'openrouter:web_search',
+    parameters,
+  }),
+  webFetch: (
+    parameters: OpenRouterWebFetch = {},
+  ): Typed<'openrouter:web_fetch', { readonly parameters: OpenRouterWebFetch }> => ({
+    type: 'openrouter:web_fetch',
+    parameters,
+  }),
 } as const

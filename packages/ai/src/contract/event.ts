@@ -1,5 +1,6 @@
 import type { JsonObject } from '@skein/base'
 import type { ProviderMetadata } from './content.ts'
+import type { ToolTypes } from './tool.ts'
 import type { Source, TokenUsage, Warning } from './turn.ts'
 
 /**
@@ -11,9 +12,9 @@ import type { Source, TokenUsage, Warning } from './turn.ts'
  *
  * `index` is the position of the block in its message. It starts at 0 with each `message_start` and is never
  * used twice in a message; blocks may interleave. Tool execution events carry the index of the call's block.
- * An empty block still has a start and a stop event.
+ * An empty block still has a start and a stop event. `Calls` are the types of results.
  */
-export type StreamEvent =
+export type StreamEvent<Calls extends ToolTypes = ToolTypes> =
   | MessageStartEvent
   | ContentBlockStartEvent
   | TextDeltaEvent
@@ -24,7 +25,7 @@ export type StreamEvent =
   | ContentBlockStopEvent
   | MessageStopEvent
   | ToolExecutionStartEvent
-  | ToolExecutionEndEvent
+  | ToolExecutionEndEvent<Calls>
 
 /** A message begins. */
 export interface MessageStartEvent {
@@ -143,17 +144,10 @@ export interface ToolExecutionStartEvent {
 }
 
 /** A tool has ended, or its call was refused. */
-export interface ToolExecutionEndEvent {
+export interface ToolExecutionEndEvent<Calls extends ToolTypes = ToolTypes> {
   readonly type: 'tool_execution_end'
   readonly index: number
-  readonly delta: {
-    readonly toolCallId: string
-    readonly toolName: string
-    readonly result: unknown
-    readonly isError: boolean
-    readonly timestamp: number
-    readonly durationMs: number
-  }
+  readonly delta: Calls['end']
 }
 
 /** The `delta` of any event (UPP §9.2). */

@@ -28,17 +28,36 @@ export interface Settings {
 /** Whether the model may, must not or must call a tool, or must call the named one. */
 export type ToolChoice = 'auto' | 'none' | 'required' | { readonly tool: string }
 
-/** A model of a provider; `llm`, `embedding` and `image` accept it. */
-export interface ModelReference {
+/**
+ * A model of a provider; `llm`, `embedding` and `image` accept it. `Known` are the parameters that the vendor
+ * documents, for the type of `params`; every model is also a `ModelReference` without it, which accepts any.
+ */
+export interface ModelReference<Known = unknown> {
   readonly modelId: string
   readonly provider: Provider
   /** The options passed to the provider together with the id, e.g. `{ api: 'chat' }`. */
   readonly options?: Params
+  /** Never set; only carries the type. It is read, never written, so unions of models stay models. */
+  readonly '~params'?: Known
 }
 
-/** A vendor: call it with a model id to get a reference. */
-export interface Provider {
-  (modelId: string, options?: Params): ModelReference
+/**
+ * What `params` may be for a model: what its vendor documents, for a choice between two vendors what either
+ * does, for a model of unknown vendor anything. Parameters that the types do not know (yet) are declared as
+ * `Params`; they are sent unchanged, like all others (UPP §2.1).
+ *
+ *     const params: Params = { brand_new: true }
+ *     llm({ model: openai('gpt-6'), params })
+ */
+export type ParamsOf<Model extends ModelReference> =
+  Model extends ModelReference<infer Known> ? (unknown extends Known ? Params : Known) : never
+
+/**
+ * A vendor: call it with a model id to get a reference. A vendor declares the `Options` that may follow the
+ * id; one of unknown options can only be called with an id.
+ */
+export interface Provider<Options = never> {
+  (modelId: string, options?: Options): ModelReference
   /** The provider's name, also the key of its metadata. Replaces the `name` that every function has. */
   readonly name: string
   readonly handlers: ProviderHandlers
@@ -137,17 +156,17 @@ export interface ProviderDefinition extends ProviderHandlers {
 }
 
 /** Makes a provider from its handlers. */
-export function createProvider(definition: ProviderDefinition): Provider {
+export function createProvider(definition: ProviderDefinition): Provider<Params> {
   const { name, llm, embedding, image } = definition
   const given = Object.entries({ llm, embedding, image }).filter(([, handler]) => handler)
   // Only the given handlers are included, so that the keys of `handlers` are the provider's modalities.
   const handlers: ProviderHandlers = Object.freeze(Object.fromEntries(given))
   const factory = (modelId: string, options?: Params): ModelReference =>
     Object.freeze({ modelId, provider, options: options && Object.freeze({ ...options }) })
-  const provider: Provider = Object.defineProperties(factory, {
+  const provider: Provider<Params> = Object.defineProperties(factory, {
     name: { value: name, enumerable: true },
     handlers: { value: handlers, enumerable: true },
-  }) as Provider // the type of `defineProperties` does not include the added properties
+  }) as Provider<Params> // the type of `defineProperties` does not include the added properties
   return Object.freeze(provider)
 }
 

@@ -1,14 +1,17 @@
 import type { StopReason } from './event.ts'
 import type { AssistantMessage, Message } from './message.ts'
-import type { DeferRequest, ToolExecution } from './tool.ts'
+import type { DeferRequest, ToolTypes } from './tool.ts'
 import type { JsonValue } from '@skein/base'
 
-/** The complete result of one `generate` or `stream` call (UPP §7.1). Frozen. */
-export interface Turn<Data = unknown> {
+/**
+ * The complete result of one `generate` or `stream` call (UPP §7.1). Frozen. `Data` is the type of a structured
+ * answer, `Calls` those of the results of the tools that were given.
+ */
+export interface Turn<Data = unknown, Calls extends ToolTypes = ToolTypes> {
   /** The inputs and all produced messages, in order; the history before the inputs is not included. */
   readonly messages: readonly Message[]
   readonly response: AssistantMessage
-  readonly toolExecutions: readonly ToolExecution[]
+  readonly toolExecutions: readonly Calls['execution'][]
   readonly usage: TokenUsage
   /** One entry per inference, with the vendor's raw numbers. */
   readonly usageByCycle: readonly TokenUsage[]

@@ -9,10 +9,17 @@ import {
   type StandardJSONSchemaV1,
   type StandardSchemaV1,
 } from '@skein/base'
-import { TOOL_RISKS, type ApprovalResult, type Tool, type ToolContext } from '../contract/tool.ts'
+import {
+  TOOL_RISKS,
+  type ApprovalResult,
+  type Tool,
+  type ToolContext,
+  type ToolValue,
+} from '../contract/tool.ts'
 
 /** A schema that can validate and convert itself to JSON Schema: Zod 4, ArkType, Valibot with its adapter. */
-export type ToolSchema<Args> = StandardSchemaV1<unknown, Args> & StandardJSONSchemaV1<unknown, Args>
+export type ToolSchema<Args, Input = unknown> = StandardSchemaV1<Input, Args> &
+  StandardJSONSchemaV1<Input, Args>
 
 /** JSON Schema as a plain object. The arguments have the type `JsonObject` and are not validated. */
 type RawSchema = JsonSchema & { readonly '~standard'?: never }
@@ -23,33 +30,35 @@ type Approval<Args, Context> = (
 ) => ApprovalResult | Promise<ApprovalResult>
 
 /** The input of `tool`. */
-export interface ToolDeclaration<Args, Result, Context = ToolContext> extends Omit<
-  Tool,
-  'parameters' | 'run' | 'approval' | 'toModel'
-> {
-  readonly parameters: ToolSchema<Args> | RawSchema
+export interface ToolDeclaration<
+  Args,
+  Result,
+  Context = ToolContext,
+  Name extends string = string,
+  Input = unknown,
+> extends Omit<Tool, 'name' | 'parameters' | 'run' | 'approval' | 'toModel'> {
+  readonly name: Name
+  readonly parameters: ToolSchema<Args, Input> | RawSchema
   readonly run: (args: Args, context: Context) => Result | Promise<Result>
   readonly approval?: Approval<Args, Context>
   /** Returns the form of the result that the model sees. */
   readonly toModel?: (result: ToolValue<NoInfer<Result>>) => unknown
 }
 
-/** The result of a tool: what `run` returns, or what it yields if it is an async generator. */
-export type ToolValue<Result> =
-  Result extends AsyncGenerator<infer Yielded, infer Returned>
-    ? Yielded | Exclude<Returned, void>
-    : Result
-
 /** A tool whose `run` validates its arguments. It can be used wherever a `Tool` is accepted. */
-export interface DefinedTool<Args, Result, Context = ToolContext> extends Omit<
-  Tool,
-  'run' | 'approval'
-> {
+export interface DefinedTool<
+  Args,
+  Result,
+  Context = ToolContext,
+  Name extends string = string,
+  Input = unknown,
+> extends Omit<Tool, 'name' | 'run' | 'approval'> {
+  readonly name: Name
   readonly parameters: JsonSchema
   readonly run: (params: unknown, context: Context) => Promise<Result>
   readonly approval?: Approval<unknown, Context>
   /** Never set; only carries the types for wrappers that infer them. */
-  readonly '~types'?: { readonly args: Args; readonly result: Result }
+  readonly '~types'?: { readonly args: Args; readonly result: Result; readonly input: Input }
 }
 
 /**
@@ -65,9 +74,15 @@ export interface DefinedTool<Args, Result, Context = ToolContext> extends Omit<
  *       run: ({ city }) => forecast(city),
  *     })
  */
-export function tool<Args = JsonObject, Result = unknown, Context extends object = ToolContext>(
-  definition: ToolDeclaration<Args, Result, Context>,
-): DefinedTool<Args, Result, Context> {
+export function tool<
+  Args = JsonObject,
+  Result = unknown,
+  Context extends object = ToolContext,
+  Name extends string = string,
+  Input = unknown,
+>(
+  definition: ToolDeclaration<Args, Result, Context, Name, Input>,
+): DefinedTool<Args, Result, Context, Name, Input> {
   const schema = checkDefinition(definition)
   const { parameters, run, approval, ...rest } = definition
   const check = async (params: unknown): Promise<Args> => {
@@ -76,7 +91,7 @@ export function tool<Args = JsonObject, Result = unknown, Context extends object
     if (answer.issues) throw new ToolArgumentError(definition.name, answer.issues)
     return answer.value
   }
-  const defined: DefinedTool<Args, Result, Context> = {
+  const defined: DefinedTool<Args, Result, Context, Name, Input> = {
     ...rest,
     parameters: schema,
     run: async (params, context) => run(await check(params), context),

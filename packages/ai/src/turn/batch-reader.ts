@@ -1,6 +1,7 @@
 import type { JsonSchema } from '@skein/base'
 import { type ErrorOrigin, invalidRequest } from '../contract/error.ts'
 import type { StreamEvent } from '../contract/event.ts'
+import type { ToolTypes } from '../contract/tool.ts'
 import type { Turn } from '../contract/turn.ts'
 
 /** The call that a reader reads. */
@@ -151,13 +152,16 @@ export class BatchReader<Item extends object, Result> implements AsyncIterable<I
  * - `turn` runs the call to its end even if nobody reads the events; they are kept for a later reader.
  * - A failure is thrown to the reader. An unused `turn` never causes an unhandled rejection.
  */
-export class StreamResult<Data = unknown> implements AsyncIterable<StreamEvent> {
-  readonly #reader: BatchReader<StreamEvent, Turn<Data>>
+export class StreamResult<
+  Data = unknown,
+  Calls extends ToolTypes = ToolTypes,
+> implements AsyncIterable<StreamEvent> {
+  readonly #reader: BatchReader<StreamEvent, Turn>
   /** Converts the parsed beginning of a structured answer to data of its schema; `partials` uses it. */
   readonly readPartial: (data: unknown) => unknown
 
   constructor(
-    source: BatchSource<StreamEvent, Turn<Data>>,
+    source: BatchSource<StreamEvent, Turn>,
     readPartial: (data: unknown) => unknown = (data) => data,
   ) {
     this.#reader = new BatchReader(source)
@@ -165,8 +169,9 @@ export class StreamResult<Data = unknown> implements AsyncIterable<StreamEvent> 
   }
 
   /** The complete turn. Rejects with the failure of the call, `CANCELLED` after an abort. */
-  get turn(): Promise<Turn<Data>> {
-    return this.#reader.result
+  get turn(): Promise<Turn<Data, Calls>> {
+    // The caller of the constructor declares the types of the data and of the tools.
+    return this.#reader.result as Promise<Turn<Data, Calls>>
   }
 
   /** Stops the model and all tools. `turn` settles at once, even if a tool ignores its signal. */
@@ -174,8 +179,8 @@ export class StreamResult<Data = unknown> implements AsyncIterable<StreamEvent> 
     this.#reader.abort(reason)
   }
 
-  [Symbol.asyncIterator](): AsyncIterator<StreamEvent, undefined> {
-    return this.#reader[Symbol.asyncIterator]()
+  [Symbol.asyncIterator](): AsyncIterator<StreamEvent<Calls>, undefined> {
+    return this.#reader[Symbol.asyncIterator]() as AsyncIterator<StreamEvent<Calls>, undefined>
   }
 }
 

@@ -1,7 +1,89 @@
-import type { Provider } from '../contract/provider.ts'
 import { versionHeader } from '../wires/anthropic-messages/request.ts'
 import { anthropicMessages } from '../wires/anthropic-messages/wire.ts'
-import { defineVendor } from './define-vendor.ts'
+import { defineVendor, type Vendor } from './define-vendor.ts'
+
+/**
+ * Known parameters, by the names of `@anthropic-ai/sdk 1.8.0`; those of the second group need a beta header
+ * (`config.headers['anthropic-beta']`), those of the third are for models before Claude Opus 4.7.
+ */
+type AnthropicParams = {
+  readonly cache_control?: CacheControl
+  readonly container?: string | object
+  readonly diagnostics?: object
+  readonly inference_geo?: string
+  readonly max_tokens?: number
+  readonly metadata?: { readonly user_id?: string }
+  readonly output_config?: {
+    readonly effort?: 'low' | 'medium' | 'high' | 'xhigh' | 'max'
+    readonly format?: object
+    readonly [option: string]: unknown
+  }
+  readonly service_tier?: 'auto' | 'standard_only'
+  readonly speed?: 'standard' | 'fast'
+  readonly stop_sequences?: readonly string[]
+  readonly system?: string | readonly object[]
+  readonly thinking?:
+    | {
+        readonly type: 'enabled'
+        readonly budget_tokens: number
+        readonly display?: 'summarized' | 'omitted'
+      }
+    | { readonly type: 'adaptive'; readonly display?: 'summarized' | 'omitted' }
+    | { readonly type: 'between_tools' }
+    | { readonly type: 'disabled' }
+  readonly tool_choice?:
+    | { readonly type: 'auto' | 'any'; readonly disable_parallel_tool_use?: boolean }
+    | {
+        readonly type: 'tool'
+        readonly name: string
+        readonly disable_parallel_tool_use?: boolean
+      }
+    | { readonly type: 'none' }
+  /** Tools that the vendor runs itself; the tools of `llm` are added to them. */
+  readonly tools?: readonly object[]
+  readonly user_profile_id?: string
+  readonly workspace_id?: string
+
+  readonly compaction?: object
+  readonly context_management?: object
+  readonly fallback_credit_token?: string | object
+  readonly fallbacks?: readonly object[] | string | object
+  readonly mcp_servers?: readonly object[]
+  readonly output_format?: object
+  readonly thread?: object
+
+  readonly temperature?: number
+  readonly top_k?: number
+  readonly top_p?: number
+}
+
+/** A mark after which the request so far is cached. */
+type CacheControl = {
+  readonly type: 'ephemeral'
+  readonly ttl?: '5m' | '1h'
+}
+
+/** The models of the same package, without snapshots of a day. */
+type ModelId =
+  | 'claude-opus-5-5'
+  | 'claude-opus-5'
+  | 'claude-sonnet-5-5'
+  | 'claude-sonnet-5'
+  | 'claude-haiku-5-5'
+  | 'claude-fable-5-2'
+  | 'claude-fable-5-1'
+  | 'claude-fable-5'
+  | 'claude-mythos-5-2'
+  | 'claude-mythos-5-1'
+  | 'claude-mythos-5'
+  | 'claude-mythos-preview'
+  | 'claude-opus-4-8'
+  | 'claude-opus-4-7'
+  | 'claude-opus-4-6'
+  | 'claude-opus-4-5'
+  | 'claude-sonnet-4-6'
+  | 'claude-sonnet-4-5'
+  | 'claude-haiku-4-5'
 
 /**
  * Anthropic's Messages API.
@@ -15,7 +97,7 @@ import { defineVendor } from './define-vendor.ts'
  *
  * Request bodies are compared with those of `@anthropic-ai/sdk 1.8.0` (docs/vendor-bodies.md).
  */
-export const anthropic: Provider = defineVendor({
+export const anthropic: Vendor<AnthropicParams, ModelId> = defineVendor({
   name: 'anthropic',
   baseUrl: 'https://api.anthropic.com/v1',
   keyVariables: ['ANTHROPIC_API_KEY'],

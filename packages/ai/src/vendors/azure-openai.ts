@@ -1,9 +1,14 @@
 import { openaiEmbeddings } from '../embeddings/openai.ts'
 import { openaiImages } from '../images/openai.ts'
-import type { Provider } from '../contract/provider.ts'
 import { openaiParameters } from '../wires/settings.ts'
 import { defineVendor } from './define-vendor.ts'
-import { chatCompletions, chooseApi, responses } from './openai-family.ts'
+import {
+  chatCompletions,
+  chooseApi,
+  type OpenAIParams,
+  responses,
+  type TwoApis,
+} from './openai-family.ts'
 
 const chat = chatCompletions({
   toolCallId: { pattern: /^[^]+$/, maxLength: 40 },
@@ -20,11 +25,11 @@ const name = 'azure-openai'
  *
  * For Entra ID put the token in `config.headers.authorization`.
  */
-export function azureOpenaiResource(resource: string): Provider {
+export function azureOpenaiResource(resource: string): TwoApis<OpenAIParams, 'responses'> {
   return at(`https://${encodeURIComponent(resource)}.openai.azure.com/openai/v1`)
 }
 
-function at(baseUrl: string): Provider {
+function at(baseUrl: string): TwoApis<OpenAIParams, 'responses'> {
   return defineVendor({
     name,
     baseUrl,
@@ -41,6 +46,8 @@ function at(baseUrl: string): Provider {
  * `https://my-resource.openai.azure.com/openai/v1`. The default host ends in `.invalid`, which never
  * resolves, so that the network error names the missing setting.
  */
-export const azureOpenai: Provider = at('https://config-base-url-is-not-set.invalid/openai/v1')
+export const azureOpenai: TwoApis<OpenAIParams, 'responses'> = at(
+  'https://config-base-url-is-not-set.invalid/openai/v1',
+)
 
 export default azureOpenai

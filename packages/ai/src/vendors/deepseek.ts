@@ -1,13 +1,23 @@
-import type { Provider } from '../contract/provider.ts'
-import { defineVendor } from './define-vendor.ts'
-import { chatCompletions } from './openai-family.ts'
+import { defineVendor, type Vendor } from './define-vendor.ts'
+import { chatCompletions, type ChatParams } from './openai-family.ts'
+
+/** Known parameters: those of Chat Completions, and those that `@ai-sdk/deepseek 2.0.69` sends. */
+type DeepseekParams = ChatParams & {
+  readonly reasoning_effort?: 'low' | 'medium' | 'high' | 'xhigh' | 'max'
+  readonly thinking?: { readonly type: 'adaptive' | 'enabled' | 'disabled' }
+  readonly user_id?: string
+}
+
+/** Models of the catalogue. */
+type ModelId =
+  'deepseek-v4-pro' | 'deepseek-v4-flash' | 'deepseek-v3.2' | 'deepseek-chat' | 'deepseek-reasoner'
 
 /**
  * DeepSeek, text only. Its API requires earlier reasoning to be sent back while tools are used, so it
  * is sent. Its JSON mode accepts no schema: with `structure` the schema is put in the system prompt,
  * and a warning says that it is not enforced.
  */
-export const deepseek: Provider = defineVendor({
+export const deepseek: Vendor<DeepseekParams, ModelId> = defineVendor({
   name: 'deepseek',
   baseUrl: 'https://api.deepseek.com/v1',
   keyVariables: ['DEEPSEEK_API_KEY'],

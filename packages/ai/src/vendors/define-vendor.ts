@@ -7,6 +7,7 @@ import {
   type LLMHandler,
   type LLMRequest,
   type ModelReference,
+  type Params,
   type Provider,
   type VendorRequest,
 } from '../contract/provider.ts'
@@ -51,8 +52,20 @@ export interface VendorLLM<Dialect = unknown> {
   readonly capabilities: LLMCapabilities
 }
 
-/** Makes the provider of a vendor definition: its wires over HTTP, with keys, retries and limits. */
-export function defineVendor(definition: VendorDefinition): Provider {
+/** A provider whose vendor documents its parameters and model ids. Other ids are accepted too. */
+export type Vendor<Known, Ids extends string = never> = Pick<Provider, 'name' | 'handlers'> &
+  ((modelId: Ids | OtherId) => ModelReference<Known>)
+
+/** Any string; written so that editors still complete the known ids of the union it stands in. */
+export type OtherId = string & {}
+
+/**
+ * Makes the provider of a vendor definition: its wires over HTTP, with keys, retries and limits. Where the
+ * result is declared to be a `Vendor`, its models carry the types of the vendor's parameters.
+ */
+export function defineVendor<Made extends Provider = Provider<Params>>(
+  definition: VendorDefinition,
+): Made {
   const { name, baseUrl, keyVariables, headers = {}, llm, embedding, image } = definition
   const endpoint: VendorEndpoint = Object.freeze({
     name,
@@ -66,7 +79,7 @@ export function defineVendor(definition: VendorDefinition): Provider {
     llm: llm && llmHandler(endpoint, llm),
     embedding: embedding?.(endpoint),
     image: image?.(endpoint),
-  })
+  }) as Provider as Made // known ids and parameters exist only in types
 }
 
 function llmHandler(
@@ -125,8 +138,11 @@ class HttpModel implements BoundLLMModel {
   }
 
   encode(request: LLMRequest): { readonly path: string; readonly body: string } {
-    const { path, body } = this.#encode(request, 'complete').call
-    return { path, body: body as string } // the body of an inference is text
+    const { path, body } = this.#encodeRequest(
+      withSettings(request, this.#wire, this.#target).request,
+      'complete',
+    )
+    return { path, body }
   }
 
   send({ body, ...asked }: VendorRequest): Promise<JsonValue> {

@@ -1,8 +1,85 @@
 import { googleEmbeddings } from '../embeddings/google.ts'
 import { googleImages } from '../images/google.ts'
-import type { Provider } from '../contract/provider.ts'
 import { googleGenerate } from '../wires/google-generate/wire.ts'
-import { defineVendor } from './define-vendor.ts'
+import { defineVendor, type Vendor } from './define-vendor.ts'
+
+/**
+ * Known parameters, by the names of `@google/genai 2.32.0`. Those of `generationConfig` may stand inside it or
+ * beside it.
+ */
+type GoogleParams = GenerationConfig & {
+  readonly cachedContent?: string
+  readonly generationConfig?: GenerationConfig
+  readonly labels?: Readonly<Record<string, string>>
+  readonly safetySettings?: readonly object[]
+  readonly serviceTier?: 'flex' | 'standard' | 'priority'
+  readonly store?: boolean
+  readonly systemInstruction?: string | object
+  readonly toolConfig?: {
+    readonly functionCallingConfig?: object
+    readonly includeServerSideToolInvocations?: boolean
+    readonly retrievalConfig?: object
+  }
+  /** Tools that the vendor runs itself; the tools of `llm` are added to them. */
+  readonly tools?: readonly object[]
+}
+
+type GenerationConfig = {
+  readonly audioTimestamp?: boolean
+  readonly audioTranscriptionConfig?: object
+  readonly candidateCount?: number
+  readonly enableAffectiveDialog?: boolean
+  readonly enableEnhancedCivicAnswers?: boolean
+  readonly frequencyPenalty?: number
+  readonly imageConfig?: object
+  readonly logprobs?: number
+  readonly maxOutputTokens?: number
+  readonly mediaResolution?: `MEDIA_RESOLUTION_${'LOW' | 'MEDIUM' | 'HIGH'}`
+  readonly modelSelectionConfig?: object
+  readonly presencePenalty?: number
+  readonly responseFormat?: object
+  readonly responseJsonSchema?: unknown
+  readonly responseLogprobs?: boolean
+  readonly responseMimeType?: string
+  readonly responseModalities?: readonly ('TEXT' | 'IMAGE' | 'AUDIO')[]
+  readonly responseSchema?: object
+  readonly routingConfig?: object
+  readonly seed?: number
+  readonly speechConfig?: string | object
+  readonly stopSequences?: readonly string[]
+  readonly temperature?: number
+  readonly thinkingConfig?: {
+    readonly includeThoughts?: boolean
+    readonly thinkingBudget?: number
+    readonly thinkingLevel?: 'MINIMAL' | 'LOW' | 'MEDIUM' | 'HIGH'
+  }
+  readonly topK?: number
+  readonly topP?: number
+  readonly translationConfig?: object
+}
+
+/** Models of the catalogue, and the aliases of Google. */
+type ModelId =
+  | 'gemini-pro-latest'
+  | 'gemini-flash-latest'
+  | 'gemini-flash-lite-latest'
+  | 'gemini-3.8-flash'
+  | 'gemini-3.7-flash'
+  | 'gemini-3.6-flash'
+  | 'gemini-3.5-flash'
+  | 'gemini-3.5-flash-lite'
+  | 'gemini-3.1-pro-preview'
+  | 'gemini-3.1-flash-lite'
+  | 'gemini-3-pro-preview'
+  | 'gemini-3-pro-image-preview'
+  | 'gemini-3-flash-preview'
+  | 'gemini-2.5-pro'
+  | 'gemini-2.5-flash'
+  | 'gemini-2.5-flash-lite'
+  | 'gemini-2.5-flash-image'
+  | 'gemini-2.0-flash'
+  | 'gemini-embedding-001'
+  | 'gemma-4-31b-it'
 
 /**
  * Google's Gemini API (`generateContent`).
@@ -15,7 +92,7 @@ import { defineVendor } from './define-vendor.ts'
  *
  * Request bodies are compared with those of `@google/genai 2.32.0` (docs/vendor-bodies.md).
  */
-export const google: Provider = defineVendor({
+export const google: Vendor<GoogleParams, ModelId> = defineVendor({
   name: 'google',
   baseUrl: 'https://generativelanguage.googleapis.com/v1beta',
   keyVariables: ['GEMINI_API_KEY', 'GOOGLE_API_KEY', 'GOOGLE_GENERATIVE_AI_API_KEY'],

@@ -1,7 +1,53 @@
 import { mistralEmbeddings } from '../embeddings/openai.ts'
-import type { Provider } from '../contract/provider.ts'
-import { defineVendor } from './define-vendor.ts'
-import { chatCompletions } from './openai-family.ts'
+import { defineVendor, type Vendor } from './define-vendor.ts'
+import { chatCompletions, type ChatParams } from './openai-family.ts'
+
+/** Known parameters, by the names of `@mistralai/mistralai 2.7.0`. */
+type MistralParams = Pick<
+  ChatParams,
+  | 'frequency_penalty'
+  | 'max_tokens'
+  | 'n'
+  | 'parallel_tool_calls'
+  | 'presence_penalty'
+  | 'response_format'
+  | 'stop'
+  | 'temperature'
+  | 'tools'
+  | 'top_p'
+> & {
+  readonly guardrails?: readonly object[]
+  readonly metadata?: Readonly<Record<string, unknown>>
+  readonly prediction?: { readonly type: 'content'; readonly content: string }
+  readonly prompt_cache_key?: string
+  readonly prompt_mode?: 'reasoning'
+  readonly random_seed?: number
+  readonly reasoning_effort?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh'
+  readonly safe_prompt?: boolean
+  readonly service_tier?: 'auto' | 'standard_only'
+  readonly tool_choice?: 'auto' | 'none' | 'any' | 'required' | object
+}
+
+/** Models of the catalogue. */
+type ModelId =
+  | 'mistral-large-2512'
+  | 'mistral-medium-3-5'
+  | 'mistral-medium-2508'
+  | 'mistral-small-2603'
+  | 'magistral-medium'
+  | 'magistral-small'
+  | 'ministral-14b-2512'
+  | 'ministral-8b-2512'
+  | 'ministral-3b-2512'
+  | 'codestral-2508'
+  | 'devstral-2512'
+  | 'devstral-medium-2507'
+  | 'devstral-small-2507'
+  | 'voxtral-mini-2602'
+  | 'voxtral-small-24b-2507'
+  | 'pixtral-large'
+  | 'mistral-nemo'
+  | 'mistral-embed'
 
 /**
  * Mistral. It accepts only tool-call ids of nine letters or digits, so other ids are mapped. It sends
@@ -9,7 +55,7 @@ import { chatCompletions } from './openai-family.ts'
  *
  * Request bodies are compared with those of `@mistralai/mistralai 2.7.0` (docs/vendor-bodies.md).
  */
-export const mistral: Provider = defineVendor({
+export const mistral: Vendor<MistralParams, ModelId> = defineVendor({
   name: 'mistral',
   baseUrl: 'https://api.mistral.ai/v1',
   keyVariables: ['MISTRAL_API_KEY'],

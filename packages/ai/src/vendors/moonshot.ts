@@ -1,11 +1,34 @@
-import type { Provider } from '../contract/provider.ts'
-import { defineVendor } from './define-vendor.ts'
-import { chatCompletions } from './openai-family.ts'
+import { defineVendor, type Vendor } from './define-vendor.ts'
+import { chatCompletions, type ChatParams } from './openai-family.ts'
+
+/** Known parameters: those of Chat Completions, and those that `@ai-sdk/moonshotai 2.0.61` sends. */
+type MoonshotParams = ChatParams & {
+  readonly max_completion_tokens?: number
+  readonly prediction?: { readonly type: 'content'; readonly content: string | readonly object[] }
+  readonly prompt_cache_key?: string
+  readonly reasoning_effort?: 'low' | 'high' | 'max'
+  readonly safety_identifier?: string
+  readonly thinking?: { readonly type?: 'enabled' | 'disabled'; readonly [option: string]: unknown }
+}
+
+/** Models of the catalogue. */
+type ModelId =
+  | 'kimi-k3'
+  | 'kimi-k2.7-code'
+  | 'kimi-k2.6'
+  | 'kimi-k2.5'
+  | 'kimi-k2-thinking'
+  | 'kimi-k2-thinking-turbo'
+  | 'kimi-k2-turbo-preview'
+  | 'kimi-k2-0905-preview'
+  | 'moonshot-v1-128k'
+  | 'moonshot-v1-32k'
+  | 'moonshot-v1-8k'
 
 /**
  * Moonshot (Kimi). Its thinking models require their earlier reasoning to be sent back.
  */
-export const moonshot: Provider = defineVendor({
+export const moonshot: Vendor<MoonshotParams, ModelId> = defineVendor({
   name: 'moonshot',
   baseUrl: 'https://api.moonshot.ai/v1',
   keyVariables: ['MOONSHOT_API_KEY'],

@@ -1,7 +1,52 @@
 import { ollamaEmbeddings } from '../embeddings/ollama.ts'
-import type { Provider } from '../contract/provider.ts'
 import { ollamaChat } from '../wires/ollama-chat/wire.ts'
-import { defineVendor } from './define-vendor.ts'
+import { defineVendor, type Vendor } from './define-vendor.ts'
+
+/** Known parameters, by the names of `ollama 0.6.4`. */
+type OllamaParams = {
+  readonly format?: string | object
+  readonly keep_alive?: string | number
+  readonly logprobs?: boolean
+  readonly options?: OllamaOptions
+  readonly think?: boolean | 'high' | 'medium' | 'low'
+  readonly tools?: readonly object[]
+  readonly top_logprobs?: number
+}
+
+/** Options of the model's runner. */
+type OllamaOptions = {
+  readonly embedding_only?: boolean
+  readonly f16_kv?: boolean
+  readonly frequency_penalty?: number
+  readonly logits_all?: boolean
+  readonly low_vram?: boolean
+  readonly main_gpu?: number
+  readonly min_p?: number
+  readonly mirostat?: number
+  readonly mirostat_eta?: number
+  readonly mirostat_tau?: number
+  readonly num_batch?: number
+  readonly num_ctx?: number
+  readonly num_gpu?: number
+  readonly num_keep?: number
+  readonly num_predict?: number
+  readonly num_thread?: number
+  readonly numa?: boolean
+  readonly penalize_newline?: boolean
+  readonly presence_penalty?: number
+  readonly repeat_last_n?: number
+  readonly repeat_penalty?: number
+  readonly seed?: number
+  readonly temperature?: number
+  readonly tfs_z?: number
+  readonly top_k?: number
+  readonly top_p?: number
+  readonly typical_p?: number
+  readonly use_mlock?: boolean
+  readonly use_mmap?: boolean
+  readonly vocab_only?: boolean
+  readonly stop?: readonly string[]
+}
 
 /**
  * Ollama on this machine, or elsewhere with `config.baseUrl` (e.g. `https://ollama.com/api`, which
@@ -13,7 +58,7 @@ import { defineVendor } from './define-vendor.ts'
  *
  * Request bodies are compared with those of `ollama 0.6.4` (docs/vendor-bodies.md).
  */
-export const ollama: Provider = defineVendor({
+export const ollama: Vendor<OllamaParams> = defineVendor({
   name: 'ollama',
   baseUrl: 'http://127.0.0.1:11434/api',
   keyVariables: [],

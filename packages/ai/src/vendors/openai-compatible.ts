@@ -1,5 +1,5 @@
 import { openaiEmbeddings } from '../embeddings/openai.ts'
-import type { LLMCapabilities, Provider } from '../contract/provider.ts'
+import type { LLMCapabilities, Params, Provider } from '../contract/provider.ts'
 import type { OpenAIChatDialect } from '../wires/openai-chat/types.ts'
 import { defineVendor } from './define-vendor.ts'
 import { chatCompletions } from './openai-family.ts'
@@ -26,7 +26,7 @@ export interface OpenAICompatibleOptions {
  *     const local = openaiCompatible({ name: 'local', baseUrl: 'http://127.0.0.1:8000/v1' })
  *     llm({ model: local('my-model') })
  */
-export function openaiCompatible(options: OpenAICompatibleOptions): Provider {
+export function openaiCompatible(options: OpenAICompatibleOptions): Provider<Params> {
   const { name, baseUrl, keyVariable, headers, dialect, capabilities } = options
   return defineVendor({
     name,

@@ -37,6 +37,7 @@ describe('the API of a model', () => {
   })
 
   test('another one is refused', () => {
+    // @ts-expect-error the APIs are chat and responses
     expect(() => llm({ model: openai('m', { api: 'telegraph' }) })).toThrow(
       expect.objectContaining({ code: 'INVALID_REQUEST', provider: 'openai' }),
     )

@@ -1,13 +1,46 @@
 import { xaiImages } from '../images/openai.ts'
-import type { Provider } from '../contract/provider.ts'
 import { defineVendor } from './define-vendor.ts'
-import { chatCompletions, chooseApi, responses } from './openai-family.ts'
+import {
+  chatCompletions,
+  type ChatParams,
+  chooseApi,
+  responses,
+  type ResponsesParams,
+  type TwoApis,
+} from './openai-family.ts'
+
+/** Known parameters: those the APIs share with OpenAI, and those that `@ai-sdk/xai 3.0.138` sends. */
+type XaiParams = {
+  readonly chat: ChatParams & {
+    readonly max_completion_tokens?: number
+    readonly parallel_function_calling?: boolean
+    readonly reasoning_effort?: 'none' | 'low' | 'medium' | 'high'
+    readonly search_parameters?: object
+    readonly service_tier?: string
+  }
+  readonly responses: ResponsesParams
+}
+
+/** Models of the catalogue. */
+type ModelId =
+  | 'grok-4.6'
+  | 'grok-4.5'
+  | 'grok-4.3'
+  | 'grok-4.20'
+  | 'grok-4-1-fast-reasoning'
+  | 'grok-4-1-fast-non-reasoning'
+  | 'grok-4-fast-reasoning'
+  | 'grok-4-fast-non-reasoning'
+  | 'grok-4'
+  | 'grok-code-fast-1'
+  | 'grok-3'
+  | 'grok-3-mini'
 
 /**
  * xAI, through Chat Completions; `xai('grok-4', { api: 'responses' })` uses Responses instead,
  * which offers server tools such as `web_search`.
  */
-export const xai: Provider = defineVendor({
+export const xai: TwoApis<XaiParams, 'chat', ModelId> = defineVendor({
   name: 'xai',
   baseUrl: 'https://api.x.ai/v1',
   keyVariables: ['XAI_API_KEY'],
