@@ -4,8 +4,9 @@
  */
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { buildPackages } from './build/bundle.ts'
 import { findPackedProblems, packInto } from './build/packed.ts'
-import { findPackages, root, run } from './workspace.ts'
+import { findPackages, root } from './workspace.ts'
 
 const packages = findPackages()
 
@@ -13,8 +14,7 @@ for (const { folder } of packages) {
   rmSync(join(folder, 'dist'), { recursive: true, force: true })
   rmSync(join(folder, 'tsconfig.tsbuildinfo'), { force: true })
 }
-const { code } = await run('tsc', ['-b', ...packages.map(({ folder }) => folder)])
-if (code !== 0) process.exit(code)
+await buildPackages(packages)
 console.log(`built ${packages.map(({ name }) => name).join(', ')}`)
 
 const consumer = join(root, '.tmp', 'packed')

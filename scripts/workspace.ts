@@ -21,6 +21,7 @@ export interface Manifest {
   readonly private?: boolean
   readonly exports?: Exports
   readonly imports?: Record<string, Exports>
+  readonly bin?: Record<string, string>
   readonly dependencies?: Record<string, string>
   readonly devDependencies?: Record<string, string>
   readonly peerDependencies?: Record<string, string>

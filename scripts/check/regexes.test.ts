@@ -12,6 +12,7 @@ test('every literal of a file is found, and RegExp with a constant text', () => 
     'const a = /b+/giu',
     'class C { static #d = [/\\/x$/] }',
     "const e = new RegExp('f.*', 'i'), g = RegExp('h')",
+    'const i = RegExp(String.raw`\\d+`, "u"), hole = RegExp(String.raw`a${1}`)',
     'const notOne = 8 / 2 / 1, dynamic = new RegExp(e)',
   ].join('\n')
   expect(regexesOf('a.ts', text)).toEqual([
@@ -19,6 +20,7 @@ test('every literal of a file is found, and RegExp with a constant text', () => 
     { place: 'a.ts:2', source: '\\/x$', flags: '' },
     { place: 'a.ts:3', source: 'f.*', flags: 'i' },
     { place: 'a.ts:3', source: 'h', flags: '' },
+    { place: 'a.ts:4', source: '\\d+', flags: 'u' },
   ])
 })
 

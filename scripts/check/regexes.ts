@@ -39,7 +39,7 @@ export async function findSlowRegexes(
   return problems
 }
 
-/** The literals of a file, and `RegExp(…)` with a constant text. */
+/** The literals of a file, and `RegExp(…)` with a constant text, also as a `String.raw` template. */
 export function regexesOf(path: string, text: string): Found[] {
   const { program } = parseSync(path, text)
   const lineOf = lineCounter(text)
@@ -56,9 +56,16 @@ function patternOf(node: Node): Pick<Found, 'source' | 'flags'> | undefined {
   if (node.type === 'Literal' && regex) return { source: regex.pattern, flags: regex.flags }
   const callee = node['callee'] as { readonly name?: string } | undefined
   if (callee?.name !== 'RegExp') return undefined
-  const [source, flags] = (node['arguments'] as readonly { readonly value?: unknown }[]).map(
-    ({ value }) => value,
-  )
+  const [source, flags] = (node['arguments'] as readonly Node[]).map(textOf)
   if (typeof source !== 'string') return undefined
   return { source, flags: typeof flags === 'string' ? flags : '' }
+}
+
+/** The value of a string, or the text of a `String.raw` template without holes. */
+function textOf(node: Node): unknown {
+  if (node.type !== 'TaggedTemplateExpression') return node['value']
+  const { quasis } = node['quasi'] as {
+    readonly quasis: readonly { readonly value: { readonly raw: string } }[]
+  }
+  return quasis.length === 1 ? quasis[0]?.value.raw : undefined
 }

@@ -23,6 +23,6 @@ if (isClone)
     resolve: (specifier, context, next) =>
       next(specifier, { ...context, conditions: ['@skein/source', ...context.conditions] }),
   })
-const entry = isClone ? join(folder, 'src', 'main.ts') : join(folder, 'dist', 'main.js')
+const entry = isClone ? join(folder, 'src', 'index.ts') : join(folder, 'dist', 'index.js')
 const { main } = await import(pathToFileURL(entry).href)
 await main(process.argv.slice(2))

@@ -6,7 +6,7 @@ import { isPlainObject } from '../json.ts'
  * load.
  */
 export function safeLogLine(text: string): string {
-  return text.replace(UNSAFE, (character) =>
+  return text.replace(UNSAFE(), (character) =>
     Array.from(character, (one) => `\\u{${one.codePointAt(0)!.toString(16)}}`).join(''),
   )
 }
@@ -28,8 +28,10 @@ interface SafeTextOptions {
  */
 export function safeText(text: string, { isLine = false, maxChars }: SafeTextOptions = {}): string {
   const shown = text
-    .replace(BLANKS, (run) => (isTooLong(run, isLine) ? ` [${run.length} blank characters] ` : run))
-    .replace(UNSAFE, (character, offset: number, whole: string) => {
+    .replace(BLANKS(), (run) =>
+      isTooLong(run, isLine) ? ` [${run.length} blank characters] ` : run,
+    )
+    .replace(UNSAFE(), (character, offset: number, whole: string) => {
       if (!isLine) {
         if (character === '\n' || character === '\t') return character
         if (character === '\r' && whole[offset + 1] === '\n') return ''
@@ -46,17 +48,30 @@ export function safeText(text: string, { isLine = false, maxChars }: SafeTextOpt
 }
 
 /**
+ * Makes a value at its first use. V8 builds the sets of Unicode properties that a literal names whenever it
+ * parses the file, so the expressions of this one as literals would add 4 ms to every import.
+ */
+function once<T>(make: () => T): () => T {
+  let value: T | undefined
+  return () => (value ??= make())
+}
+
+/**
  * Control characters (the escape character that begins a terminal's commands, and the C1 set), line and
  * paragraph separators, characters that are invisible or change the direction of text, halves of surrogate
  * pairs, and everything beyond eight marks on one letter, which would cover other lines. The signs excluded
  * after `(?!` are visible, although Unicode counts them among the format characters. The flag of a region,
  * which consists of hidden characters, is found as a whole.
  */
-const UNSAFE =
-  /\u{1f3f4}[\u{e0030}-\u{e007a}]{1,6}\u{e007f}|(?![\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\u{110bd}\u{110cd}])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{DI}]|(?<=\p{M}{8})\p{M}/gu
+const UNSAFE = /* @__PURE__ */ once(() =>
+  RegExp(
+    String.raw`\u{1f3f4}[\u{e0030}-\u{e007a}]{1,6}\u{e007f}|(?![\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\u{110bd}\u{110cd}])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{DI}]|(?<=\p{M}{8})\p{M}`,
+    'gu',
+  ),
+)
 
 /** Runs of white space that may be too long; the Braille blank looks like a space. */
-const BLANKS = /[\p{Zs}\s\u2800]{9,}/gu
+const BLANKS = /* @__PURE__ */ once(() => RegExp(String.raw`[\p{Zs}\s\u2800]{9,}`, 'gu'))
 
 const ESCAPES = /(?:\\u\{[\da-f]+\})+/g
 
@@ -69,24 +84,29 @@ function isTooLong(run: string, isLine: boolean): boolean {
  * The places where an invisible character belongs to ordinary text: joiners between emoji and within scripts
  * that need them, the style of an emoji, keycaps, variants of ideographs and signs, flags of regions.
  */
-const ORDINARY: readonly (readonly [character: RegExp, before: RegExp, after: RegExp])[] = [
-  [
-    /\u200d/,
-    /\p{Extended_Pictographic}(?:\p{Emoji_Modifier}|\ufe0f)?$/u,
-    /^\p{Extended_Pictographic}/u,
+const ORDINARY = /* @__PURE__ */ once(
+  (): readonly (readonly [character: RegExp, before: RegExp, after: RegExp])[] => [
+    [
+      /\u200d/,
+      RegExp(String.raw`\p{Extended_Pictographic}(?:\p{Emoji_Modifier}|\ufe0f)?$`, 'u'),
+      RegExp(String.raw`^\p{Extended_Pictographic}`, 'u'),
+    ],
+    [/[\ufe0e\ufe0f]/, RegExp(String.raw`\p{Extended_Pictographic}$`, 'u'), /^/],
+    [/\ufe0f/, /[\d#*]$/, /^\u20e3/],
+    [
+      /[\u200c\u200d]/,
+      RegExp(
+        String.raw`(?=\p{L})[\p{sc=Arab}\p{sc=Syrc}\p{sc=Mong}\p{sc=Nkoo}\p{sc=Deva}\p{sc=Beng}\p{sc=Guru}\p{sc=Gujr}\p{sc=Orya}\p{sc=Taml}\p{sc=Telu}\p{sc=Knda}\p{sc=Mlym}\p{sc=Sinh}\p{sc=Khmr}\p{sc=Mymr}\p{sc=Tibt}](?:(?!\p{DI})\p{M}){0,4}$`,
+        'u',
+      ),
+      /^/,
+    ],
+    [/[\ufe00-\ufe02\u{e0100}-\u{e01ef}]/u, RegExp(String.raw`\p{sc=Han}$`, 'u'), /^/],
+    [/[\u180b-\u180d\u180f]/, RegExp(String.raw`(?=\p{L})\p{sc=Mong}$`, 'u'), /^/],
+    [/\ufe00/, RegExp(String.raw`[\p{Sm}\p{sc=Mymr}]$`, 'u'), /^/],
+    [/^\u{1f3f4}/u, /$/, /^/],
   ],
-  [/[\ufe0e\ufe0f]/, /\p{Extended_Pictographic}$/u, /^/],
-  [/\ufe0f/, /[\d#*]$/, /^\u20e3/],
-  [
-    /[\u200c\u200d]/,
-    /(?=\p{L})[\p{sc=Arab}\p{sc=Syrc}\p{sc=Mong}\p{sc=Nkoo}\p{sc=Deva}\p{sc=Beng}\p{sc=Guru}\p{sc=Gujr}\p{sc=Orya}\p{sc=Taml}\p{sc=Telu}\p{sc=Knda}\p{sc=Mlym}\p{sc=Sinh}\p{sc=Khmr}\p{sc=Mymr}\p{sc=Tibt}](?:(?!\p{DI})\p{M}){0,4}$/u,
-    /^/,
-  ],
-  [/[\ufe00-\ufe02\u{e0100}-\u{e01ef}]/u, /\p{sc=Han}$/u, /^/],
-  [/[\u180b-\u180d\u180f]/, /(?=\p{L})\p{sc=Mong}$/u, /^/],
-  [/\ufe00/, /[\p{Sm}\p{sc=Mymr}]$/u, /^/],
-  [/^\u{1f3f4}/u, /$/, /^/],
-]
+)
 
 /** The number of code units beside a character that `ORDINARY` looks at. */
 const CONTEXT_UNITS = 16
@@ -95,7 +115,7 @@ function isOrdinary(character: string, offset: number, whole: string): boolean {
   const end = offset + character.length
   const before = whole.slice(Math.max(offset - CONTEXT_UNITS, 0), offset)
   const after = whole.slice(end, end + 2)
-  return ORDINARY.some(
+  return ORDINARY().some(
     ([pattern, left, right]) => pattern.test(character) && left.test(before) && right.test(after),
   )
 }
@@ -119,7 +139,7 @@ export class SafeTextStream {
   /** Returns the safe text that is certain so far. */
   push(text: string): string {
     const all = this.#held + text
-    const end = all.length > MAX_HELD ? all.length : all.search(UNCERTAIN)
+    const end = all.length > MAX_HELD ? all.length : all.search(UNCERTAIN())
     this.#held = all.slice(end)
     return this.#emit(all.slice(0, end))
   }
@@ -134,7 +154,7 @@ export class SafeTextStream {
   #emit(text: string): string {
     if (text === '') return ''
     const safe = safeText(this.#before + text).slice(this.#before.length)
-    this.#before = CERTAIN.exec(text)?.[0] ?? ''
+    this.#before = CERTAIN().exec(text)?.[0] ?? ''
     return safe
   }
 }
@@ -143,11 +163,15 @@ export class SafeTextStream {
 const MAX_HELD = 4096
 
 /** The end of a text whose meaning the next piece may change: it may be empty, so it is always found. */
-const UNCERTAIN =
-  /(?<![\s\u2800\p{Zs}\p{M}\p{Cf}\p{DI}\p{Extended_Pictographic}\p{Emoji_Modifier}\p{Cs}\d#*])[\s\u2800\p{Zs}\p{M}\p{Cf}\p{DI}\p{Extended_Pictographic}\p{Emoji_Modifier}\p{Cs}\d#*]*$/u
+const UNCERTAIN = /* @__PURE__ */ once(() =>
+  RegExp(
+    String.raw`(?<![\s\u2800\p{Zs}\p{M}\p{Cf}\p{DI}\p{Extended_Pictographic}\p{Emoji_Modifier}\p{Cs}\d#*])[\s\u2800\p{Zs}\p{M}\p{Cf}\p{DI}\p{Extended_Pictographic}\p{Emoji_Modifier}\p{Cs}\d#*]*$`,
+    'u',
+  ),
+)
 
 /** A last character that is returned as it is. */
-const CERTAIN = /[\p{L}\p{N}\p{P}\p{S}]$/u
+const CERTAIN = /* @__PURE__ */ once(() => RegExp(String.raw`[\p{L}\p{N}\p{P}\p{S}]$`, 'u'))
 
 /**
  * Writes a value as JSON that is safe to show and has the same value when it is read again: the characters
@@ -159,7 +183,7 @@ export function safeJson(value: unknown): string {
 
 /** Makes JSON text safe to show, without changing its value; line breaks between values stay. */
 export function escapeJson(json: string): string {
-  return json.replace(UNSAFE, (character, offset: number, whole: string) => {
+  return json.replace(UNSAFE(), (character, offset: number, whole: string) => {
     if (character === '\n' || isOrdinary(character, offset, whole)) return character
     const units = Array.from({ length: character.length }, (_, i) => character.charCodeAt(i))
     return units.map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`).join('')
@@ -195,8 +219,10 @@ export function callText(toolName: string, args: unknown): string {
   return `${name} (${names.join(', ')}) {${values.join(', ')}}`
 }
 
+const WORD = /* @__PURE__ */ once(() => RegExp(String.raw`^[\p{L}\p{N}_-]+$`, 'u'))
+
 /** A name that is not one word is quoted, so that it cannot look like several. */
 function nameText(key: string): string {
-  const shown = /^[\p{L}\p{N}_-]+$/u.test(key) ? key : JSON.stringify(key)
+  const shown = WORD().test(key) ? key : JSON.stringify(key)
   return safeText(shown, { isLine: true, maxChars: MAX_NAME_CHARS })
 }

@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { findPackageJSON } from 'node:module'
+import { dirname, join, resolve } from 'node:path'
 import { isPlainObject } from '@skein/base'
 
 /** Returns the folder that contains the store, its keys and the address of the running server. */
@@ -18,11 +19,16 @@ export function storeFile(): string {
 export function definitionsFolder(named: string | undefined): string {
   if (named !== undefined) return resolve(named)
   if (existsSync(resolve('agents'))) return resolve('.')
-  // The examples are published beside this code; in a clone of the repository they are in its `examples/`.
-  const published = join(import.meta.dirname, '..', 'example-agents')
-  return existsSync(published)
-    ? published
-    : join(import.meta.dirname, '..', '..', '..', '..', 'examples', 'agents')
+  // What is published is JavaScript and has the examples with it; the sources run in a clone of the
+  // repository, which has them in its `examples/`.
+  return import.meta.filename.endsWith('.js')
+    ? join(packageFolder(), 'dist', 'example-agents')
+    : join(packageFolder(), '..', '..', 'examples', 'agents')
+}
+
+/** Returns the folder of this package. Its built code lies in chunks, whose depth is the bundler's choice. */
+export function packageFolder(): string {
+  return dirname(findPackageJSON(import.meta.url)!)
 }
 
 /** The contents of the file that `skein dev` writes, so that other commands find the server. */

@@ -224,5 +224,5 @@ function parseSignature(line: string): NoteSignature | undefined {
 /** True if the text has no control characters except newline, and no broken UTF-16. */
 function isPlainText(text: string): boolean {
   // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
-  return !/[\u0000-\u0009\u000b-\u001f]|\p{Surrogate}/u.test(text)
+  return !/[\u0000-\u0009\u000b-\u001f]|[\ud800-\udfff]/u.test(text)
 }

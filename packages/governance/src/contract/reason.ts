@@ -113,7 +113,7 @@ export function reason(code: ReasonCode, subject?: string, detail?: string): Rea
 /** Makes a text from outside safe for the log: cuts it to 500 characters and replaces broken UTF-16. */
 export function toLogText(text: string): string {
   const short = text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text
-  return short.replace(/\p{Surrogate}/gu, '\u{FFFD}')
+  return short.replace(/[\ud800-\udfff]/gu, '\u{FFFD}')
 }
 
 /** Returns the message of a thrown error, or any other thrown value as text. */

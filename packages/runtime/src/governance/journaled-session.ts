@@ -265,7 +265,7 @@ function toCanonical(value: JsonValue): JsonValue {
     return value
   } catch {
     const repaired: unknown = JSON.parse(JSON.stringify(value), (_key, member: unknown) =>
-      typeof member === 'string' ? member.replace(/\p{Surrogate}/gu, '\u{FFFD}') : member,
+      typeof member === 'string' ? member.replace(/[\ud800-\udfff]/gu, '\u{FFFD}') : member,
     )
     return repaired as JsonValue
   }

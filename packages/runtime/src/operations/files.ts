@@ -117,7 +117,7 @@ export function fileHeaders({ path, mediaType, hash, sizeBytes }: FileStat): {
 
 function encodeName(name: string): string {
   // A name may contain unpaired surrogates, which cannot be encoded.
-  const wellFormed = name.replace(/\p{Surrogate}/gu, '_')
+  const wellFormed = name.replace(/[\ud800-\udfff]/gu, '_')
   return encodeURIComponent(wellFormed).replace(
     /['()*]/g,
     (mark) => `%${mark.charCodeAt(0).toString(16)}`,

@@ -82,7 +82,7 @@ export function aesVault({ key, oldKeys = [], random = randomBytes }: AesVaultOp
   return {
     seal(secret, context) {
       // Encoding to UTF-8 would silently replace a lone surrogate.
-      if (/\p{Surrogate}/u.test(secret))
+      if (/[\ud800-\udfff]/u.test(secret))
         throw new RuntimeError(`The value of ${context} is not well-formed text.`, {
           code: 'ENV_INVALID',
           hint: 'Encode bytes as base64 before they are stored.',

@@ -170,7 +170,7 @@ export function erasedHead(
 
 /** Whether every database can store the text: PostgreSQL refuses NUL and halves of surrogate pairs. */
 export function isStorable(text: string): boolean {
-  return !/[\0\p{Surrogate}]/u.test(text)
+  return !/[\0\ud800-\udfff]/u.test(text)
 }
 
 /**
@@ -178,7 +178,7 @@ export function isStorable(text: string): boolean {
  * pairs. Labels may come from a model, so they are cleaned and not refused.
  */
 export function labelText(text: string): string {
-  return isStorable(text) ? text : text.replaceAll('\0', '').replace(/\p{Surrogate}/gu, '\ufffd')
+  return isStorable(text) ? text : text.replaceAll('\0', '').replace(/[\ud800-\udfff]/gu, '\ufffd')
 }
 
 /** Whether a thread neither runs nor is due. Heads have times in ms, the API has texts. */

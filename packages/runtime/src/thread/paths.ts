@@ -12,7 +12,7 @@ const MAX_EXTENSION_BYTES = 16
  */
 export function normalisePath(path: string): string {
   if (typeof path !== 'string') throw refused(String(path), 'it is not a text')
-  if (/\p{Surrogate}/u.test(path))
+  if (/[\ud800-\udfff]/u.test(path))
     throw refused('with a broken character', 'it is not well-formed text')
   // oxlint-disable-next-line no-control-regex -- control characters are what this line rejects
   if (/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.test(path)) {

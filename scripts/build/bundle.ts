@@ -1,0 +1,111 @@
+import { existsSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { rolldown } from 'rolldown'
+import type { ChunkingContext, OutputChunk } from 'rolldown'
+import { root, run } from '../workspace.ts'
+import type { Exports, Manifest, WorkspacePackage } from '../workspace.ts'
+import { planChunks } from './chunks.ts'
+import type { Module } from './chunks.ts'
+
+/** What bundling one package gave. */
+export interface BundledPackage {
+  readonly name: string
+  readonly chunks: readonly OutputChunk[]
+}
+
+/**
+ * Writes `dist` of each package: declarations by tsc, one file per source, and JavaScript by rolldown, one
+ * file per entry with chunks for what several entries share.
+ */
+export async function buildPackages(
+  packages: readonly WorkspacePackage[],
+): Promise<readonly BundledPackage[]> {
+  const [{ code, output }, ...bundled] = await Promise.all([
+    run('tsc', ['-b', ...packages.map(({ folder }) => folder)], { quiet: true }),
+    ...packages.map(bundlePackage),
+  ])
+  if (code !== 0) throw new Error(`tsc fails:\n${output}`)
+  return bundled
+}
+
+/**
+ * All entries of a package in one run: a class that two entries give out must stand in one chunk, or
+ * `instanceof` fails between them. Other packages and `#` imports stay imports, so that Node, browsers and
+ * workers choose by their own conditions at the end.
+ */
+export async function bundlePackage({
+  name,
+  folder,
+  manifest,
+}: WorkspacePackage): Promise<BundledPackage> {
+  const files = entryFiles(manifest)
+  const sources = Object.fromEntries(
+    files.map((file) => [file.slice('./dist/'.length, -'.js'.length), sourceOf(folder, file)]),
+  )
+  const entries = Object.values(sources)
+  let plan: ReadonlyMap<string, string> | undefined
+  const bundle = await rolldown({
+    cwd: root,
+    input: sources,
+    platform: 'neutral',
+    external: (id) => !/^[./]/.test(id),
+    preserveEntrySignatures: 'allow-extension',
+    transform: { target: 'es2023' },
+  })
+  const { output } = await bundle.write({
+    dir: join(folder, 'dist'),
+    format: 'esm',
+    entryFileNames: '[name].js',
+    chunkFileNames: 'chunks/[name]-[hash].js',
+    minifyInternalExports: false,
+    sourcemap: true,
+    // `src` is published too, and the maps lead there.
+    sourcemapExcludeSources: true,
+    comments: { legal: false, annotation: true, jsdoc: false },
+    codeSplitting: {
+      includeDependenciesRecursively: false,
+      groups: [
+        {
+          debugName: 'shared',
+          name(id, context) {
+            plan ??= planChunks(entries, (of) => moduleOf(of, context))
+            return plan.get(id) ?? null
+          },
+        },
+      ],
+    },
+  })
+  await bundle.close()
+  return { name, chunks: output.filter((file) => file.type === 'chunk') }
+}
+
+function moduleOf(id: string, context: ChunkingContext): Module {
+  const info = context.getModuleInfo(id)
+  if (!info) throw new Error(`The bundler does not know ${id}.`)
+  const own = (ids: readonly string[]) => ids.filter((imported) => imported.startsWith(root))
+  return {
+    bytes: info.code?.length ?? 0,
+    imports: own(info.importedIds),
+    lazyImports: own(info.dynamicallyImportedIds),
+  }
+}
+
+/** The built JavaScript files that a manifest names: exports, private imports and commands. */
+export function entryFiles({ exports, imports, bin }: Manifest): string[] {
+  const files = new Set<string>()
+  const visit = (node: Exports): void => {
+    if (typeof node === 'string') {
+      if (/^\.\/dist\/.*\.js$/.test(node)) files.add(node)
+    } else for (const child of Object.values(node ?? {})) visit(child)
+  }
+  for (const node of [exports, imports, bin]) if (node !== undefined) visit(node)
+  return [...files]
+}
+
+function sourceOf(folder: string, file: string): string {
+  const source = join(folder, file.replace('./dist/', 'src/').replace(/\.js$/, '.ts'))
+  if (existsSync(source)) return source
+  throw new Error(
+    `${relative(root, folder)}/package.json names ${file}, but ${source} does not exist.`,
+  )
+}

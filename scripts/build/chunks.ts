@@ -1,0 +1,121 @@
+/** One source file as the bundler sees it. */
+export interface Module {
+  readonly bytes: number
+  /** Files it imports when it is loaded. */
+  readonly imports: readonly string[]
+  /** Files it imports with `import()`, later or never. */
+  readonly lazyImports: readonly string[]
+}
+
+/**
+ * Opening a file costs Node about as long as loading this much more code does (measured: about 0.3 ms), so
+ * two chunks become one where their readers save more files than they load needless code.
+ */
+const FILE_BYTES = 120_000
+
+interface Chunk {
+  /** Entries that load it. */
+  readonly entries: ReadonlySet<string>
+  readonly modules: readonly string[]
+  readonly bytes: number
+}
+
+/**
+ * Decides which files share a chunk: module → name of its chunk. A module that only one entry loads stays
+ * with that entry and is not named. To begin with, modules loaded by the same entries make a chunk; then
+ * the pair whose union saves most is joined, again and again, as long as something is saved.
+ */
+export function planChunks(
+  entries: readonly string[],
+  moduleOf: (id: string) => Module,
+): ReadonlyMap<string, string> {
+  const modules = new Map<string, Module>()
+  const loadedBy = new Map<string, Set<string>>()
+  const roots = [...entries]
+  for (const entry of roots) {
+    const open = [entry]
+    for (const id of open) {
+      const known = loadedBy.get(id) ?? new Set()
+      if (known.has(entry)) continue
+      loadedBy.set(id, known.add(entry))
+      const module = modules.get(id) ?? moduleOf(id)
+      modules.set(id, module)
+      open.push(...module.imports)
+      roots.push(...module.lazyImports.filter((lazy) => !roots.includes(lazy)))
+    }
+  }
+  const plan = new Map<string, string>()
+  joinChunks(sharedChunks(modules, loadedBy), modules).forEach((chunk, index) => {
+    for (const id of chunk.modules) plan.set(id, `shared-${index + 1}`)
+  })
+  return plan
+}
+
+function sharedChunks(
+  modules: ReadonlyMap<string, Module>,
+  loadedBy: ReadonlyMap<string, ReadonlySet<string>>,
+): Chunk[] {
+  const groups = Map.groupBy(loadedBy.keys(), (id) => [...loadedBy.get(id)!].toSorted().join('\n'))
+  return [...groups.values()]
+    .map((ids) => ({
+      entries: loadedBy.get(ids[0]!)!,
+      modules: ids,
+      bytes: ids.reduce((sum, id) => sum + modules.get(id)!.bytes, 0),
+    }))
+    .filter((chunk) => chunk.entries.size > 1)
+}
+
+function joinChunks(start: readonly Chunk[], modules: ReadonlyMap<string, Module>): Chunk[] {
+  let chunks = [...start]
+  for (;;) {
+    let best: { saved: number; joined: Chunk[] } | undefined
+    for (const [index, a] of chunks.entries()) {
+      for (const b of chunks.slice(index + 1)) {
+        const saved = savedBytes(a, b)
+        if (saved <= (best?.saved ?? 0)) continue
+        const rest = chunks.filter((chunk) => chunk !== a && chunk !== b)
+        const joined = [join(a, b), ...rest]
+        if (!hasCycle(joined, modules)) best = { saved, joined }
+      }
+    }
+    if (!best) return chunks
+    chunks = best.joined
+  }
+}
+
+/** What all entries together save when two chunks become one: files not opened, less code not needed. */
+function savedBytes(a: Chunk, b: Chunk): number {
+  const both = a.entries.intersection(b.entries).size
+  return both * FILE_BYTES - (a.entries.size - both) * b.bytes - (b.entries.size - both) * a.bytes
+}
+
+function join(a: Chunk, b: Chunk): Chunk {
+  return {
+    entries: a.entries.union(b.entries),
+    modules: [...a.modules, ...b.modules],
+    bytes: a.bytes + b.bytes,
+  }
+}
+
+/** Chunks that import each other in a circle could meet a class before it is defined. */
+function hasCycle(chunks: readonly Chunk[], modules: ReadonlyMap<string, Module>): boolean {
+  const owner = new Map(chunks.flatMap((chunk) => chunk.modules.map((id) => [id, chunk] as const)))
+  const left = new Set(chunks)
+  const imports = new Map(
+    chunks.map((chunk) => [
+      chunk,
+      new Set(
+        chunk.modules
+          .flatMap((id) => modules.get(id)!.imports)
+          .map((id) => owner.get(id))
+          .filter((other) => other !== undefined && other !== chunk),
+      ),
+    ]),
+  )
+  for (let size = -1; size !== left.size;) {
+    size = left.size
+    for (const chunk of left)
+      if (![...imports.get(chunk)!].some((other) => left.has(other!))) left.delete(chunk)
+  }
+  return left.size > 0
+}
