@@ -416,7 +416,8 @@ class ThreadDrain implements DrainContext {
     const { governance } = given
     const { write, isGuarded } = this.#checked(given)
     if (write.joinsNext && !isGuarded && (await this.#join(point, { ...write, governance }))) return
-    const own = this.#planned(point, { ...write, governance }, isGuarded)
+    const alone = { ...write, governance, joinsNext: undefined }
+    const own = this.#planned(point, alone, isGuarded)
     const joined = this.#joined
     const planned = joined ? merged(joined, own) : own
     const isRetried = isGuarded && !write.expectsNoMail && !joined
@@ -539,17 +540,17 @@ class ThreadDrain implements DrainContext {
   }
 
   /**
-   * Drops the fold after a refused commit, because it has events that are not in the log. If the store has
-   * only refused what joined, each write is committed by itself. Throws `JoinedWriteError` if one of them was
+   * Reads the log again after a refused commit, because the fold has events that are not in it, and commits
+   * each write that had joined by itself. Throws `JoinedWriteError` if one of them was
    * no longer right: what was decided since then has to be decided again.
    */
   async #takeBack({ redo }: Joined, error: unknown): Promise<void> {
     this.#joined = undefined
-    this.fold = new KernelFold()
+    // After any other error the drain ends.
     if (this.isFenced || !isStoreError(error) || error.code.startsWith('STORE_')) return
-    await this.catchUp()
     this.#isTakingBack = true
     try {
+      await this.catchUp()
       for (const again of redo) if (!(await again())) throw new JoinedWriteError()
     } finally {
       this.#isTakingBack = false
@@ -603,16 +604,22 @@ class ThreadDrain implements DrainContext {
     return this.redactor()?.json(value) ?? value
   }
 
-  /** Reads and folds the events that other writers have appended to the log. */
+  /**
+   * Reads and folds the events that other writers have appended to the log. A fold with events that were
+   * refused is replaced. While a write waits for the next commit, that commit finds out whether there are any.
+   */
   async catchUp(): Promise<void> {
+    if (this.#joined) return
+    const fold = this.fold.ahead > 0 ? new KernelFold() : this.fold
     for (;;) {
       const events: readonly StoredEvent[] = await this.environment.store.events(this.head.id, {
-        after: this.state.seq,
+        after: fold.state.seq,
         limit: 1_000,
       })
-      for (const stored of events) this.fold.push(stored)
-      if (events.length < 1_000) return
+      for (const stored of events) fold.push(stored)
+      if (events.length < 1_000) break
     }
+    this.fold = fold
   }
 
   env(side: ResolvedSide, tool?: PromptToolConfig): EnvReader {
