@@ -20,6 +20,7 @@ import {
   type Commit,
   type CommitResult,
   isStoreError,
+  StoreError,
   type ThreadChange,
   type ThreadHead,
 } from './store/store.ts'
@@ -93,7 +94,7 @@ export function createDrain(environment: KernelEnvironment, parts: DrainParts): 
       let failure: unknown
       try {
         const end = await drain.run()
-        memory?.put(threadId, logId, fold)
+        memory?.put(threadId, logId, drain.fold)
         return end
       } catch (error) {
         // Once another drain has claimed the thread, an error here is only a consequence of that, so it is
@@ -155,7 +156,11 @@ class ThreadDrain implements DrainContext {
   readonly #place: GatePlace
   readonly #timers: Timers
   #isDue = false
-  readonly #fold: KernelFold
+  /** The fold of the log, and of the writes that join the next commit. */
+  fold: KernelFold
+  /** The writes that join the next commit, merged into one commit. */
+  #joined: Joined | undefined
+  #isTakingBack = false
   readonly #breaks: Breaks
   #governor: Promise<SessionGovernor> | undefined
   #openGovernor: SessionGovernor | undefined
@@ -172,24 +177,28 @@ class ThreadDrain implements DrainContext {
     this.#attempts = this.head.attempts
     this.#place = place
     this.#timers = timers
-    this.#fold = fold
+    this.fold = fold
     const { telemetry } = environment
     this.trace = telemetry && new DrainTrace(telemetry, this.head, () => this.state)
     this.#breaks = breaks
   }
 
   get state(): KernelState {
-    return this.#fold.state
+    return this.fold.state
   }
 
   get agent(): ResolvedAgent {
     return this.environment.registry.agent(this.state.agent)
   }
 
+  /** Works until there is nothing left to do. What joins the next commit is committed also after an error. */
   async run(): Promise<DrainEnd | undefined> {
     try {
-      return await this.#work()
+      const end = await this.#work()
+      await this.#commitJoined()
+      return end
     } catch (error) {
+      await this.#commitJoined().catch(() => undefined)
       const isGone = isAgentMissing(error) && !this.environment.registry.agents.has(this.state.agent)
       if (!isGone || this.isFenced || this.signal.aborted) throw error
       // The definitions were replaced while the drain worked.
@@ -214,12 +223,16 @@ class ThreadDrain implements DrainContext {
       const agent = registry.agents.get(this.state.agent)
       const action = next(this.state, { agent, epoch, now: clock.now(), limits })
       if (this.#mustLeave(action)) return undefined
+      if (this.#joined && !JOINABLE.has(action.type)) {
+        await this.#commitJoined()
+        continue // the log may have got other events first
+      }
       if (action.type === 'await_agent') {
         await awaitAgent(this)
         return { type: 'agent_missing' }
       }
       if (action.type === 'park') {
-        if (await park(this, action)) return undefined
+        if (await this.#unlessMoved(() => park(this, action))) return undefined
         continue
       }
       // `next` is pure, so an action that changed nothing would be returned again and again.
@@ -229,7 +242,17 @@ class ThreadDrain implements DrainContext {
         continue
       }
       last = current
-      await this.#traced(action)
+      await this.#unlessMoved(() => this.#traced(action))
+    }
+  }
+
+  /** Performs an action. If a write that it builds on was not committed, it ends without effect. */
+  async #unlessMoved<T>(work: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await work()
+    } catch (error) {
+      if (!(error instanceof JoinedWriteError)) throw error
+      return undefined
     }
   }
 
@@ -351,9 +374,13 @@ class ThreadDrain implements DrainContext {
    * the order in which it made them.
    */
   commit(point: string, write: Write): Promise<void> {
-    const committed = this.#last.then(() => this.#commit(point, write))
-    this.#last = committed.catch(() => undefined)
-    return committed
+    return this.#inTurn(() => this.#commit(point, write))
+  }
+
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    const done = this.#last.then(work)
+    this.#last = done.catch(() => undefined)
+    return done
   }
 
   async #commit(point: string, write: Write): Promise<void> {
@@ -385,21 +412,67 @@ class ThreadDrain implements DrainContext {
   }
 
   async #append(point: string, given: Write): Promise<void> {
-    const { clock } = this.environment
-    const { write, isGuarded } = this.#checked(given)
     const { governance } = given
+    const { write, isGuarded } = this.#checked(given)
+    if (write.joinsNext && !isGuarded && (await this.#join(point, { ...write, governance }))) return
+    const alone = { ...write, governance, joinsNext: undefined }
+    const own = this.#planned(point, alone, isGuarded)
+    const joined = this.#joined
+    const planned = joined ? merged(joined, own) : own
+    const isRetried = isGuarded && !write.expectsNoMail && !joined
+    const commitNow = (): Promise<CommitResult | undefined> =>
+      this.#write(planned.commit, isRetried)
+    let result: CommitResult | undefined
+    try {
+      result = await (this.trace?.commit(planned.commit, commitNow) ?? commitNow())
+    } catch (error) {
+      if (!joined) throw error
+      await this.#takeBack(joined, error)
+      // By itself, the write is right whatever others have appended, unless it says otherwise.
+      if (!isStoreError(error, 'LOG_MOVED') || write.expectsNoMail) throw error
+      return point === '' ? undefined : this.#append(point, given)
+    }
+    if (!result) {
+      await this.catchUp()
+      return this.#append(point, given)
+    }
+    this.#joined = undefined
+    this.fold.ahead = 0
+    this.#isDue ||= planned.marksDue
+    if (planned.isProgress) {
+      this.#attempts = 0
+      this.#endTrial()
+    }
+    if (write.releases) this.isReleased = true
+    this.#report(own.events)
+    const last = result.seqs.get(this.head.id) ?? this.state.seq
+    if (last !== this.state.seq + own.events.length) return this.catchUp()
+    for (const event of own.events) this.fold.push({ seq: this.state.seq + 1, event })
+  }
+
+  /** Tells telemetry and the logger about events, before they are folded. */
+  #report(events: readonly RuntimeEvent[]): void {
+    if (this.#isTakingBack) return // they were told when the events joined
+    this.trace?.committed(events)
+    if (this.environment.logger) logEvents(this.environment.logger, this, events)
+  }
+
+  /** Builds the commit for a write of this drain. */
+  #planned(point: string, write: Write, isGuarded: boolean): Joined {
+    const { clock } = this.environment
+    const { governance, isProgress = false } = write
     const back = this.#agentIsBack(point)
     const own = [...back, ...(write.events ?? []), ...(governance?.events ?? [])]
-    const { trace } = this
     const plain = {
       events: this.#redacted(own).map(asStored),
       others: this.#redacted(write.others ?? []),
     }
-    const { events, others } = trace?.stamp(plain) ?? plain
+    const { events, others } = this.trace?.stamp(plain) ?? plain
     let { wake } = write
     // While a drain works, its thread is marked as due, so that after a crash the next start of the runtime
     // finds the thread even if nothing else has woken it.
-    const marksDue = !wake && !this.#isDue && (this.head.wakeAt ?? Infinity) > clock.now()
+    const isDue = this.#isDue || this.#joined?.marksDue === true
+    const marksDue = !wake && !isDue && (this.head.wakeAt ?? Infinity) > clock.now()
     if (marksDue) wake = { by: clock.now() }
     const change: ThreadChange = {
       id: this.head.id,
@@ -408,37 +481,79 @@ class ThreadDrain implements DrainContext {
       head: {
         lifecycle: back.length > 0 ? 'running' : undefined,
         ...write.head,
-        attempts: write.isProgress ? 0 : write.head?.attempts,
+        attempts: isProgress ? 0 : write.head?.attempts,
       },
-      lease: write.releases ? 'released' : write.isProgress ? 'cleared' : undefined,
+      lease: write.releases ? 'released' : isProgress ? 'cleared' : undefined,
       wake,
-      expectSeq: write.expectsNoMail || isGuarded ? this.state.seq : undefined,
+      expectSeq: write.expectsNoMail || write.joinsNext || isGuarded ? this.state.seq : undefined,
     }
     const commit: Commit = {
       point,
+      isLazy: write.isLazy,
       threads: [change, ...others],
       blobs: [...(write.blobs ?? []), ...(governance?.blobs ?? [])],
       audit: governance?.audit,
       spent: governance?.spent,
     }
-    const isRetried = isGuarded && !write.expectsNoMail
-    const commitNow = (): Promise<CommitResult | undefined> => this.#write(commit, isRetried)
-    const result = await (trace?.commit(commit, commitNow) ?? commitNow())
-    if (!result) {
+    return { commit, events, marksDue, isProgress, redo: [] }
+  }
+
+  /**
+   * Lets a write join the next commit, and folds its events. Returns false if it has to be committed by
+   * itself, because it changes other threads or has records of the governor that only this commit can write.
+   */
+  async #join(point: string, write: Write): Promise<boolean> {
+    const { joinsNext, expectsNoMail, others = [], governance } = write
+    const hasRecords = governance && governance.events.length + governance.audit.length > 0
+    if (!joinsNext || others.length > 0 || (hasRecords && joinsNext !== true)) return false
+    if (!this.#joined) {
+      // Mail that came while a model or a tool worked is read now. The next commit expects no mail, so it is
+      // refused only if some arrives in between.
+      const { seq } = this.state
       await this.catchUp()
-      return this.#append(point, given)
+      if (expectsNoMail && this.state.seq !== seq)
+        throw new StoreError(`Thread ${this.head.id} has mail.`, { code: 'LOG_MOVED' })
     }
-    this.#isDue ||= marksDue
-    if (write.isProgress) {
-      this.#attempts = 0
-      this.#endTrial()
+    const own = this.#planned(point, write, false)
+    const redo = (): Promise<boolean> => {
+      if (joinsNext !== true) return joinsNext((name, one) => this.#commit(name, one))
+      return this.#append(point, { ...write, joinsNext: undefined }).then(() => true)
     }
-    if (write.releases) this.isReleased = true
-    trace?.committed(events)
-    if (this.environment.logger) logEvents(this.environment.logger, this, events)
-    const last = result.seqs.get(this.head.id) ?? this.state.seq
-    if (last !== this.state.seq + events.length) return this.catchUp()
-    for (const event of events) this.#fold.push({ seq: this.state.seq + 1, event })
+    const { redo: earlier = [] } = this.#joined ?? {}
+    const all = this.#joined ? merged(this.#joined, own) : own
+    this.#joined = { ...all, redo: [...earlier, redo] }
+    this.#report(own.events)
+    for (const event of own.events) this.fold.push({ seq: this.state.seq + 1, event })
+    this.fold.ahead += own.events.length
+    return true
+  }
+
+  /** Commits what joins the next commit, because there is no such commit now. */
+  async #commitJoined(): Promise<void> {
+    if (!this.#joined) return
+    await this.#unlessMoved(() =>
+      this.#inTurn(async () => {
+        if (this.#joined) await this.#append('', {})
+      }),
+    )
+  }
+
+  /**
+   * Reads the log again after a refused commit, because the fold has events that are not in it, and commits
+   * each write that had joined by itself. Throws `JoinedWriteError` if one of them was
+   * no longer right: what was decided since then has to be decided again.
+   */
+  async #takeBack({ redo }: Joined, error: unknown): Promise<void> {
+    this.#joined = undefined
+    // After any other error the drain ends.
+    if (this.isFenced || !isStoreError(error) || error.code.startsWith('STORE_')) return
+    this.#isTakingBack = true
+    try {
+      await this.catchUp()
+      for (const again of redo) if (!(await again())) throw new JoinedWriteError()
+    } finally {
+      this.#isTakingBack = false
+    }
   }
 
   /** Returns the event that says that the thread works again after it has waited for its agent. */
@@ -488,16 +603,22 @@ class ThreadDrain implements DrainContext {
     return this.redactor()?.json(value) ?? value
   }
 
-  /** Reads and folds the events that other writers have appended to the log. */
+  /**
+   * Reads and folds the events that other writers have appended to the log. A fold with events that were
+   * refused is replaced. While a write waits for the next commit, that commit finds out whether there are any.
+   */
   async catchUp(): Promise<void> {
+    if (this.#joined) return
+    const fold = this.fold.ahead > 0 ? new KernelFold() : this.fold
     for (;;) {
       const events: readonly StoredEvent[] = await this.environment.store.events(this.head.id, {
-        after: this.state.seq,
+        after: fold.state.seq,
         limit: 1_000,
       })
-      for (const stored of events) this.#fold.push(stored)
-      if (events.length < 1_000) return
+      for (const stored of events) fold.push(stored)
+      if (events.length < 1_000) break
     }
+    this.fold = fold
   }
 
   env(side: ResolvedSide, tool?: PromptToolConfig): EnvReader {
@@ -561,6 +682,61 @@ class ThreadDrain implements DrainContext {
   dropGovernor(): void {
     this.#governor = undefined
     this.#openGovernor = undefined
+  }
+}
+
+/**
+ * The actions that commit before anything else happens, so that an earlier write can join their first commit
+ * (see `Write.joinsNext`). The calls of a message commit their start before they run.
+ */
+const JOINABLE: ReadonlySet<KernelAction['type']> = new Set([
+  'end_step',
+  'park',
+  'run_calls',
+] as const)
+
+/** Thrown when a write was dropped that a later one builds on: the drain asks `next` again. */
+class JoinedWriteError extends Error {}
+
+/** A commit that was not written yet. */
+interface Joined {
+  readonly commit: Commit
+  /** The events of the drain's own thread. */
+  readonly events: readonly RuntimeEvent[]
+  readonly marksDue: boolean
+  readonly isProgress: boolean
+  /** Commits the writes one by one, after the whole was refused. */
+  readonly redo: readonly (() => Promise<boolean>)[]
+}
+
+/** Merges two commits of a drain. The earlier one changes only the thread of the drain. */
+function merged(earlier: Joined, later: Joined): Joined {
+  const [before] = earlier.commit.threads
+  const [after, ...others] = later.commit.threads
+  const head = Object.entries(after!.head ?? {}).filter(([, value]) => value !== undefined)
+  const change: ThreadChange = {
+    ...after!,
+    expectSeq: before!.expectSeq,
+    append: [...earlier.events, ...later.events],
+    head: { ...before!.head, ...Object.fromEntries(head) },
+    lease: after!.lease ?? before!.lease,
+    wake: after!.wake ?? before!.wake,
+  }
+  const { blobs = [], audit = [], spent = [], point } = earlier.commit
+  const commit: Commit = {
+    point: later.commit.point === '' ? point : `${point}+${later.commit.point}`,
+    isLazy: earlier.commit.isLazy && later.commit.isLazy,
+    threads: [change, ...others],
+    blobs: [...blobs, ...(later.commit.blobs ?? [])],
+    audit: [...audit, ...(later.commit.audit ?? [])],
+    spent: [...spent, ...(later.commit.spent ?? [])],
+  }
+  return {
+    commit,
+    events: change.append!,
+    marksDue: earlier.marksDue || later.marksDue,
+    isProgress: earlier.isProgress || later.isProgress,
+    redo: earlier.redo,
   }
 }
 

@@ -19,8 +19,8 @@ import type { ResolvedSide, ResolvedTool } from '../definitions/resolved.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
 import { callIdOf, findCall, toLogged, toLoggedResult } from '../fold/calls.ts'
 import { answerInDoubt, effectiveRisk } from '../governance/in-doubt.ts'
-import { afterStored, hookedWriteOf, runHooks } from '../hooks/hooks.ts'
-import { type CallState, type Entry, isWaiting } from '../contract/state.ts'
+import { afterStored, hasHook, hookedWriteOf, runHooks } from '../hooks/hooks.ts'
+import { type CallState, type Entry, isWaiting, openCalls } from '../contract/state.ts'
 import { boundAttachments, boundMessage, orderedCalls } from '../session/decide.ts'
 import { isStoreError } from '../store/store.ts'
 import { type ChangesWrite, statusToParent, writeOf } from '../thread/changes.ts'
@@ -373,7 +373,7 @@ export class RunningCall implements CallPorts {
       epoch: drain.epoch,
     }
     try {
-      await drain.commit('call_start', { events: [started] })
+      await drain.commit('call_start', { events: [started], isLazy: this.#mayRunAgain(args) })
     } catch (error) {
       if (!isStoreError(error, 'TOKEN_SPENT')) throw error
       await refuseReplayed(drain, call)
@@ -384,6 +384,15 @@ export class RunningCall implements CallPorts {
     }
     const seen = seenCall(call)
     await runHooks(drain, { side, name: 'tool_call_started', args: () => [seen] }, undefined)
+  }
+
+  /**
+   * Whether the call has no effect, or may have it twice. Then nothing is lost if a failure of the machine
+   * undoes its start: the call runs again. The start of any other call is synced before the call runs.
+   */
+  #mayRunAgain(args: JsonObject): boolean {
+    const tool = this.#tool?.tool
+    return tool !== undefined && effectiveRisk(tool, args) === 'read_only'
   }
 
   /** Commits the outcome together with the changes, the child and the status text that belong to it. */
@@ -413,7 +422,14 @@ export class RunningCall implements CallPorts {
     }
     const values = own?.values
     const write = { events, others, blobs, head: own?.head, values, onConflict, isProgress: true }
-    if (!(await this.#commit('call_end', call, write))) return
+    // The last result of a message joins the commit that ends the step, unless something acts on it first.
+    const isLast = openCalls(drain.state).every((one) => one.call.toolCallId === toolCallId)
+    const isActedOn =
+      plan !== undefined ||
+      side.agent !== undefined ||
+      hasHook(side, 'tool_call_done', 'after_create_message', 'after_update_message')
+    const joinsNext = isLast && !isActedOn ? true : undefined
+    if (!(await this.#commit('call_end', call, { ...write, joinsNext }))) return
     await afterSpawn(drain, plan, side)
     if (told === outcome) await afterStored(drain, side, own?.events ?? [])
     const done = [seenCall(call), seenResult(call, told)]

@@ -137,6 +137,21 @@ export interface Write {
   readonly isProgress?: boolean
   /** Gives the lease of the thread back with this commit, because the drain ends. */
   readonly releases?: boolean
+  /**
+   * Whether the write says only that something begins. It is written at once but not synced by itself, so it
+   * survives the death of the process, and a failure of the machine only if a later commit was synced.
+   */
+  readonly isLazy?: boolean
+  /**
+   * Lets the write join the next commit of the drain: its events are folded now and become durable together
+   * with the next ones. Only for a write after which nothing happens that relies on it until then. The drain
+   * commits it by itself before any action that does not commit first.
+   *
+   * The function is called when another writer has appended to the log in between. It commits the write by
+   * itself, with the `commit` that it gets, and returns whether the write was still right. `true` commits the
+   * same write again.
+   */
+  readonly joinsNext?: true | ((commit: DrainContext['commit']) => Promise<boolean>)
 }
 
 /** The services that the kernel uses. None of them holds the state of a thread. */

@@ -29,6 +29,8 @@ export function foldKernel(events: Iterable<StoredEvent>): KernelState {
  */
 export class KernelFold {
   readonly state: KernelState = emptyKernelState()
+  /** How many of the last events are not in the log yet (see `Write.joinsNext`). */
+  ahead = 0
 
   push({ seq, event }: StoredEvent): void {
     if (seq <= this.state.seq) return

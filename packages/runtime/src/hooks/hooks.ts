@@ -271,7 +271,7 @@ export async function beforeCreate(
   side: ResolvedSide,
   added: RuntimeMessageAdded,
 ): Promise<RuntimeMessageAdded> {
-  if (!side.hooks.some(({ hook }) => hook === 'before_create_message')) return added
+  if (!hasHook(side, 'before_create_message')) return added
   const before = toStored(added)
   const message = await runHooks(
     context,
@@ -297,7 +297,7 @@ async function beforeUpdate(
   side: ResolvedSide,
   event: Updated,
 ): Promise<Updated> {
-  if (!side.hooks.some(({ hook }) => hook === 'before_update_message')) return event
+  if (!hasHook(side, 'before_update_message')) return event
   const before = messageFromJSON(event.message)
   const message = await runHooks(
     context,
@@ -315,6 +315,11 @@ async function beforeUpdate(
   return { ...event, message: { ...json, id: event.messageId, toolCalls } as MessageJSON }
 }
 
+/** Whether the side has a hook of one of these kinds. */
+export function hasHook({ hooks }: ResolvedSide, ...kinds: readonly HookName[]): boolean {
+  return hooks.some(({ hook }) => kinds.includes(hook))
+}
+
 /** Runs the hooks for messages that were stored: `after_create_message`, `after_update_message`. */
 export async function afterStored(
   context: DrainContext,
@@ -323,7 +328,7 @@ export async function afterStored(
 ): Promise<void> {
   for (const event of events) {
     if (event.type === 'message_added') {
-      if (!side.hooks.some(({ hook }) => hook === 'after_create_message')) continue
+      if (!hasHook(side, 'after_create_message')) continue
       const stored = toStored(event)
       await runHooks(
         context,

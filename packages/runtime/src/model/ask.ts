@@ -19,7 +19,7 @@ import type {
   RuntimeMessageAdded,
   StepFailed,
 } from '../contract/event.ts'
-import { afterStored, beforeCreate } from '../hooks/hooks.ts'
+import { afterStored, beforeCreate, hasHook } from '../hooks/hooks.ts'
 import { endSession, stepStart } from '../session/session.ts'
 import { isStoreError } from '../store/store.ts'
 import type { Step, SideTurn } from '../contract/state.ts'
@@ -100,7 +100,12 @@ function isOutdated({ state: { entries, editSeq } }: DrainContext, basis: Basis)
  * Starts the step again, because a message that it was built from was edited or removed while the model
  * answered. What the model has answered so far is dropped, but its cost is recorded.
  */
-async function askAgain(context: DrainContext, asking: Asking, cause: UPPError): Promise<void> {
+async function askAgain(
+  context: DrainContext,
+  asking: Asking,
+  cause: UPPError,
+  commit: DrainContext['commit'] = (point, write) => context.commit(point, write),
+): Promise<void> {
   const { turn, step, side, model } = asking
   const at = context.at()
   const log = logFailure(context, asking, cause)
@@ -115,7 +120,7 @@ async function askAgain(context: DrainContext, asking: Asking, cause: UPPError):
   }
   const again = stepStart(context, { turnId: turn.id, side: side.side, before: step })
   const events = [...log.events, ...spent, reset, again]
-  await context.commit('step_start', { events, blobs: log.blobs, isProgress: true })
+  await commit('step_start', { events, blobs: log.blobs, isProgress: true })
 }
 
 async function commitAnswer(
@@ -137,29 +142,41 @@ async function commitAnswer(
   const log = logAnswer(context, asking.log, { turn, answer, live })
   const { usage } = answer
   const events = [...log.events, ...recorded(asking, answer, turn)]
-  for (;;) {
-    if (isOutdated(context, basis)) {
-      const origin = { provider: asking.model.model.provider.name, modality: 'llm' } as const
-      const message = 'A message of this request was edited, so its answer was dropped.'
-      const cause = new UPPError(message, { code: ErrorCode.Cancelled, ...origin })
-      cause.turn = turn
-      return askAgain(context, asking, cause)
-    }
-    const { tokens, costUsd } = context.state.usage
-    const head = {
-      tokens: tokens + (usage?.input_tokens ?? 0) + (usage?.output_tokens ?? 0),
-      costUsd: costUsd + (answer.costUsd ?? 0),
-    }
-    try {
-      // Other writers may have edited a message that the answer is based on.
-      const write = { events, blobs: log.blobs, head, isProgress: true, expectsNoMail: true }
-      await context.commit('answer', write)
-      break
-    } catch (error) {
-      if (!isStoreError(error, 'LOG_MOVED')) throw error
-      await context.catchUp()
+  // The answer joins the commit that starts its first call or ends the step, unless user code acts on it first:
+  // the strategy of an `agent()`, a hook for stored messages, or a hook for a call that is refused.
+  const mayJoin =
+    !asking.asked &&
+    !hasHook(asking.side, 'after_create_message', 'after_tool_call_failure') &&
+    !hasHook(asking.side, 'before_store_tool_result')
+  /** Returns whether the answer was stored, and not dropped because a message that it is based on was edited. */
+  const store = async (commit: DrainContext['commit'], joins: boolean): Promise<boolean> => {
+    for (;;) {
+      if (isOutdated(context, basis)) {
+        const origin = { provider: asking.model.model.provider.name, modality: 'llm' } as const
+        const message = 'A message of this request was edited, so its answer was dropped.'
+        const cause = new UPPError(message, { code: ErrorCode.Cancelled, ...origin })
+        cause.turn = turn
+        await askAgain(context, asking, cause, commit)
+        return false
+      }
+      const { tokens, costUsd } = context.state.usage
+      const head = {
+        tokens: tokens + (usage?.input_tokens ?? 0) + (usage?.output_tokens ?? 0),
+        costUsd: costUsd + (answer.costUsd ?? 0),
+      }
+      const joinsNext = joins ? (again: typeof commit) => store(again, false) : undefined
+      try {
+        // Other writers may have edited a message that the answer is based on.
+        const write = { events, blobs: log.blobs, head, isProgress: true, expectsNoMail: true }
+        await commit('answer', { ...write, joinsNext })
+        return true
+      } catch (error) {
+        if (!isStoreError(error, 'LOG_MOVED')) throw error
+        await context.catchUp()
+      }
     }
   }
+  if (!(await store((point, write) => context.commit(point, write), mayJoin))) return
   if (!asking.asked?.isPrivate) await afterStored(context, asking.side, [answer])
 }
 

@@ -94,7 +94,7 @@ async function beginStep(
   const events: RuntimeEvent[] = [...taken, ...registryNote(context)]
   if (isOver) events.push(...stepEnd(context))
   if (before?.epoch === epoch) {
-    if (events.length > 0) await context.commit('take_queue', { events })
+    if (events.length > 0) await context.commit('take_queue', { events, isLazy: true })
     await afterStored(context, side, taken)
     return { turn, step: before }
   }
@@ -105,7 +105,7 @@ async function beginStep(
   if (wasWaiting) events.push({ type: 'status_changed', at, status: 'running' })
   events.push(stepStart(context, { turnId: turn.id, side: side.side, before }))
   const head = wasWaiting ? ({ lifecycle: 'running' } as const) : undefined
-  await context.commit('step_start', { events, head })
+  await context.commit('step_start', { events, head, isLazy: true })
   await afterStored(context, side, taken)
   return { turn: state.session!.turn!, step: state.session!.turn!.step! }
 }
@@ -230,7 +230,8 @@ export async function answerableView(
   const view = viewOf(context.state, side.side, side.prompt)
   // After a resume, or when messages were removed, there may be no message left to answer.
   if ((view.at(-1)?.type ?? 'assistant') !== 'assistant') return view
-  await context.commit('nudge', { events: [noteMessage(context, 'Go on.', 'nudge')] })
+  const events = [noteMessage(context, 'Go on.', 'nudge')]
+  await context.commit('nudge', { events, isLazy: true })
   return viewOf(context.state, side.side, side.prompt)
 }
 

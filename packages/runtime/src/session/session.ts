@@ -34,7 +34,7 @@ export async function beginSession(context: DrainContext, side: Side): Promise<v
   const taken = await takeQueue(context, answering)
   events.push(...taken, ...turnStart(context, side))
   const head = { lifecycle: 'running', agent: agent.name } as const
-  await context.commit('session_start', { events, head })
+  await context.commit('session_start', { events, head, isLazy: true })
   await afterStored(context, answering, taken)
 }
 
@@ -201,7 +201,9 @@ export async function endSession(context: DrainContext, ending: SessionEnding): 
   const head = { waiting: 0, lifecycle } as const
   const events = eventsIf(isUndelivered)
   const undelivered = eventsIf(!isCut)
-  await context.commit('session_end', { events, undelivered, others, isProgress: true, head })
+  const write: Write = { events, undelivered, others, isProgress: true, head }
+  // The drain mostly parks next, which is part of the same commit then.
+  await context.commit('session_end', { ...write, joinsNext: true })
   context.dropGovernor()
 }
 

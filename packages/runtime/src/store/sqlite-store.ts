@@ -110,11 +110,12 @@ class FileStore implements SqliteStore {
   }
 
   commit(commit: Commit): Promise<CommitResult> {
-    return this.#write(() => {
+    const work = (): CommitResult => {
       const plan = planCommit(commit, this.#tables)
       this.#tables.write(plan)
       return plan.result
-    })
+    }
+    return this.#write(work, { isLazy: commit.isLazy === true })
   }
 
   claim(threadId: string, options: ClaimOptions): Promise<Claim | HeldThread | undefined> {

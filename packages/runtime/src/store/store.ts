@@ -146,8 +146,17 @@ export interface AuditLine {
  * resolves when they are durable. A commit is plain data, so it is the same for every store and every test.
  */
 export interface Commit {
-  /** The name of the place in the code, for traces, tests and crash coverage. */
+  /**
+   * The name of the place in the code, for traces, tests and crash coverage. A commit that joins the writes of
+   * several places has all their names, in order, with `+` between them.
+   */
   readonly point: string
+  /**
+   * Whether the commit need not be synced by itself. It is visible to every reader when its promise resolves
+   * and survives the death of the process; a failure of the machine may undo it until a later commit that is
+   * not lazy has resolved. A store without that difference ignores it.
+   */
+  readonly isLazy?: boolean
   readonly threads: readonly ThreadChange[]
   /** Contents by hash; a hash that is already stored is not written again. */
   readonly blobs?: readonly Blob[]

@@ -24,6 +24,8 @@ export class DrainTrace {
   readonly #head: ThreadHead
   readonly #state: () => KernelState
   #session: OpenSpan | undefined
+  /** The session that has ended last. */
+  #ended: OpenSpan | undefined
   #turn: OpenSpan | undefined
   readonly #tools = new Map<string, OpenSpan>()
   readonly #effects = new Map<string, OpenSpan>()
@@ -80,10 +82,15 @@ export class DrainTrace {
   async commit<T>({ point, threads }: Commit, work: () => Promise<T>): Promise<T> {
     const { clock, metrics } = this.#telemetry
     const count = threads.reduce((sum, { append = [] }) => sum + append.length, 0)
+    // The events of a session's end may have been reported before their commit (see `Write.joinsNext`).
+    const isEnd = threads.some(({ append = [] }) =>
+      append.some(({ type }) => type === 'session_end'),
+    )
+    const isOpen = this.#session || this.#state().session
     const span =
-      count > 0 && (this.#session || this.#state().session)
+      count > 0 && (isOpen || (isEnd && this.#ended))
         ? this.#start('skein.commit', {
-            parent: this.#open(),
+            parent: isOpen ? this.#open() : this.#ended?.context,
             attributes: { 'skein.commit.point': point, 'skein.commit.events': count },
           })
         : undefined
@@ -99,7 +106,7 @@ export class DrainTrace {
     }
   }
 
-  /** Starts and ends spans for events that were committed. Called before the events are folded. */
+  /** Starts and ends spans for events that were committed or join the next commit. Called before they are folded. */
   committed(events: readonly RuntimeEvent[]): void {
     for (const event of events) this.#committed(event)
   }
@@ -197,6 +204,7 @@ export class DrainTrace {
         const attributes = { 'skein.session.state': outcome, 'skein.session.reason': reason }
         this.#turn?.end()
         this.#session?.end(attributes, { error: isFailed ? reason : undefined })
+        this.#ended = this.#session ?? this.#ended
         this.#turn = this.#session = undefined
         if (isFailed) this.#fail(reason)
         return

@@ -146,7 +146,8 @@ test('a session, its turn, inferences, calls and the spans of user code are one 
   })
   expect(one('execute_tool look').attributes).toMatchObject({ 'gen_ai.tool.name': 'look' })
   const points = span('skein.commit').map(({ attributes }) => attributes['skein.commit.point'])
-  expect(points).toEqual(expect.arrayContaining(['answer', 'call_start', 'call_end']))
+  const ended = 'answer+session_end+park'
+  expect(points).toEqual(['session_start', 'answer+call_start', 'call_end+step_end', ended])
   const turn = idOf(one('skein.turn'))
   const beneath = new Set([turn, idOf(one('invoke_agent desk'))])
   for (const commit of span('skein.commit')) expect(beneath).toContain(parentOf(commit))

@@ -6,6 +6,17 @@ const source = join(import.meta.dirname, '../../src')
 /** Where a drain commits: the spine, and the rooms whose functions are given a `DrainContext`. */
 const rooms = ['*.ts', '{calls,children,hooks,model,session,thread}/*.ts']
 
+/** The writes of an ordinary turn that join one commit. */
+export const joinedPoints: readonly string[] = [
+  'answer+call_start',
+  'answer+session_end',
+  'answer+session_end+park',
+  'answer+turn_end',
+  'call_end+session_end+park',
+  'call_end+step_end',
+  'session_end+park',
+]
+
 /** Every point at which a drain commits, read from the source: a new one must be crashed at too. */
 export function kernelPoints(): string[] {
   const named = globSync(rooms, { cwd: source }).flatMap((file) => {

@@ -1,15 +1,20 @@
 import type { CrashMoment } from '../../src/testing/index.ts'
 
+/** A commit that joins several points counts for each of them, and under its own name. */
+function namesOf(point: string): ReadonlySet<string> {
+  return new Set([point, ...point.split('+')])
+}
+
 /** How often each commit point was passed, and how often a process died there. */
 export class Coverage {
   readonly points: Map<string, { passed: number; before: number; after: number }> = new Map()
 
   pass(point: string): void {
-    this.#of(point).passed++
+    for (const name of namesOf(point)) this.#of(name).passed++
   }
 
   crash(point: string, moment: CrashMoment): void {
-    this.#of(point)[moment]++
+    for (const name of namesOf(point)) this.#of(name)[moment]++
   }
 
   /** Adds what another one counted. */

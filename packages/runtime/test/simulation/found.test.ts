@@ -46,7 +46,8 @@ function stage(agent: AgentDefinition): Stage {
       clock.advance(60_000) // the leases of whoever died before have ended
       const own = scheduler.lane('runtime')
       lane = own
-      const crashAt = ({ point }: Commit) => (point === dies?.point ? dies.moment : undefined)
+      const crashAt = ({ point }: Commit) =>
+        point.split('+').includes(dies?.point ?? '') ? dies?.moment : undefined
       const runtime = await createRuntime({
         agents: [agent],
         store: crashStore(store, { lane: own, crashAt, onCrash: () => own.kill() }),

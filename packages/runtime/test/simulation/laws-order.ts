@@ -90,7 +90,7 @@ export const orderPlants: Readonly<Record<string, OrderPlant>> = {
   'reused-call-ids': (store) => {
     const first = new Map<string, string>()
     return spoiling(store, ({ point, threads: [own] }) => {
-      for (const event of point === 'answer' ? (own?.append ?? []) : []) {
+      for (const event of point.startsWith('answer') ? (own?.append ?? []) : []) {
         const [call, ...rest] = callsIn(event)
         if (!own || !call) continue
         const toolCallId = first.get(own.id) ?? call.toolCallId
@@ -115,7 +115,11 @@ export const orderPlants: Readonly<Record<string, OrderPlant>> = {
   /** A disposable child reports and is not ended. */
   'living-child': (store) =>
     spoiling(store, ({ point, threads: [own] }) => {
-      if (point !== 'session_end' || !own?.append?.some((event) => isReportedEnd(event))) return
+      if (
+        !point.split('+').includes('session_end') ||
+        !own?.append?.some((event) => isReportedEnd(event))
+      )
+        return
       const append = own.append.filter((event) => !isReportedEnd(event))
       Object.assign(own, { append, head: { ...own.head, lifecycle: 'idle' } })
     }),

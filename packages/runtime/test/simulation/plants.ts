@@ -43,7 +43,8 @@ export const plants: Readonly<Record<string, Plant>> = {
   'split-transaction': (store, { mayCrash }) =>
     committing(store, async (commit) => {
       const [own, ...others] = commit.threads
-      if (commit.point !== 'session_end' || !own || others.length === 0) return store.commit(commit)
+      if (!commit.point.split('+').includes('session_end') || !own || others.length === 0)
+        return store.commit(commit)
       const result = await store.commit({ ...commit, threads: [own] })
       mayCrash(commit)
       await store.commit({ point: commit.point, threads: others })
@@ -65,7 +66,7 @@ export const plants: Readonly<Record<string, Plant>> = {
   /** A drain parks without looking whether mail has come. */
   'dropped-wake-up': (store) =>
     rewriting(store, (commit) =>
-      commit.point === 'park'
+      commit.point.split('+').includes('park')
         ? onChanges(commit, ({ expectSeq: _expected, ...change }) => change)
         : commit,
     ),
@@ -99,7 +100,7 @@ export const plants: Readonly<Record<string, Plant>> = {
   /** The end of a call is written without its result being final: it is written again at the next. */
   'double-result': (store, { chance }) =>
     rewriting(store, (commit) =>
-      commit.point === 'call_end' && chance.happens(0.05)
+      commit.point.startsWith('call_end') && chance.happens(0.05)
         ? onEvents(commit, (events) =>
             events.flatMap((event): RuntimeEvent[] =>
               event.type === 'tool_execution_end' ? [event, event] : [event],

@@ -160,7 +160,8 @@ export class Supervisor {
   #crashAt(lane: Lane, { point }: Commit): CrashMoment | undefined {
     const { chance, plan } = this.#world
     if (this.#current?.lane !== lane) return undefined
-    if (point === plan.focus && this.#mustCrash) {
+    const isFocus = point === plan.focus || point.split('+').includes(plan.focus ?? '')
+    if (isFocus && this.#mustCrash) {
       this.#mustCrash = false
       return chance.pick(['before', 'after'])
     }
@@ -173,7 +174,7 @@ export class Supervisor {
     if (this.#world.plan.focus === 'fail_stuck')
       return point === 'create_thread' || point === 'on_trial' ? 0 : 0.9
     if (point === 'park') return 0.3
-    return COMMON.has(point) ? 0.04 : 0.35
+    return point.split('+').some((one) => COMMON.has(one)) ? 0.04 : 0.35
   }
 
   #crash(moment: CrashMoment, commit: Commit): void {

@@ -10,7 +10,7 @@ import {
 } from '../../src/testing/index.ts'
 import { canaryOf, type Canary } from './canary.ts'
 import { chanceOf, type Chance } from './chance.ts'
-import { kernelPoints } from './commit-points.ts'
+import { joinedPoints, kernelPoints } from './commit-points.ts'
 import { Ledger } from './ledger.ts'
 import type { Plant } from './plants.ts'
 import { openSimulatedStore, type SimulatedStore } from './simulated-store.ts'
@@ -130,7 +130,7 @@ export function createWorld({ seed, plant }: WorldOptions): World {
   return world
 }
 
-const points = kernelPoints()
+const points = [...kernelPoints(), ...joinedPoints]
 
 /** Who passes a rare point. */
 const ROOTS_OF: Readonly<Record<string, readonly RootAgent[]>> = {

@@ -20,9 +20,12 @@ export function unwatchFolds(): void {
   folds.clear()
 }
 
-/** What a drain has in its hands is the fold of the log up to there, and nothing else. */
+/**
+ * What a drain has in its hands is the fold of the log up to there, and nothing else. A fold that is ahead of
+ * the log was dropped, or died with its process, before the commit that its last events were to join.
+ */
 export function foldsAreOfTheLog({ world, threads }: Finished): void {
-  const seen = [...folds]
+  const seen = [...folds].filter(({ ahead }) => ahead === 0)
   KernelFold.prototype.push = push
   for (const { state } of seen) {
     const log = threads.get(state.threadId)?.log.slice(0, state.seq)
