@@ -281,6 +281,7 @@ export const SCHEMAS: { readonly [Name in keyof NamedTypes]: Shape<NamedTypes[Na
     openedAt: time,
     'expiresAt?': time,
     'risk?': anything,
+    'isIrreversible?': boolean,
     'request?': anything,
     'question?': anything,
   }),

@@ -282,7 +282,7 @@ test('a cut that is taken back before it is done leaves the turn alone', async (
 
 test('cut: the strategy of an agent() starts again with the new message', async () => {
   const model = scripted([THINKS, says('Yes.')])
-  const side = agent({ name: 'uap', model })
+  const side = agent({ model })
   const embedded = await start(defineAgent({ name: 'solo', sideA: { agent: side } }))
   const { threads } = embedded
   const { id } = await threads.create({ agent: 'solo', message: 'one' })

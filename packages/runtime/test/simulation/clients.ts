@@ -19,7 +19,7 @@ export class Clients {
   /** Messages whose sender was told that the thread was busy. */
   readonly rejected: SentMessage[] = []
   /** How each message was to be sent to a busy thread. */
-  readonly policies = new Map<string, SendMessage['ifBusy']>()
+  readonly policies: Map<string, SendMessage['ifBusy']> = new Map()
   readonly roots: string[] = []
   reader: Reader | undefined
   readonly #world: World
