@@ -175,7 +175,9 @@ describe('other limits', () => {
   })
 
   test('a call that is refused again and again ends the session as well', async () => {
-    const pay = tool('pay', undefined, { risk: 'write_high_risk' }) // without a way to undo it
+    // The tool that should undo it does not exist.
+    const rollback = () => ({ type: 'tool_call', target: 'nobody', payload: {} })
+    const pay = tool('pay', undefined, { risk: 'write_high_risk', rollback })
     const agent = solo('pushy', { script: () => calls('pay'), tools: [pay] })
     const it = await simulate({ agents: [agent], limits: { sameErrors: 3 } })
     expect(await it.ask('go')).toMatchObject({ outcome: 'failed', reason: 'repeated_tool_error' })

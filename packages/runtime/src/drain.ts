@@ -26,6 +26,7 @@ import {
 } from './store/store.ts'
 import { activate, bootChild } from './children/activate.ts'
 import { runCalls } from './calls/run.ts'
+import { cutTurn } from './calls/cut.ts'
 import { runEffect, settleEffect } from './calls/effects.ts'
 import { settleInDoubt } from './calls/in-doubt.ts'
 import { infer } from './model/infer.ts'
@@ -354,6 +355,8 @@ class ThreadDrain implements DrainContext {
         return activate(this)
       case 'begin_session':
         return beginSession(this, action.side)
+      case 'cut_turn':
+        return cutTurn(this, action.side, action.drops)
       case 'infer':
         return infer(this, action.side)
       case 'run_agent':
@@ -795,6 +798,7 @@ function nameOf(action: Exclude<KernelAction, { type: 'park' | 'await_agent' }>)
     case 'activate':
       return action.type
     case 'begin_session':
+    case 'cut_turn':
       return `${action.type} ${action.side}`
     case 'run_calls':
       return `${action.type} ${action.entry.message.id}`

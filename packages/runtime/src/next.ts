@@ -4,6 +4,7 @@ import type { Side } from './contract/thread-state.ts'
 import { callsToRun, decideStep, endByTool, type StepDecision } from './session/decide.ts'
 import type { RuntimeLimits } from './contract/context.ts'
 import {
+  cutOf,
   isWaiting,
   openCalls,
   sideOf,
@@ -46,6 +47,8 @@ export type KernelAction =
    */
   | { readonly type: 'activate' }
   | { readonly type: 'begin_session'; readonly side: Side }
+  /** Ends the running turn and begins the one that answers the messages that cut it. */
+  | { readonly type: 'cut_turn'; readonly side: Side; readonly drops: boolean }
   | { readonly type: 'infer'; readonly side: ResolvedSide }
   /**
    * Continues the turn of a side that is an `agent()`: its strategy makes the requests and runs the calls.
@@ -93,6 +96,9 @@ export function next(state: KernelState, options: NextOptions): KernelAction {
     ({ startedEpoch }) => startedEpoch !== undefined && startedEpoch !== epoch,
   )
   if (inDoubt.length > 0) return { type: 'settle_in_doubt', calls: inDoubt }
+
+  const cut = cutOf(state)
+  if (cut) return { type: 'cut_turn', side: sideOfLast(state, agent), ...cut }
 
   for (const [interruptId, { answer, expiresAt }] of state.interrupts)
     if (!answer && expiresAt !== undefined && Date.parse(expiresAt) <= now)
@@ -156,16 +162,20 @@ function needsAgent(state: KernelState, options: Pick<NextOptions, 'epoch' | 'no
 function outOfSession(state: KernelState, { agent }: KnownOptions): KernelAction {
   const { queue, resume } = state
   const parked = { type: 'park', wakeAt: nextTime(state) } as const
-  // Messages are taken in order; the role of the last message decides which side answers.
-  const sideOfLast: Side = queue.at(-1)?.role === 'assistant' && agent.b ? 'b' : 'a'
+  const answering = sideOfLast(state, agent)
   if (waitsForImmediate(state) || !startsSession(state)) return parked
   if (resume) {
     // The session begins with the side that `resume` names, else with the side that answers the last queued
     // message, else with the side whose turn it is.
-    const named = resume.side ?? (queue.length > 0 ? sideOfLast : state.nextSide)
+    const named = resume.side ?? (queue.length > 0 ? answering : state.nextSide)
     return { type: 'begin_session', side: agent.b ? named : 'a' }
   }
-  return { type: 'begin_session', side: sideOfLast }
+  return { type: 'begin_session', side: answering }
+}
+
+/** Queued messages are taken in order; the role of the last one decides which side answers. */
+function sideOfLast({ queue }: KernelState, agent: ResolvedAgent): Side {
+  return queue.at(-1)?.role === 'assistant' && agent.b ? 'b' : 'a'
 }
 
 /** Whether a queued message or a request to resume starts a session. */

@@ -25,7 +25,7 @@ import type { InferenceRecorded } from './contract/event.ts'
 import { compactIfLong } from './model/compact.ts'
 import { answerableView, infer } from './model/infer.ts'
 import { viewOf } from './model/view.ts'
-import { type CallState, type Entry, isWaiting, openCalls } from './contract/state.ts'
+import { type CallState, cutOf, type Entry, isWaiting, openCalls } from './contract/state.ts'
 import { next } from './next.ts'
 import type { Redactor } from './secrets/vault.ts'
 import { endByTool, isWrite, limitOf, mustFollow } from './session/decide.ts'
@@ -53,7 +53,7 @@ export async function runStrategy(context: DrainContext, side: ResolvedSide): Pr
   const answered = turn.step?.entry === undefined ? undefined : state.entries[turn.step.entry]
   const settled = answered ? await settledCalls(context, answered) : new Map<string, ToolOutcome>()
   const end = await new StrategyReplay(context, side, settled).run()
-  if (context.signal.aborted || end.type === 'left') return
+  if (context.signal.aborted || end.type === 'left' || cutOf(state)) return
   if (end.type === 'failed') {
     const isOurs = end.error instanceof RuntimeError && end.error.code === 'AGENT_DIVERGED'
     const reason = isOurs ? 'agent_diverged' : 'agent_error'

@@ -3,7 +3,7 @@ import { FOUND_EFFECTS, type WaitingItem } from '@skein/runtime'
 import type { Client } from '@skein/runtime/client'
 import { withConnection, type ConnectTarget } from '../connect/connect.ts'
 import { findWaiting } from '../connect/find.ts'
-import { showRun } from '../follow/show-run.ts'
+import { riskText, showRun } from '../follow/show-run.ts'
 import {
   defineCommand,
   ExitCode,
@@ -30,10 +30,9 @@ export const inbox: Command = defineCommand({
       else
         for (const item of waiting) {
           const { threadId, interruptId, path, kind, openedAt } = item
-          const risk = item.risk === undefined ? '' : `, ${item.risk}`
-          const about = `${kind}${risk}, ${timeAgo(openedAt)}`
+          const about = [kind, riskText(item), timeAgo(openedAt)].filter((one) => one !== '')
           output.line(`${threadId} ${interruptId}`)
-          output.line(`  ${lineText(path.join(' › '))} asks: ${callOf(item)} (${about})`)
+          output.line(`  ${lineText(path.join(' › '))} asks: ${callOf(item)} (${about.join(', ')})`)
         }
       return ExitCode.Done
     })

@@ -96,19 +96,25 @@ function endOf(
 
 /** Returns the question of a waiting call, and the commands that answer it. */
 export function waitingLines(item: WaitingItem): string[] {
-  const { threadId, interruptId, toolName, risk, kind, path } = item
+  const { threadId, interruptId, toolName, kind, path } = item
+  const about = riskText(item)
   const call = callText(toolName, item.arguments)
   const from = path.length > 1 ? `${lineText(path.join(' › '))}: ` : ''
   if (kind === 'input') return [`waiting for an answer: ${from}${call}`]
   if (kind === 'in_doubt')
     return [
-      `in doubt, because the process died during the call: ${from}${call}${risk === undefined ? '' : ` (${risk})`}`,
+      `in doubt, because the process died during the call: ${from}${call}${about === '' ? '' : ` (${about})`}`,
       `  skein settle ${threadId} ${interruptId} --found applied`,
       `  skein settle ${threadId} ${interruptId} --found absent`,
     ]
   return [
-    `waiting for approval: ${from}${call}${risk === undefined ? '' : ` (${risk})`}`,
+    `waiting for approval: ${from}${call}${about === '' ? '' : ` (${about})`}`,
     `  skein approve ${threadId} ${interruptId}`,
     `  skein deny ${threadId} ${interruptId} --reason "…"`,
   ]
+}
+
+/** Returns the risk of a waiting call, and whether it can be undone; empty if neither is known. */
+export function riskText({ risk, isIrreversible }: WaitingItem): string {
+  return [risk ?? [], isIrreversible ? 'cannot be undone' : []].flat().join(', ')
 }

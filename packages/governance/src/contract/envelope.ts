@@ -49,9 +49,12 @@ export interface Identity {
   readonly [namespaced: `${string}:${string}`]: JsonValue
 }
 
-/** How to undo a write (UAICP §5.3). `tool_call` runs the tool named by `target` with `payload`. */
+/**
+ * How to undo a write (UAICP §5.3). `tool_call` runs the tool named by `target` with `payload`. `impossible`
+ * says that the write of the tool `target` cannot be undone; only the declaration of the tool can say so.
+ */
 export interface RollbackAction {
-  readonly type: 'tool_call' | 'restore' | 'manual' | (string & {})
+  readonly type: 'tool_call' | 'restore' | 'manual' | 'impossible' | (string & {})
   readonly target: string
   readonly payload: JsonObject | string
 }

@@ -29,12 +29,12 @@ export interface Governance<Args, Result> {
   readonly raise?: (args: Args) => Risk
   /**
    * Returns the action that undoes the call. It is computed and logged before the tool runs;
-   * `write_high_risk` requires it.
+   * `write_high_risk` requires it. `'impossible'` declares that a call cannot be undone, e.g. an e-mail: the
+   * approval says so, and if the run fails, the write is reported as not undone.
    */
-  readonly rollback?: (
-    args: Args,
-    context: GovernedContext,
-  ) => RollbackAction | Promise<RollbackAction>
+  readonly rollback?:
+    | ((args: Args, context: GovernedContext) => RollbackAction | Promise<RollbackAction>)
+    | 'impossible'
   /**
    * Finds out whether a call had its effect, when its outcome is not known. It must not change anything.
    */
@@ -99,7 +99,8 @@ export interface ToolCore {
 const cores = new WeakMap<object, ToolCore>()
 
 /**
- * Puts a tool under governance. Only `risk` is required and, for high-risk writes, `rollback`.
+ * Puts a tool under governance. Only `risk` is required and, for high-risk writes, `rollback` (a function, or
+ * `'impossible'`).
  *
  *     const refund = governed(refundTool, {
  *       risk: 'write_high_risk',
@@ -113,12 +114,14 @@ export function governed<Args, Result>(
   governance: Governance<NoInfer<Args>, NoInfer<Result>>,
 ): GovernedTool<Args, Result> {
   const { name, description, parameters } = tool
-  const { risk, timeoutMs } = governance ?? {}
+  const { risk, timeoutMs, rollback } = governance ?? {}
   const problems: string[] = []
   if (typeof name !== 'string' || name === '') problems.push('it has no name')
   if (typeof tool.run !== 'function') problems.push('it has no run function')
   if (!RISKS.includes(risk)) problems.push(`its risk is not one of ${RISKS.join(', ')}`)
   if (timeoutMs !== undefined && !(timeoutMs > 0)) problems.push('timeoutMs is not positive')
+  if (rollback !== undefined && rollback !== 'impossible' && typeof rollback !== 'function')
+    problems.push('its rollback is neither a function nor "impossible"')
   if (problems.length > 0) {
     throw new GovernanceError(
       `The tool "${name}" cannot be governed: ${problems.join('; ')}.`,

@@ -116,6 +116,8 @@ export async function declareRollback(
   const refuse = (why: string): Reason[] => [reason('ROLLBACK_REQUIRED', made.tool, why)]
   const { rollback } = made.core.governance
   if (!rollback) return made.risk === 'write_high_risk' ? refuse('none declared') : undefined
+  if (rollback === 'impossible')
+    return Object.freeze({ type: rollback, target: made.tool, payload: 'This cannot be undone.' })
   try {
     const call = toAdmitted(request, { ...made, attempt: state.attempt }, made.args)
     const declared = await rollback(made.args, toolContext(request, call))

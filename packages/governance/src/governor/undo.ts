@@ -79,6 +79,7 @@ async function undoOne(
   if (!rollback) return { status: 'skipped', tries: 0 }
   const { type, target } = rollback
   if (type === 'manual') return { status: 'manual', tries: 0 }
+  if (type === 'impossible') return { status: 'impossible', tries: 0 }
   const reference = { request_id: owner.state.request_id, call: call.call }
   if (request.state.undo.has(effectKey(reference))) {
     // The process died while undoing this write. Only the probe can tell whether the undoing succeeded;

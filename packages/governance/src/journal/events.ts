@@ -207,9 +207,10 @@ export interface VerifiedData {
 
 /**
  * The result of undoing a write. `skipped`: no rollback was declared. `manual`: a person has to undo it.
+ * `impossible`: it was declared, and approved, as something that cannot be undone.
  * `unknown`: the rollback ran or may have run, but it is not known whether it undid the write.
  */
-export type UndoStatus = 'done' | 'failed' | 'skipped' | 'manual' | 'unknown'
+export type UndoStatus = 'done' | 'failed' | 'skipped' | 'manual' | 'impossible' | 'unknown'
 
 /** `undo_settled`: the attempt to undo one write has ended. */
 export interface UndoData extends EffectReference {

@@ -95,6 +95,43 @@ test('UAICP-34 a failing inversion is retried, reported, and does not stop the o
   expect(codesOf(result)).toContain('ROLLBACK_FAILED')
 })
 
+test('UAICP-25 a write that cannot be undone: the approval and the log say so, and nothing counts as undone', async () => {
+  const { governor, world, yes, entries } = await kit()
+  const asked: unknown[] = []
+  const approve: typeof yes = (request) => {
+    asked.push(request.action.rollback)
+    return yes(request)
+  }
+  const mail = toolOf(world, 'mail', { risk: 'write_high_risk', rollback: 'impossible' })
+  const repair = { max: 1 }
+  const task = taskOf({ tools: [mail], needs: [never], repair })
+  const result = (await governor.run(task, { ...init, approve }, async (run) => {
+    await run.call(mail, { to: 'bob' })
+    return 1
+  })) as FailedSafe
+  const declared = { type: 'impossible', target: 'mail', payload: 'This cannot be undone.' }
+  expect(asked).toEqual([declared])
+  const intent = (await entries()).find(({ type }) => type === 'call_started')
+  expect(intent?.envelope.rollback_action).toEqual(declared)
+  // It stands, so the run is not tried again as if nothing had happened.
+  expect(world.done).toEqual(['mail {"to":"bob"}'])
+  expect(result.state).toBe('fail_safe')
+  expect(result.undo).toMatchObject([{ tool: 'mail', status: 'impossible', action: declared }])
+})
+
+test('UAICP-25 only the declaration of a tool can say that it cannot be undone', async () => {
+  const { governor, world, yes } = await kit()
+  const rollback = () => ({ type: 'impossible', target: 'mail', payload: {} })
+  const mail = toolOf(world, 'mail', { risk: 'write_high_risk', rollback })
+  const result = await governor.run(
+    taskOf({ tools: [mail] }),
+    { ...init, approve: yes },
+    async (run) => (await run.call(mail, {})).result,
+  )
+  expect(codesOf(result)).toContain('ROLLBACK_REQUIRED')
+  expect(world.done).toEqual([])
+})
+
 test('UAICP-34 cancelling stops the run but not its undo, and nothing starts after it', async () => {
   const { governor, world, time } = await kit()
   const abort = new AbortController()

@@ -1,6 +1,6 @@
 import type { Dispatcher } from '../dispatch/dispatcher.ts'
 import { RuntimeError } from '../contract/error.ts'
-import type { KernelEnvironment } from '../contract/context.ts'
+import type { KernelEnvironment, ObsoletingEvent } from '../contract/context.ts'
 import type { LiveBus } from '../live/live-bus.ts'
 import type { AuditExport, ThreadInfo } from '../contract/runtime-api.ts'
 import {
@@ -364,12 +364,12 @@ interface CommitParts {
   readonly outage?: Outage
 }
 
-/** The drains that wait for an answer of their model, which an edit of a message makes obsolete. */
+/** The drains that wait for an answer of their model, which an edit or a message can make obsolete. */
 export class EditListeners {
-  readonly #listeners = new Map<string, (messageId: string) => void>()
+  readonly #listeners = new Map<string, (event: ObsoletingEvent) => void>()
 
   /** One drain works on a thread at a time, so a thread has at most one listener. */
-  listen(threadId: string, listener: (messageId: string) => void): () => void {
+  listen(threadId: string, listener: (event: ObsoletingEvent) => void): () => void {
     this.#listeners.set(threadId, listener)
     return () => {
       if (this.#listeners.get(threadId) === listener) this.#listeners.delete(threadId)
@@ -380,8 +380,12 @@ export class EditListeners {
     const listener = this.#listeners.get(threadId)
     if (!listener) return
     for (const event of events)
-      if (event.type === 'message_updated' || event.type === 'message_removed')
-        listener(event.messageId)
+      if (
+        event.type === 'message_updated' ||
+        event.type === 'message_removed' ||
+        (event.type === 'message_queued' && event.ifBusy)
+      )
+        listener(event)
   }
 }
 

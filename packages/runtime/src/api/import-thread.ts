@@ -145,6 +145,7 @@ const OWN_TYPES: Readonly<Record<RuntimeOnlyEvent['type'], true>> = {
   step_failed: true,
   immediate_done: true,
   stop_requested: true,
+  turn_cut: true,
   resume_requested: true,
   thread_terminated: true,
   value_set: true,

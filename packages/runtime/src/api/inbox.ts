@@ -287,6 +287,7 @@ function toItem({ registry }: ApiContext, { head, state, open, path }: Found): W
     openedAt,
     expiresAt,
     risk,
+    ...(approval?.action.rollback?.type === 'impossible' && { isIrreversible: true }),
     request: approval,
     question: approval ? undefined : ((interrupt.request ?? null) as JsonValue), // the log is JSON
   }

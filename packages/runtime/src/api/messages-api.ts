@@ -1,4 +1,5 @@
-import type { SendMessage, Sent, Threads } from '../contract/runtime-api.ts'
+import { IF_BUSY, type SendMessage, type Sent, type Threads } from '../contract/runtime-api.ts'
+import { isFromPerson } from '../contract/state.ts'
 import { type FacadeBuffer, facadeFiles, jsonCopy } from '../thread/values.ts'
 import {
   facadeMessages,
@@ -25,7 +26,7 @@ import type { ThreadState } from '../contract/thread-state.ts'
 import { within } from '../hooks/hooks.ts'
 import { withState } from './with-state.ts'
 import { type MessageJSON, messageOf } from '@skein/base'
-import type { MessageQueued } from '../contract/event.ts'
+import type { MessageQueued, RuntimeEvent } from '../contract/event.ts'
 import { normalisePath } from '../thread/paths.ts'
 import { incomingTraceparent } from '../telemetry/telemetry.ts'
 
@@ -112,7 +113,10 @@ async function runHook(context: ApiContext, { threadId, hook, args }: HookRun): 
   }
 }
 
-/** Queues a message and wakes the thread. The same message id is queued only once. */
+/**
+ * Queues a message and wakes the thread. The same message id is queued only once. `ifBusy` is decided on the
+ * log as it is when the message is appended, so nothing can come between.
+ */
 export async function sendMessage(
   context: ApiContext,
   threadId: string,
@@ -120,6 +124,12 @@ export async function sendMessage(
 ): Promise<Sent> {
   const message = queuedMessage(context, sent)
   const { queueId, attachments = [] } = message
+  const { ifBusy = 'enqueue' } = typeof sent === 'string' ? {} : sent
+  if (!IF_BUSY.includes(ifBusy))
+    throw new RuntimeError(`A message cannot be sent with ifBusy ${JSON.stringify(ifBusy)}.`, {
+      code: 'INPUT_INVALID',
+      hint: `Use one of ${IF_BUSY.join(', ')}.`,
+    })
   const target = { threadId, point: 'send_message' }
   const { result, seq } = await editThread(context, target, ({ state }) => {
     const known = state.queuedIds.get(queueId)
@@ -132,8 +142,19 @@ export async function sendMessage(
           code: 'FILE_NOT_FOUND',
           hint: 'Write the file first; nothing was sent.',
         })
+    const isBusy =
+      state.session || state.resume || (state.queue.length > 0 && state.stop !== 'stopped')
+    if (isBusy && ifBusy === 'reject')
+      throw new RuntimeError(`Thread ${threadId} is busy; the message was not sent.`, {
+        code: 'THREAD_BUSY',
+        hint: 'Send it when the thread is at rest, or with `ifBusy` enqueue, cut or restart.',
+      })
+    // What people have said and no turn has taken yet is unanswered too.
+    const unanswered = ifBusy === 'restart' ? state.queue.filter(isFromPerson) : []
+    const withdrawn = unanswered.map(({ queueId }) => unqueued(context, queueId))
+    const cuts = state.session && (ifBusy === 'cut' || ifBusy === 'restart') && { ifBusy }
     const wake = { by: context.clock.now() }
-    return { result: undefined, change: { append: [message], wake } }
+    return { result: undefined, change: { append: [...withdrawn, { ...message, ...cuts }], wake } }
   })
   return { queueId, messageId: queueId, seq: result ?? seq }
 }
@@ -147,10 +168,13 @@ export async function unsendMessage(
   const target = { threadId, point: 'unsend_message' }
   const { result } = await editThread(context, target, ({ state }) => {
     if (!state.queue.some((queued) => queued.queueId === queueId)) return { result: false }
-    const append = [{ type: 'message_unqueued', at: context.at(), queueId } as const]
-    return { result: true, change: { append } }
+    return { result: true, change: { append: [unqueued(context, queueId)] } }
   })
   return result
+}
+
+function unqueued(context: ApiContext, queueId: string): RuntimeEvent {
+  return { type: 'message_unqueued', at: context.at(), queueId }
 }
 
 /**

@@ -94,6 +94,10 @@ async function lookAt(context: ApiContext, wait: Wait): Promise<Look> {
   if (queueId !== undefined && !state.places.has(queueId) && !isQueued)
     return { result: { outcome: 'stopped', reason: 'unsent', text: '', ...none }, below: [] }
 
+  // A later message made the thread start again without this one.
+  if (queueId !== undefined && state.entries[state.places.get(queueId) ?? -1]?.dropped)
+    return { result: { outcome: 'stopped', reason: 'restarted', text: '', ...none }, below: [] }
+
   const hasRested = !session && !state.resume
   const hasEnded = queueId === undefined ? isAtRest : !isQueued && (lastSession?.seq ?? 0) > after
   if (terminated || state.isErased || (hasRested && hasEnded)) {

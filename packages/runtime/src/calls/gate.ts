@@ -122,9 +122,19 @@ export function answerToApproval({
  */
 export async function refuseReplayed(context: DrainContext, call: ToolCall): Promise<void> {
   context.dropGovernor()
+  await withdrawReview(context, call, { type: 'deny', reason: 'APPROVAL_REPLAYED' })
+}
+
+/** Ends the review of a call that will not run. A call that needs no review any more is left alone. */
+export async function withdrawReview(
+  context: DrainContext,
+  call: ToolCall,
+  denied: Extract<ApprovalAnswer, { type: 'deny' }>,
+): Promise<void> {
   const governor = await context.governor()
-  const denied = { type: 'deny', reason: 'APPROVAL_REPLAYED' } as const
-  await governor.admit(governedCall(context, call, call.toolName), denied)
+  const { type } = await governor.admit(governedCall(context, call, call.toolName), denied)
+  // Nothing of an admission may be committed for a call that does not run.
+  if (type === 'allow') context.dropGovernor()
 }
 
 /**

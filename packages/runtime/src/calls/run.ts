@@ -20,7 +20,7 @@ import type { RuntimeEvent } from '../contract/event.ts'
 import { callIdOf, findCall, toLogged, toLoggedResult } from '../fold/calls.ts'
 import { answerInDoubt, effectiveRisk } from '../governance/in-doubt.ts'
 import { afterStored, hasHook, hookedWriteOf, runHooks } from '../hooks/hooks.ts'
-import { type CallState, type Entry, isWaiting, openCalls } from '../contract/state.ts'
+import { type CallState, cutOf, type Entry, isWaiting, openCalls } from '../contract/state.ts'
 import { boundAttachments, boundMessage, orderedCalls } from '../session/decide.ts'
 import { isStoreError } from '../store/store.ts'
 import { type ChangesWrite, statusToParent, writeOf } from '../thread/changes.ts'
@@ -207,6 +207,10 @@ export class RunningCall implements CallPorts {
      * only plan a commit.
      */
     admit: async (call: ToolCall): Promise<ToolAdmission> => {
+      if (cutOf(this.drain.state)) {
+        this.isHeldBack = true // `cutTurn` ends the call
+        return HELD_BACK
+      }
       if (!this.#tool) return { type: 'allow' }
       const { admission, admitted } = await admitCall(this.drain, this.#tool.tool, call)
       this.#admitted = admitted

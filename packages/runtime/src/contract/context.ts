@@ -172,10 +172,10 @@ export interface KernelEnvironment {
    */
   commit(commit: Commit): Promise<CommitResult>
   /**
-   * Calls the listener when a message of the thread is edited or removed in this process. Returns the function
-   * that ends this. The listener only makes things early: the log says what was edited.
+   * Calls the listener with events of this process that make the thread's running request obsolete. Returns
+   * the function that ends this. The listener only makes things early: the log says what happened.
    */
-  onEdit(threadId: string, listener: (messageId: string) => void): () => void
+  onEdit(threadId: string, listener: (event: ObsoletingEvent) => void): () => void
   /** Sends events to subscribers without writing them to the log. */
   show(threadId: string, events: readonly (RuntimeEvent | ThreadEvent)[]): void
   readonly telemetry?: Telemetry | undefined
@@ -184,6 +184,12 @@ export interface KernelEnvironment {
   /** Reports an error of background work to the operator (`onError`). It never throws. */
   report(error: unknown, threadId: string): void
 }
+
+/** A message was edited or removed, or a message was queued that cuts the running turn. */
+export type ObsoletingEvent = Extract<
+  RuntimeEvent,
+  { type: 'message_updated' | 'message_removed' | 'message_queued' }
+>
 
 /** Limits of a runtime; each has a default. */
 export interface RuntimeLimits extends Pick<InputLimits, 'maxToolCalls' | 'maxToolResultBytes'> {

@@ -6,6 +6,7 @@ export type RuntimeErrorCode =
   | 'AGENT_NOT_FOUND'
   | 'THREAD_NOT_FOUND'
   | 'THREAD_TERMINATED'
+  | 'THREAD_BUSY'
   | 'CLIENT_ID_TAKEN'
   | 'MESSAGE_NOT_FOUND'
   | 'FILE_NOT_FOUND'

@@ -70,6 +70,11 @@ export interface MessageQueued extends EventBase<'message_queued'> {
   /** The parent's interrupt that is answered when the session that takes this message ends. */
   readonly parentInterruptId?: string
   /**
+   * Set when the message was sent to a thread in a session and does not wait for its turn to end: the turn is
+   * cut, and after `restart` what it had said so far is no longer shown to models.
+   */
+  readonly ifBusy?: 'cut' | 'restart'
+  /**
    * The span that caused the message, as a `traceparent` (W3C Trace Context). The session that takes the
    * message belongs to its trace.
    */
@@ -227,6 +232,20 @@ export interface StopRequested extends EventBase<'stop_requested'> {
   readonly by?: string
   /** Whether the running step may finish first. */
   readonly afterStep?: boolean
+}
+
+/**
+ * A message cut the running turn (see `MessageQueued.ifBusy`). The turn that answers the message begins in the
+ * same commit and in the same session.
+ */
+export interface TurnCut extends EventBase<'turn_cut'> {
+  readonly turnId: string
+  /** After `restart`: the ids of the messages that models are not shown any more. The log keeps them. */
+  readonly dropped?: readonly string[]
+  /**
+   * The dropped message in whose place models are shown a note, because calls that had started stay visible.
+   */
+  readonly noted?: string
 }
 
 /** A user asked to continue after a stop, a failure or a limit. */
@@ -423,6 +442,7 @@ export type RuntimeOnlyEvent =
   | CallReset
   | ImmediateDone
   | StopRequested
+  | TurnCut
   | ResumeRequested
   | ThreadTerminated
   | ValueSet

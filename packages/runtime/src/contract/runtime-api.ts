@@ -124,6 +124,14 @@ export interface CreateThread {
   readonly message?: SendMessage | string
 }
 
+/**
+ * What a message does to a thread that is busy: in a session (also one that waits), or with messages in its
+ * queue. `enqueue`: it waits for the next step. `reject`: it is refused with `THREAD_BUSY`. `cut`: the running
+ * turn ends, what it said stays, and the next turn answers the message. `restart`: as `cut`, and models are no
+ * longer shown what was said since the last answer.
+ */
+export const IF_BUSY = ['enqueue', 'reject', 'cut', 'restart'] as const
+
 /** A message to send to a thread. */
 export interface SendMessage {
   readonly text?: string
@@ -137,6 +145,8 @@ export interface SendMessage {
   readonly metadata?: JsonObject
   /** If two messages are sent with the same id, only the first is queued. */
   readonly messageId?: string
+  /** What happens if the thread is busy (see `IF_BUSY`). Default `enqueue`. */
+  readonly ifBusy?: (typeof IF_BUSY)[number]
 }
 
 /** A message that was queued. */
@@ -178,6 +188,8 @@ export interface WaitingItem {
   readonly openedAt: string
   readonly expiresAt?: string
   readonly risk?: Risk
+  /** For approvals: true if the call, once it has run, cannot be undone. */
+  readonly isIrreversible?: boolean
   /** For approvals: the request that has to be signed. */
   readonly request?: ApprovalRequest
   readonly question?: JsonValue

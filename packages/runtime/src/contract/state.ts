@@ -112,6 +112,10 @@ export interface Entry {
   /** The message with the results of all calls; created when the last call is settled. */
   results: Message | undefined
   isRemoved: boolean
+  /**
+   * Set when a restart dropped the message: models are not shown it, or see a note in its place (`noted`).
+   */
+  dropped: 'gone' | 'noted' | undefined
   /** Number of the event that last changed or removed the message; 0 if none did. */
   editedSeq: number
 }
@@ -121,6 +125,8 @@ export interface CallState {
   readonly call: ToolCall
   /** Epoch of the drain that started the call; undefined until the call runs. */
   startedEpoch: number | undefined
+  /** Whether the call was started at some time, also if it then began to wait or a crash reset it. */
+  mayHaveRun: boolean
   outcome: Exclude<ToolOutcome, { type: 'deferred' }> | undefined
   /** Whether the call was running when a process died, so that nobody knows if it had an effect. */
   isUnknown: boolean
@@ -274,6 +280,8 @@ interface Compaction {
   readonly upTo: string
   readonly summary: string
   readonly seq: number
+  /** The last compaction before the running session: it counts again if a restart drops the session's messages. */
+  readonly before: Compaction | undefined
 }
 
 /** The last logged model request of a side. */
@@ -336,6 +344,23 @@ export function openCalls({ session, entries }: KernelState): readonly CallState
   const place = session?.turn?.step?.entry
   if (place === undefined) return []
   return entries[place]!.calls.filter(({ outcome }) => outcome === undefined)
+}
+
+/**
+ * Returns how the running turn is cut by queued messages that do not wait for its end; undefined if there are
+ * none. `drops` says that one of them asked for a restart.
+ */
+export function cutOf({
+  session,
+  queue,
+}: Pick<KernelState, 'session' | 'queue'>): { readonly drops: boolean } | undefined {
+  if (!session?.turn || !queue.some(({ ifBusy }) => ifBusy !== undefined)) return undefined
+  return { drops: queue.some(({ ifBusy }) => ifBusy === 'restart') }
+}
+
+/** Whether a person or a program outside sent the message, and not a parent, a child or the thread itself. */
+export function isFromPerson({ resumes, metadata }: MessageQueued): boolean {
+  return resumes === true && metadata?.['from'] !== 'parent'
 }
 
 /** Whether a side of the agent has an `after_thread_created` hook or children that start by themselves. */

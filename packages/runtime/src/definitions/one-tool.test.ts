@@ -159,8 +159,26 @@ describe('the registry', () => {
     )
     expect(declared.tools.get('weather')?.governance.risk).toBe('read_only')
     const probe = () => true
-    const safe = await registryOf(governed(plain, { risk: 'write_high_risk', probe }))
-    expect(safe.tools.get('weather')?.governance).toMatchObject({ risk: 'write_high_risk', probe })
+    const high = { risk: 'write_high_risk', rollback: 'impossible', probe } as const
+    const safe = await registryOf(governed(plain, high))
+    expect(safe.tools.get('weather')?.governance).toMatchObject(high)
+  })
+
+  test('a high-risk tool says how it is undone, or that it cannot be', async () => {
+    const plain = tool({ ...base, parameters, run: () => 1 })
+    const problem = /rollback: is required for write_high_risk.*'impossible'/
+    await expect(registryOf(governed(plain, { risk: 'write_high_risk' }))).rejects.toThrow(problem)
+    const declared = tool({ ...base, parameters, risk: 'write_high_risk', run: () => 1 })
+    await expect(registryOf(declared)).rejects.toThrow(problem)
+    const wrong = defineTool({
+      ...base,
+      risk: 'write_high_risk',
+      rollback: 'never' as 'impossible',
+      execute: () => 1,
+    })
+    await expect(registryOf(wrong)).rejects.toThrow(/must be a function or 'impossible'/)
+    // The client itself decides about a tool that runs there.
+    await registryOf(defineTool({ ...base, risk: 'write_high_risk' }))
   })
 })
 

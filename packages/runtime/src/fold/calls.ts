@@ -21,7 +21,7 @@ export function foldCall(state: KernelState, event: CallEvent): void {
   switch (event.type) {
     case 'tool_execution_start': {
       const { call } = findCall(state, event.toolCallId) ?? {}
-      if (call) call.startedEpoch = event.epoch
+      if (call) Object.assign(call, { startedEpoch: event.epoch, mayHaveRun: true })
       return
     }
     case 'call_reset': {

@@ -10,6 +10,7 @@ import { addCost, foldService, foldSession } from './sessions.ts'
 import {
   emptyKernelState,
   isAwaited,
+  isFromPerson,
   NOTHING_SPENT,
   type Entry,
   type KernelState,
@@ -93,6 +94,7 @@ function apply(state: KernelState, event: RuntimeEvent): void {
     case 'agent_handoff':
     case 'immediate_done':
     case 'stop_requested':
+    case 'turn_cut':
     case 'resume_requested':
     case 'thread_terminated':
     case 'context_compacted':
@@ -153,6 +155,7 @@ function addMessage(state: KernelState, event: RuntimeMessageAdded): void {
     calls: calls.map((call) => ({
       call,
       startedEpoch: undefined,
+      mayHaveRun: false,
       outcome: undefined,
       isUnknown: false,
       interruptId: undefined,
@@ -160,6 +163,7 @@ function addMessage(state: KernelState, event: RuntimeMessageAdded): void {
     })),
     results: undefined,
     isRemoved: false,
+    dropped: undefined,
     editedSeq: 0,
   })
   if (state.usage.startedAt === 0) state.usage.startedAt = Date.parse(event.at)
@@ -179,11 +183,6 @@ function addMessage(state: KernelState, event: RuntimeMessageAdded): void {
   step.entry = place
   step.retry = undefined
   session.steps[event.side]++
-}
-
-/** Whether a person or a program outside sent the message, and not a parent, a child or the thread itself. */
-function isFromPerson({ resumes, metadata }: MessageQueued): boolean {
-  return resumes === true && metadata?.['from'] !== 'parent'
 }
 
 /** When a person speaks, what earlier agents spent no longer counts against the limits. */

@@ -24,6 +24,7 @@ type SessionEvent = Extract<
       | 'agent_handoff'
       | 'immediate_done'
       | 'stop_requested'
+      | 'turn_cut'
       | 'resume_requested'
       | 'thread_terminated'
       | 'context_compacted'
@@ -98,6 +99,8 @@ export function foldSession(state: KernelState, event: SessionEvent): void {
       else if (isAwaited(state)) state.stop = 'requested'
       else if (state.queue.length > 0) state.stop = 'stopped'
       return
+    case 'turn_cut':
+      return cutTurn(state, event)
     case 'resume_requested':
       state.resume = { side: event.side }
       if (state.stop === 'stopped') state.stop = 'none'
@@ -105,10 +108,39 @@ export function foldSession(state: KernelState, event: SessionEvent): void {
     case 'thread_terminated':
       state.terminated = { at: event.at, isDetached: event.isDetached === true }
       return
-    case 'context_compacted':
-      state.compacted[event.side] = { upTo: event.upTo, summary: event.summary, seq: state.seq }
+    case 'context_compacted': {
+      const { side, upTo, summary } = event
+      const last = state.compacted[side]
+      const isEarlier = last && placeOf(state, last.upTo) < (state.session?.firstEntry ?? Infinity)
+      const before = isEarlier ? last : last?.before
+      state.compacted[side] = { upTo, summary, seq: state.seq, before }
       return
+    }
   }
+}
+
+/** Folds the cut of a turn. What a restart dropped must not come back through a summary either. */
+function cutTurn(
+  state: KernelState,
+  { dropped = [], noted }: Extract<SessionEvent, { type: 'turn_cut' }>,
+): void {
+  const { session, compacted, entries } = state
+  if (session) Object.assign(session, { sameErrors: 0, lastError: undefined })
+  if (state.stop === 'after_step') state.stop = 'none'
+  const places = dropped.map((id) => placeOf(state, id)).filter((place) => place >= 0)
+  for (const place of places) {
+    const entry = entries[place]!
+    entry.dropped = entry.message.id === noted ? 'noted' : 'gone'
+  }
+  const first = Math.min(...places)
+  for (const side of ['a', 'b'] as const) {
+    const last = compacted[side]
+    if (last && placeOf(state, last.upTo) >= first) compacted[side] = last.before
+  }
+}
+
+function placeOf({ places }: KernelState, messageId: string): number {
+  return places.get(messageId) ?? -1
 }
 
 function startSession(

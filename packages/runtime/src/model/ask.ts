@@ -22,7 +22,7 @@ import type {
 import { afterStored, beforeCreate, hasHook } from '../hooks/hooks.ts'
 import { endSession, stepStart } from '../session/session.ts'
 import { isStoreError } from '../store/store.ts'
-import type { Step, SideTurn } from '../contract/state.ts'
+import { cutOf, type Step, type SideTurn } from '../contract/state.ts'
 import { costOf, spentOn, toThreadUsage } from '../contract/usage.ts'
 import type { StrategyRequest } from './infer.ts'
 import { logAnswer, logFailure, type LoggedRequest } from './log.ts'
@@ -53,13 +53,14 @@ export async function askModel(context: DrainContext, asking: Asking): Promise<v
   const basis: Basis = { seq: state.seq, ids: new Set(asking.messages.map(({ id }) => id)) }
   const controller = new AbortController()
   const unlink = linkAbort([context.signal], controller)
-  let isEdited = false
-  const unlisten = environment.onEdit(head.id, (messageId) => {
-    if (!isBuiltFrom(basis, messageId)) return
-    isEdited = true
-    controller.abort()
+  let why: 'edited' | 'cut' | undefined
+  const unlisten = environment.onEdit(head.id, (event) => {
+    if (event.type === 'message_queued') why = 'cut'
+    else if (isBuiltFrom(basis, event.messageId)) why ??= 'edited'
+    if (why) controller.abort()
   })
   try {
+    if (cutOf(state)) return
     const events = asking.instance.infer(asking.messages, { signal: controller.signal })
     let batch = await events.next()
     for (; !batch.done; batch = await events.next())
@@ -68,8 +69,9 @@ export async function askModel(context: DrainContext, asking: Asking): Promise<v
     await commitAnswer(context, asking, { turn: batch.value, live, callIds, basis })
   } catch (error) {
     live.end()
-    if (isEdited && !context.signal.aborted && error instanceof UPPError)
-      await askAgain(context, asking, error)
+    const isOurs = why && !context.signal.aborted && error instanceof UPPError
+    if (isOurs && why === 'edited') await askAgain(context, asking, error)
+    else if (isOurs) await keepCut(context, asking, error)
     else await modelFailed(context, asking, error)
   } finally {
     unlisten()
@@ -123,6 +125,13 @@ async function askAgain(
   await commit('step_start', { events, blobs: log.blobs, isProgress: true })
 }
 
+function cancelledBy(message: string, { model: { model } }: Asking, turn: Turn): UPPError {
+  const origin = { provider: model.provider.name, modality: 'llm' } as const
+  const cause = new UPPError(message, { code: ErrorCode.Cancelled, ...origin })
+  cause.turn = turn
+  return cause
+}
+
 async function commitAnswer(
   context: DrainContext,
   asking: Asking,
@@ -152,11 +161,13 @@ async function commitAnswer(
   const store = async (commit: DrainContext['commit'], joins: boolean): Promise<boolean> => {
     for (;;) {
       if (isOutdated(context, basis)) {
-        const origin = { provider: asking.model.model.provider.name, modality: 'llm' } as const
         const message = 'A message of this request was edited, so its answer was dropped.'
-        const cause = new UPPError(message, { code: ErrorCode.Cancelled, ...origin })
-        cause.turn = turn
-        await askAgain(context, asking, cause, commit)
+        await askAgain(context, asking, cancelledBy(message, asking, turn), commit)
+        return false
+      }
+      if (cutOf(context.state)) {
+        const message = 'A message cut the answer, so its calls were dropped.'
+        await keepCut(context, asking, cancelledBy(message, asking, turn), commit)
         return false
       }
       const { tokens, costUsd } = context.state.usage
@@ -340,13 +351,39 @@ async function modelFailed(context: DrainContext, asking: Asking, error: unknown
  * ran.
  */
 async function keepPartial(context: DrainContext, asking: Asking, error: unknown): Promise<void> {
-  const partial = error instanceof UPPError ? error.turn : undefined
-  if (!partial || partial.response.text === '' || asking.asked?.isPrivate) return
-  const { id, timestamp, text } = partial.response
-  const said = new AssistantMessage(text, undefined, { id, timestamp })
-  const answer = await answerOf(context, asking, { turn: { ...partial, response: said } })
+  const answer = await partialAnswer(context, asking, error)
+  if (!answer) return
   const log = logFailure(context, asking, error)
   await context.commit('partial_answer', { events: [...log.events, answer], blobs: log.blobs })
+}
+
+/** Like `keepPartial`, for a message that cuts the turn. The drain goes on, so what was spent is recorded. */
+async function keepCut(
+  context: DrainContext,
+  asking: Asking,
+  error: UPPError,
+  commit: DrainContext['commit'] = (point, write) => context.commit(point, write),
+): Promise<void> {
+  const answer = await partialAnswer(context, asking, error)
+  const log = logFailure(context, asking, error)
+  const usage = error.turn?.usage
+  const spent = usage && usage.totalTokens > 0 ? [spentOn(asking.model, usage, context.at())] : []
+  const events = [...log.events, ...(answer ? [answer] : spent)]
+  await commit('partial_answer', { events, blobs: log.blobs, isProgress: true })
+  await context.catchUp() // the message that cuts the turn may not be folded yet
+}
+
+/** Returns the text that had arrived as a message without calls; undefined if there is none to keep. */
+async function partialAnswer(
+  context: DrainContext,
+  asking: Asking,
+  error: unknown,
+): Promise<RuntimeMessageAdded | undefined> {
+  const partial = error instanceof UPPError ? error.turn : undefined
+  if (!partial || partial.response.text === '' || asking.asked?.isPrivate) return undefined
+  const { id, timestamp, text } = partial.response
+  const said = new AssistantMessage(text, undefined, { id, timestamp })
+  return answerOf(context, asking, { turn: { ...partial, response: said } })
 }
 
 type Held = ReturnType<NonNullable<ReturnType<DrainContext['redactor']>>['stream']>

@@ -19,6 +19,7 @@ import {
   runHooks,
 } from '../hooks/hooks.ts'
 import {
+  commitTaken,
   endSession,
   noteMessage,
   stepEnd,
@@ -26,7 +27,7 @@ import {
   takeQueue,
   waitText,
 } from '../session/session.ts'
-import type { SideTurn, Step } from '../contract/state.ts'
+import { cutOf, type SideTurn, type Step } from '../contract/state.ts'
 import { childRegistry } from '../thread/facade.ts'
 import { overBudget } from '../contract/usage.ts'
 import { askModel, type Prepared } from './ask.ts'
@@ -57,7 +58,9 @@ export async function infer(
   if (over !== undefined)
     return endSession(context, { outcome: 'failed', reason: 'budget_exceeded', message: over })
   if (!asked) await compactIfLong(context, side)
-  const { turn, step } = await beginStep(context, side)
+  const begun = await beginStep(context, side)
+  if (!begun) return // messages came, so `next` decides again
+  const { turn, step } = begun
   const { models } = side.prompt
   // Each failure moves on to the next fallback model; when the last model has failed, it is asked again.
   const model = models[Math.min(step.failures, models.length - 1)]!
@@ -82,8 +85,9 @@ export async function infer(
 async function beginStep(
   context: DrainContext,
   side: ResolvedSide,
-): Promise<{ turn: SideTurn; step: Step }> {
+): Promise<{ turn: SideTurn; step: Step } | undefined> {
   const { state, epoch } = context
+  if (cutOf(state)) return undefined
   const at = context.at()
   const turn = state.session!.turn! // a step is started only within a turn
   // The strategy of an `agent()` continues after its calls without `end_step`, so its previous step may still
@@ -94,7 +98,8 @@ async function beginStep(
   const events: RuntimeEvent[] = [...taken, ...registryNote(context)]
   if (isOver) events.push(...stepEnd(context))
   if (before?.epoch === epoch) {
-    if (events.length > 0) await context.commit('take_queue', { events, isLazy: true })
+    const write = { events, isLazy: true, expectsNoMail: taken.length > 0 }
+    if (events.length > 0 && !(await commitTaken(context, 'take_queue', write))) return undefined
     await afterStored(context, side, taken)
     return { turn, step: before }
   }
@@ -105,7 +110,8 @@ async function beginStep(
   if (wasWaiting) events.push({ type: 'status_changed', at, status: 'running' })
   events.push(stepStart(context, { turnId: turn.id, side: side.side, before }))
   const head = wasWaiting ? ({ lifecycle: 'running' } as const) : undefined
-  await context.commit('step_start', { events, head, isLazy: true })
+  const write = { events, head, isLazy: true, expectsNoMail: taken.length > 0 }
+  if (!(await commitTaken(context, 'step_start', write))) return undefined
   await afterStored(context, side, taken)
   return { turn: state.session!.turn!, step: state.session!.turn!.step! }
 }

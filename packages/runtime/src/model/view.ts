@@ -42,6 +42,10 @@ export function viewOf(
     // A note of the runtime is shown only to the side named in `for`.
     const meant = entry.metadata?.['for']
     if (entry.isRemoved || (meant !== undefined && meant !== side)) continue
+    if (entry.dropped) {
+      if (entry.dropped === 'noted') messages.push(droppedNote(entry.message))
+      continue
+    }
     const showsTools = includePastTools || entry.turnId === turnId
     messages.push(...messagesOf(entry, side, showsTools))
   }
@@ -50,6 +54,14 @@ export function viewOf(
   // removed. Vendors require a user's message first.
   if (first?.type === 'assistant') messages.unshift(openingOf(first))
   return withOldImagesAsText(messages, recentImageThreshold ?? 10)
+}
+
+/** Returns the note in place of dropped messages, which precedes the calls that stay visible. */
+function droppedNote(dropped: Message): Message {
+  const { id, timestamp } = dropped
+  const text =
+    '[What was asked here was taken back. Calls that had started by then are shown with their outcomes.]'
+  return remembered(notes, dropped, () => new UserMessage(text, { id: `${id}.dropped`, timestamp }))
 }
 
 /** Returns the message that precedes a message of the model that would be the first one. */
@@ -71,6 +83,7 @@ export function summaryMessage(summary: string, options: MessageOptions = {}): U
 // One cache for each way in which a message is changed for a view.
 const summaries = new WeakMap<object, Message>()
 const openings = new WeakMap<Message, Message>()
+const notes = new WeakMap<Message, Message>()
 const nudges = new WeakMap<Message, Message>()
 const withoutCalls = new WeakMap<Message, Message>()
 const asAssistant = new WeakMap<Message, Message>()

@@ -15,6 +15,7 @@ import type {
   VariablesRequest,
   WaitingItem,
 } from '../contract/runtime-api.ts'
+import { IF_BUSY } from '../contract/runtime-api.ts'
 import type { ThreadLifecycle } from '../store/store.ts'
 import type { FileStat, ScheduledEffect, StoredMessage } from '../contract/thread-state.ts'
 import type { ThreadView } from '../view/index.ts'
@@ -120,6 +121,7 @@ const sendMessage = shape({
   'attachments?': arrayOf(maxText(1024), 200),
   'metadata?': object,
   'messageId?': label(200),
+  'ifBusy?': choice(...IF_BUSY),
 })
 
 /** A time as ISO 8601 text in UTC. */
@@ -279,6 +281,7 @@ export const SCHEMAS: { readonly [Name in keyof NamedTypes]: Shape<NamedTypes[Na
     openedAt: time,
     'expiresAt?': time,
     'risk?': anything,
+    'isIrreversible?': boolean,
     'request?': anything,
     'question?': anything,
   }),

@@ -82,6 +82,7 @@ async function refuseOutput(
   const { state } = context
   const notes = state.entries
     .slice(state.session?.firstEntry)
+    .filter(({ dropped }) => !dropped)
     .filter(({ metadata }) => metadata?.['kind'] === 'output' && metadata['for'] === side.side)
   if (notes.length >= 2) {
     const message = `${side.label} did not answer in the shape that was asked for: ${problem}.`

@@ -34,8 +34,28 @@ export async function beginSession(context: DrainContext, side: Side): Promise<v
   const taken = await takeQueue(context, answering)
   events.push(...taken, ...turnStart(context, side))
   const head = { lifecycle: 'running', agent: agent.name } as const
-  await context.commit('session_start', { events, head, isLazy: true })
-  await afterStored(context, answering, taken)
+  const write = { events, head, isLazy: true, expectsNoMail: taken.length > 0 }
+  if (await commitTaken(context, 'session_start', write))
+    await afterStored(context, answering, taken)
+}
+
+/**
+ * Commits events that take messages from the queue. Returns false if the log has moved meanwhile, because a
+ * taken message may have been withdrawn; the drain then decides again.
+ */
+export async function commitTaken(
+  context: DrainContext,
+  point: string,
+  write: Write,
+): Promise<boolean> {
+  try {
+    await context.commit(point, write)
+    return true
+  } catch (error) {
+    if (!isStoreError(error, 'LOG_MOVED')) throw error
+    await context.catchUp()
+    return false
+  }
 }
 
 /**
@@ -239,7 +259,7 @@ async function failGoverned(
  * Returns the changes that stop the running children for which a call of this thread waits, because nobody
  * will read their results.
  */
-function stopAwaited(context: DrainContext): ThreadChange[] {
+export function stopAwaited(context: DrainContext): ThreadChange[] {
   const { state, environment } = context
   const at = context.at()
   return [...state.interrupts.values()].flatMap(({ interrupt: { kind, request }, answer }) => {

@@ -231,6 +231,8 @@ export class ViewFold {
     session_stop_requested: nothing,
     immediate_done: nothing,
     stop_requested: nothing,
+    turn_cut: ({ at, dropped }) =>
+      this.#note(at, dropped ? 'Started again with a new message.' : 'Cut by a new message.'),
     resume_requested: () => this.#giveWork(),
     value_set: nothing,
     env_set: nothing,

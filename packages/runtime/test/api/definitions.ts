@@ -14,6 +14,7 @@ const pay = defineTool({
   name: 'pay',
   description: 'Pays.',
   risk: 'write_high_risk',
+  rollback: 'impossible',
   args: z.object({ amount: z.number() }),
   execute: () => 'paid',
 })

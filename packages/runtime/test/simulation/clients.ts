@@ -1,5 +1,6 @@
 import { SkeinError } from '@skein/base'
-import type { EmbeddedRuntime, WaitingItem } from '@skein/runtime'
+import type { EmbeddedRuntime, SendMessage, WaitingItem } from '@skein/runtime'
+import { IF_BUSY } from '../../src/contract/runtime-api.ts'
 import type { Lane } from '../../src/testing/index.ts'
 import { effectFor } from './laws-effects.ts'
 import { Reader } from './reader.ts'
@@ -15,6 +16,10 @@ export interface SentMessage {
 /** People and programs outside: they send, stop, answer and edit, and try again after a crash. */
 export class Clients {
   readonly sent: SentMessage[] = []
+  /** Messages whose sender was told that the thread was busy. */
+  readonly rejected: SentMessage[] = []
+  /** How each message was to be sent to a busy thread. */
+  readonly policies: Map<string, SendMessage['ifBusy']> = new Map()
   readonly roots: string[] = []
   reader: Reader | undefined
   readonly #world: World
@@ -70,11 +75,14 @@ export class Clients {
 
   async #send(threadId: string, messageId: string): Promise<void> {
     const { chance } = this.#world
-    const send = () =>
-      this.#do('send', (runtime) => runtime.threads.send(threadId, { text: messageId, messageId }))
+    const ifBusy = chance.happens(0.5) ? undefined : chance.pick(IF_BUSY)
+    this.policies.set(messageId, ifBusy)
+    const message = { text: messageId, messageId, ifBusy }
+    const send = () => this.#do('send', (runtime) => runtime.threads.send(threadId, message))
     const both = chance.happens(0.15) ? await Promise.all([send(), send()]) : [await send()]
+    if (chance.happens(0.1)) both.push(await send())
     if (both.some((one) => one)) this.sent.push({ threadId, messageId })
-    if (chance.happens(0.1)) await send()
+    else if (ifBusy === 'reject') this.rejected.push({ threadId, messageId })
     if (!chance.happens(this.#world.plan.unrest / 4)) return
     await this.#do('unsend', (runtime) => runtime.threads.unsend(threadId, messageId))
   }

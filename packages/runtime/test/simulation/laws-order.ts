@@ -143,7 +143,8 @@ function replaceCalls(event: RuntimeEvent, toolCalls: readonly LoggedCall[]): vo
     Object.assign(event, { message: { ...event.message, toolCalls } })
 }
 
-function spoiling(store: Store, spoil: (commit: Commit) => void): Store {
+/** Changes what the runtime hands to the store, in place, because the drain folds the same events. */
+export function spoiling(store: Store, spoil: (commit: Commit) => void): Store {
   return new Proxy(store, {
     get(target, name) {
       const member: unknown = Reflect.get(target, name)

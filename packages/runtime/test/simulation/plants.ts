@@ -1,6 +1,7 @@
 import type { Commit, RuntimeEvent, Store, ThreadChange } from '@skein/runtime'
 import type { Canary } from './canary.ts'
 import type { Chance } from './chance.ts'
+import { busyPlants } from './laws-busy.ts'
 import { orderPlants } from './laws-order.ts'
 
 /**
@@ -22,6 +23,7 @@ export interface PlantParts {
 
 export const plants: Readonly<Record<string, Plant>> = {
   ...orderPlants,
+  ...busyPlants,
 
   /** Writers are not checked against the epoch. */
   'lost-fence': (store) =>

@@ -146,6 +146,7 @@ const ROOTS_OF: Readonly<Record<string, readonly RootAgent[]>> = {
   effect_waits: ['talker'],
   output_refused: ['former'],
   partial_answer: ['talker', 'desk'],
+  turn_cut: ['desk', 'treasurer', 'duo', 'talker'],
   hook_after_thread_created: ['desk'],
 }
 

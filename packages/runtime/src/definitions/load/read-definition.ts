@@ -15,6 +15,7 @@ import type {
 } from '../types.ts'
 import {
   amount,
+  at,
   callback,
   count,
   type Fields,
@@ -89,7 +90,10 @@ export const variable: Reader<VariableDefinition> = readFields<VariableDefinitio
 const governance: Fields<ToolGovernance> = {
   risk: oneOf<Risk>(...RISKS),
   raise: callback(),
-  rollback: callback(),
+  rollback: (value, place) =>
+    value === 'impossible' || typeof value === 'function'
+      ? (value as ToolGovernance['rollback'])
+      : report(place, `must be a function or 'impossible', not ${kindOf(value)}`),
   probe: callback(),
   idempotent: flag,
   timeoutMs: count,
@@ -115,14 +119,26 @@ const toolFields: Fields<ReadTool> = {
   timeoutMs: count,
 }
 
-/** Reads a tool. */
-export const readTool: Reader<ReadTool> = readFields(toolFields, [
+const readToolFields: Reader<ReadTool> = readFields(toolFields, [
   'kind',
   'name',
   'description',
   'parameters',
   'governance',
 ])
+
+/** Reads a tool. The governor refuses every call of a high-risk tool that does not say how it is undone. */
+export const readTool: Reader<ReadTool> = (value, place) => {
+  const { governance: declared } = isPlainObject(value) ? value : {}
+  const tool = readToolFields(value, place)
+  const isUndeclared = isPlainObject(declared) && declared['rollback'] === undefined
+  if (tool?.run && tool.governance?.risk === 'write_high_risk' && isUndeclared)
+    report(
+      at(place, 'rollback'),
+      "is required for write_high_risk: a function that returns how to undo a call, or 'impossible'",
+    )
+  return tool
+}
 
 /** The valid fields of a model. */
 export interface ReadModel extends Partial<Omit<ModelDefinition, 'fallbacks'>> {

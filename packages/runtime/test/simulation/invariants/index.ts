@@ -2,6 +2,7 @@ import type { Clients } from '../clients.ts'
 import type { World } from '../world.ts'
 import { callsHaveOneResult, effectsHappenOnce } from './calls.ts'
 import { childrenAreHeardOnce } from './children.ts'
+import { busyLaws } from '../laws-busy.ts'
 import { orderLaws } from '../laws-order.ts'
 import { effectsKeepTheirWord } from '../laws-effects.ts'
 import { finish } from './finished.ts'
@@ -24,6 +25,7 @@ export async function checkInvariants(world: World, clients: Clients): Promise<v
   effectsKeepTheirWord(finished)
   childrenAreHeardOnce(finished)
   orderLaws(finished)
+  busyLaws(finished)
   requestsAreStrict(finished)
   await auditsVerify(finished)
   await secretsStaySecret(finished)

@@ -1,0 +1,110 @@
+import type { DrainContext } from '../contract/context.ts'
+import type { RuntimeEvent } from '../contract/event.ts'
+import { type CallState, type Entry, openCalls, openForPeople, sideOf } from '../contract/state.ts'
+import type { Side } from '../contract/thread-state.ts'
+import { UNKNOWN_OUTCOME } from '../fold/calls.ts'
+import { afterStored } from '../hooks/hooks.ts'
+import {
+  commitTaken,
+  stepEnd,
+  stopAwaited,
+  takeQueue,
+  turnEnd,
+  turnStart,
+} from '../session/session.ts'
+import { answerToApproval, withdrawReview } from './gate.ts'
+import { settledCalls } from './run.ts'
+
+/**
+ * Ends the running turn because a message asked for it (`ifBusy`), and begins the turn of `side` that answers
+ * the message. Calls that had started have ended by now; calls that have not started do not run, and what was
+ * asked about them is withdrawn. The session goes on, so a parent that waits for it gets its answer, and
+ * nothing that was done is undone. With `drops`, models are no longer shown what was said in the session.
+ */
+export async function cutTurn(context: DrainContext, side: Side, drops: boolean): Promise<void> {
+  const { state, agent } = context
+  const turn = state.session!.turn! // only a turn can be cut
+  const entry = turn.step?.entry === undefined ? undefined : state.entries[turn.step.entry]
+  if (entry) await settledCalls(context, entry) // answers that no drain has used yet
+  const open = openCalls(state)
+  for (const call of open) await withdraw(context, call)
+  const ended = open.map((call) => endOf(context, call))
+  const answering = sideOf(agent, { side })
+  const taken = await takeQueue(context, answering)
+  const at = context.at()
+  const events: RuntimeEvent[] = [
+    ...ended,
+    ...stepEnd(context),
+    ...turnEnd(context, 'interrupted', drops ? 'restarted' : 'cut'),
+    { type: 'turn_cut', at, turnId: turn.id, ...(drops && droppedBy(context)) },
+    ...(state.status === 'running'
+      ? []
+      : [{ type: 'status_changed', at, status: 'running' } as const]),
+    ...taken,
+    ...turnStart(context, side),
+  ]
+  const calls = new Set(open.map(({ interruptId }) => interruptId))
+  const waiting = openForPeople(state).filter(({ interrupt }) => !calls.has(interrupt.id)).length
+  const head = { lifecycle: 'running', waiting } as const
+  const others = stopAwaited(context)
+  const write = { events, others, head, isProgress: true, expectsNoMail: true }
+  if (await commitTaken(context, 'turn_cut', write)) await afterStored(context, answering, taken)
+}
+
+/** Tells the governor that nobody decides about the call any more, so that its approval cannot be used. */
+async function withdraw(context: DrainContext, { call, interruptId }: CallState): Promise<void> {
+  const asked = context.state.interrupts.get(interruptId ?? '')
+  if (asked?.interrupt.kind !== 'approval') return
+  const answer = answerToApproval(asked)
+  const reason = 'A new message came before the call ran.'
+  await withdrawReview(context, call, answer?.type === 'deny' ? answer : { type: 'deny', reason })
+}
+
+function endOf(context: DrainContext, { call, interruptId, mayHaveRun }: CallState): RuntimeEvent {
+  const { toolCallId, toolName } = call
+  const turnId = context.state.session?.turn?.id ?? ''
+  const base = {
+    type: 'tool_execution_end',
+    at: context.at(),
+    turnId,
+    toolCallId,
+    toolName,
+  } as const
+  const kind = context.state.interrupts.get(interruptId ?? '')?.interrupt.kind
+  if (kind === 'child') {
+    const result = 'A new message came before the subagent answered. It was asked to stop.'
+    return { ...base, outcome: 'interrupted', result }
+  }
+  if (kind === 'input') {
+    const result = 'A new message came before this call was answered. Whether it ran is unknown.'
+    return { ...base, outcome: 'unknown', result }
+  }
+  if (mayHaveRun) return { ...base, outcome: 'unknown', result: UNKNOWN_OUTCOME }
+  const result = 'A new message came before this call ran, so it was not run.'
+  return { ...base, outcome: 'interrupted', result }
+}
+
+/**
+ * Returns which messages of the session a restart drops. Messages with calls that had started stay, because
+ * the model must know what was done; so do messages of children and of the parent.
+ */
+function droppedBy({ state }: DrainContext): {
+  readonly dropped: readonly string[]
+  readonly noted?: string
+} {
+  const said = state.entries
+    .slice(state.session?.firstEntry)
+    .filter(({ isRemoved, dropped }) => !isRemoved && !dropped)
+  const gone = said.filter((entry) => !hasWork(entry))
+  const asked = gone.find(({ message }) => message.type === 'user')
+  const dropped = gone.map(({ message }) => message.id)
+  const keepsCalls = said.some(({ calls }) => calls.some(({ mayHaveRun }) => mayHaveRun))
+  return asked && keepsCalls ? { dropped, noted: asked.message.id } : { dropped }
+}
+
+function hasWork({ message, calls, subagentId, metadata }: Entry): boolean {
+  if (message.type === 'assistant') return calls.some(({ mayHaveRun }) => mayHaveRun)
+  return (
+    subagentId !== undefined || metadata?.['from'] === 'parent' || metadata?.['kind'] === 'registry'
+  )
+}
