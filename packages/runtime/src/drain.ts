@@ -519,7 +519,8 @@ class ThreadDrain implements DrainContext {
     }
     const own = this.#planned(point, write, false)
     const redo = (): Promise<boolean> => {
-      if (joinsNext !== true) return joinsNext((name, one) => this.#commit(name, one))
+      // Not `#commit`: a refusal would drop the governor, whose records the later write has already.
+      if (joinsNext !== true) return joinsNext((name, one) => this.#append(name, one))
       return this.#append(point, { ...write, joinsNext: undefined }).then(() => true)
     }
     const { redo: earlier = [] } = this.#joined ?? {}
