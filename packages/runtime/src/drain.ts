@@ -62,9 +62,11 @@ import { logEvents, rememberRedactor } from './telemetry/logger.ts'
 
 /** Keeps the fold of a thread between two drains, so that a busy thread's events are folded only once. */
 export interface FoldMemory {
-  /** Returns the fold of this log; undefined if there is none, or only one of a log that was replaced. */
-  take(threadId: string, logId: number): KernelFold | undefined
+  /** Returns the fold of this log, or a new one. Others may read it, but add no events until it is put back. */
+  take(threadId: string, logId: number): KernelFold
   put(threadId: string, logId: number, fold: KernelFold): void
+  /** Forgets a fold that was taken, because its drain failed. */
+  drop(threadId: string, logId: number, fold: KernelFold): void
 }
 
 /** The parts of a process that its drains share. */
@@ -91,11 +93,13 @@ export function createDrain(environment: KernelEnvironment, parts: DrainParts): 
       if ('heldBy' in lease) return { type: 'held', leftMs: lease.leftMs }
       const { logId } = lease.claim.head
       const fold = memory?.take(threadId, logId) ?? new KernelFold()
+      let isKept = false
       const drain = new ThreadDrain(environment, { ...parts, lease, place, fold, breaks })
       let failure: unknown
       try {
         const end = await drain.run()
         memory?.put(threadId, logId, drain.fold)
+        isKept = true
         return end
       } catch (error) {
         // Once another drain has claimed the thread, an error here is only a consequence of that, so it is
@@ -108,6 +112,7 @@ export function createDrain(environment: KernelEnvironment, parts: DrainParts): 
         if (lease.signal.aborted) return undefined
         return await drain.charge(error)
       } finally {
+        if (!isKept) memory?.drop(threadId, logId, fold)
         drain.trace?.close(failure)
         drain.clearTrialTimer()
         lease.end()
@@ -519,7 +524,7 @@ class ThreadDrain implements DrainContext {
     }
     const own = this.#planned(point, write, false)
     const redo = (): Promise<boolean> => {
-      // Not `#commit`: a refusal would drop the governor, whose records the later write has already.
+      // Records that the governor has made since then belong to the write that was refused, not to this one.
       if (joinsNext !== true) return joinsNext((name, one) => this.#append(name, one))
       return this.#append(point, { ...write, joinsNext: undefined }).then(() => true)
     }

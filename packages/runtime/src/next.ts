@@ -149,12 +149,13 @@ function providedRequest({ variables }: KernelState): string | undefined {
 }
 
 /** Whether a thread whose agent is not defined has work that only the agent's definition can tell. */
-function needsAgent(state: KernelState, options: Pick<NextOptions, 'epoch' | 'now'>): boolean {
+function needsAgent(state: KernelState, { epoch, now }: NextOptions): boolean {
   const { session, lastSession, immediateFor, stop } = state
   if (session || startsSession(state) || providedRequest(state) !== undefined) return true
-  if (nextEffect(state, options)) return true
   const wakeAt = nextTime(state)
-  if (wakeAt !== null && wakeAt <= options.now) return true
+  if (wakeAt !== null && wakeAt <= now) return true
+  // An effect whose question was answered has no time of its own.
+  if (nextEffect(state, { epoch, now })) return true
   // A new thread: the agent may have hooks or children that start with it.
   return lastSession === undefined && immediateFor === undefined && stop === 'none'
 }

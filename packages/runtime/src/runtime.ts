@@ -13,7 +13,6 @@ import {
   createApiContext,
   createCommit,
   EditListeners,
-  createFoldMemory,
   Outage,
   threadInfos,
 } from './api/api-context.ts'
@@ -274,7 +273,7 @@ function assemble({
     leases: createLeaseKeeper({ store, timers, owner, leaseMs }),
     gate: createTrialGate(timers),
     timers,
-    memory: createFoldMemory(),
+    memory: context.folds.memory,
   })
   return {
     registry,

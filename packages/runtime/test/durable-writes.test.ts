@@ -284,3 +284,57 @@ test.each(['read_only', 'write_low_risk'] as const)(
   },
   30_000,
 )
+
+test('an event of a thread is folded once in a process, for its drains and for readers', async () => {
+  const store = memoryStore()
+  const told: Told = { ran: [], asked: 0 }
+  const folded: string[] = []
+  const push = KernelFold.prototype.push
+  KernelFold.prototype.push = function (this: KernelFold, stored) {
+    if (stored.seq > this.state.seq) folded.push(`${this.state.threadId} ${stored.seq}`)
+    return push.call(this, stored)
+  }
+  const runtime = await createRuntime({ agents: [deskWith(told)], store })
+  try {
+    await runtime.start()
+    const { id } = await runtime.threads.create({ agent: 'desk' })
+    for (const text of ['One.', 'Two.', 'Three.']) await runtime.threads.run(id, text)
+    await runtime.threads.messages(id)
+    expect(folded).toEqual([...new Set(folded)])
+    expect(folded).toHaveLength((await store.head(id))!.seq)
+  } finally {
+    KernelFold.prototype.push = push
+    await runtime.stop()
+  }
+})
+
+test('readers of a thread see its log, and nothing that its drain has not committed yet', async () => {
+  const store = memoryStore()
+  const told: Told = { ran: [], asked: 0 }
+  const seen: [shown: number, stored: number][] = []
+  let runtime: EmbeddedRuntime | undefined
+  runtime = await createRuntime({
+    agents: [deskWith(told)],
+    store: committing(store, async (commit) => {
+      // The writes of this commit have joined: they are in the fold of the drain, and not in the log.
+      if (commit.point.startsWith('answer+')) {
+        const { id } = commit.threads[0]!
+        const shown = await runtime!.threads.messages(id)
+        const stored = (await logOf(store, id)).filter(({ type }) => type === 'message_added')
+        seen.push([
+          shown.filter(({ message }) => message.type !== 'tool_result').length,
+          stored.length,
+        ])
+      }
+      return store.commit(commit)
+    }),
+  })
+  await runtime.start()
+  const { id } = await runtime.threads.create({ agent: 'desk' })
+  await runtime.threads.run(id, 'Go.')
+  await runtime.stop()
+  expect(seen).toEqual([
+    [1, 1],
+    [2, 2],
+  ])
+})

@@ -453,18 +453,20 @@ export interface LoadedThread {
   readonly state: KernelState
 }
 
-/** A cache of folded threads, so that each event of a growing thread is folded only once. */
+/** A cache of folded threads, so that each event of a growing thread is folded only once in this process. */
 export interface FoldCache {
   /** Resolves to undefined when there is no such thread. */
   load(threadId: string): Promise<LoadedThread | undefined>
   forget(threadId: string): void
+  /** The same folds, for drains. */
+  readonly memory: FoldMemory
   /** The number of threads in the cache at the moment. */
   readonly size: number
 }
 
 /** The settings of a fold cache. */
 interface FoldCacheOptions {
-  /** The maximum number of threads in the cache. Default 64. */
+  /** The maximum number of threads in the cache. Default 256. */
   readonly max?: number
   /** The number of events that are read from the store at once. Default 1000. */
   readonly pageSize?: number
@@ -473,23 +475,40 @@ interface FoldCacheOptions {
 /** Creates a cache of folds over a store; the least recently used folds are dropped. */
 export function createFoldCache(
   store: Pick<Store, 'head' | 'events'>,
-  { max = 64, pageSize = 1000 }: FoldCacheOptions = {},
+  { max = 256, pageSize = 1000 }: FoldCacheOptions = {},
 ): FoldCache {
   const folds = new FoldMap(max)
+  /** Folds for readers, of threads whose fold a drain works with at the moment. */
+  const beside = new FoldMap(max)
+  /** The folds that drains work with. Nobody else may add events to them. */
+  const lent = new WeakSet<KernelFold>()
+
+  /** Returns the fold to which the events of a log may be added. */
+  function ownFold(threadId: string, logId: number): KernelFold {
+    const known = folds.get(threadId, logId)
+    const map = known && lent.has(known) ? beside : folds
+    const fold = map.get(threadId, logId) ?? new KernelFold()
+    map.set(threadId, logId, fold)
+    return fold
+  }
 
   async function load(threadId: string): Promise<LoadedThread | undefined> {
     const head = await store.head(threadId)
     if (!head) {
-      folds.delete(threadId)
+      forget(threadId)
       return undefined
     }
     const { logId } = head
-    const fold = folds.get(threadId, logId) ?? new KernelFold()
-    folds.set(threadId, logId, fold)
+    const known = folds.get(threadId, logId)
+    // The fold of a running drain is read too while it has exactly the events of the log.
+    if (known?.state.seq === head.seq && known.ahead === 0) return { head, state: known.state }
+    const fold = ownFold(threadId, logId)
     let isRead = false
     while (fold.state.seq < head.seq) {
       isRead = true
       const page = await store.events(threadId, { after: fold.state.seq, limit: pageSize })
+      // A drain may have taken the fold while the page was read. Then the events are folded elsewhere.
+      if (lent.has(fold)) return load(threadId)
       // Another reader may have folded some of these events meanwhile; `push` ignores events it already
       // has.
       for (const stored of page) fold.push(stored)
@@ -497,34 +516,42 @@ export function createFoldCache(
     }
     // If the log was replaced while it was read, the fold may contain events of both.
     if (isRead && (await store.head(threadId))?.logId !== logId) {
-      folds.delete(threadId)
+      forget(threadId)
       return load(threadId)
     }
     return { head, state: fold.state }
   }
 
+  function forget(threadId: string): void {
+    folds.delete(threadId)
+    beside.delete(threadId)
+  }
+
+  const memory: FoldMemory = {
+    take(threadId, logId) {
+      const known = folds.get(threadId, logId)
+      // A drain that has lost its lease may still be working with the fold.
+      const fold = known && !lent.has(known) ? known : new KernelFold()
+      lent.add(fold)
+      folds.set(threadId, logId, fold)
+      return fold
+    },
+    put(threadId, logId, fold) {
+      lent.delete(fold)
+      folds.set(threadId, logId, fold)
+      beside.delete(threadId)
+    },
+    drop(threadId, logId, fold) {
+      if (folds.get(threadId, logId) === fold) folds.delete(threadId)
+    },
+  }
   return {
     load,
-    forget: (threadId) => void folds.delete(threadId),
+    forget,
+    memory,
     get size() {
       return folds.size
     },
-  }
-}
-
-/**
- * Keeps the folds of drains. A running drain takes its fold out of the memory, because nobody else may add
- * events to that fold meanwhile.
- */
-export function createFoldMemory({ max = 256 }: { readonly max?: number } = {}): FoldMemory {
-  const folds = new FoldMap(max)
-  return {
-    take(threadId, logId) {
-      const fold = folds.get(threadId, logId)
-      folds.delete(threadId)
-      return fold
-    },
-    put: (threadId, logId, fold) => folds.set(threadId, logId, fold),
   }
 }
 

@@ -152,9 +152,13 @@ async function commitAnswer(
   const { usage } = answer
   const events = [...log.events, ...recorded(asking, answer, turn)]
   // The answer joins the commit that starts its first call or ends the step, unless user code acts on it first:
-  // the strategy of an `agent()`, a hook for stored messages, or a hook for a call that is refused.
+  // the strategy of an `agent()`, a hook for stored messages, or a hook for a call that is refused. Calls that
+  // run at the same time need it in the log, because it may be dropped while the first of them starts.
+  const { response } = turn
+  const isParallel = asking.side.prompt.definition.parallelToolCalls === true
   const mayJoin =
     !asking.asked &&
+    !(isParallel && (response.toolCalls?.length ?? 0) > 1) &&
     !hasHook(asking.side, 'after_create_message', 'after_tool_call_failure') &&
     !hasHook(asking.side, 'before_store_tool_result')
   /** Returns whether the answer was stored, and not dropped because a message that it is based on was edited. */

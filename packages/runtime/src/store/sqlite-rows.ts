@@ -88,10 +88,29 @@ export const insertHead = `INSERT INTO threads (
   lease_owner, lease_until, deaths, survived, on_trial
 ) VALUES (?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?)`
 
-/** Updates the columns that change with nearly every commit. */
-export const updateHead = `UPDATE threads SET lifecycle = ?, waiting = ?, tokens = ?, cost_usd = ?, unpriced = ?,
-  updated_at = ?, seq = ?, log_id = ?, epoch = ?, wake_at = ?, attempts = ?,
-  lease_owner = ?, lease_until = ?, deaths = ?, survived = ?, on_trial = ? WHERE id = ?`
+/** The columns that change with nearly every commit, in the order of `progress`. */
+const PROGRESS =
+  'lifecycle waiting tokens cost_usd unpriced updated_at seq log_id epoch wake_at attempts lease_owner lease_until deaths survived on_trial'.split(
+    ' ',
+  )
+
+/**
+ * Returns the statement that updates the columns that differ; undefined if none does. Columns that stay the
+ * same are left out, because SQLite writes every index of a column that is set, also to the same value.
+ */
+export function headUpdate(
+  head: ThreadHead,
+  before: ThreadHead,
+): { readonly sql: string; readonly values: SQLInputValue[] } | undefined {
+  const old = progress(before)
+  const now = progress(head)
+  const places = [...PROGRESS.keys()].filter((place) => now[place] !== old[place])
+  if (places.length === 0) return undefined
+  return {
+    sql: `UPDATE threads SET ${places.map((place) => `${PROGRESS[place]} = ?`).join(', ')} WHERE id = ?`,
+    values: [...places.map((place) => now[place]!), head.id],
+  }
+}
 
 /**
  * Updates the columns that seldom change; separate, because updating their indexes and the search text is
@@ -106,8 +125,8 @@ export function newRow(head: ThreadHead): SQLInputValue[] {
   return [id, tenant, parentId, rootId, clientId, createdAt, ...labels(head), ...progress(head)]
 }
 
-/** Returns the values for `updateHead`. */
-export function progress(head: ThreadHead): SQLInputValue[] {
+/** Returns the values of the columns `PROGRESS`. */
+function progress(head: ThreadHead): SQLInputValue[] {
   const { lifecycle, waiting, tokens, costUsd, unpriced } = head
   const { updatedAt, seq, logId, epoch, wakeAt, attempts } = head
   const { owner, until, deaths, survived, isOnTrial } = head.lease ?? noLease

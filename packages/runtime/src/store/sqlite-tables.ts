@@ -6,13 +6,12 @@ import {
   damaged,
   eventFrom,
   headFrom,
+  headUpdate,
   insertHead,
   labels,
   listStatement,
   newRow,
-  progress,
   type Row,
-  updateHead,
   updateLabels,
 } from './sqlite-rows.ts'
 import type {
@@ -144,9 +143,11 @@ export class SqliteTables implements StoreView {
   }
 
   audit(tree: string, from: number, requestId?: string): { index: number; line: string }[] {
+    // Without `INDEXED BY`, SQLite reads all lines of the tree to find those of the request.
     const own = requestId === undefined ? '' : 'AND request_id = ?'
+    const index = requestId === undefined ? '' : 'INDEXED BY audit_by_request'
     return this.#all(
-      `SELECT idx, line, sum FROM audit WHERE tree = ? AND idx >= ? ${own} ORDER BY idx`,
+      `SELECT idx, line, sum FROM audit ${index} WHERE tree = ? AND idx >= ? ${own} ORDER BY idx`,
       tree,
       from,
       ...(requestId === undefined ? [] : [requestId]),
@@ -201,7 +202,7 @@ export class SqliteTables implements StoreView {
     const before = this.head(id)
     if (!before) return undefined
     const claimed = claimedHead(before, options, now)
-    if (!('heldBy' in claimed)) this.#run(updateHead, ...progress(claimed), id)
+    if (!('heldBy' in claimed)) this.#updateHead(claimed, before)
     return claimed
   }
 
@@ -224,10 +225,11 @@ export class SqliteTables implements StoreView {
 
   replaceLog(head: ThreadHead, events: readonly EventRow[], names: readonly BlobName[]): void {
     const hashes = this.#blobsOf(head.id)
-    this.#count(head, this.head(head.id))
+    const before = this.head(head.id)
+    this.#count(head, before)
     this.#run('DELETE FROM events WHERE thread_id = ?', head.id)
     this.#run('DELETE FROM blob_names WHERE thread_id = ?', head.id)
-    this.#run(updateHead, ...progress(head), head.id)
+    if (before) this.#updateHead(head, before)
     this.#run(updateLabels, ...labels(head), head.id)
     this.#append(events)
     this.#nameBlobs(names)
@@ -266,10 +268,15 @@ export class SqliteTables implements StoreView {
       this.#run(insertHead, ...newRow(head))
       return
     }
-    this.#run(updateHead, ...progress(head), head.id)
+    this.#updateHead(head, before)
     const { owner, agent, title, tags } = before
     const isSame = owner === head.owner && agent === head.agent && title === head.title
     if (!isSame || tags !== head.tags) this.#run(updateLabels, ...labels(head), head.id)
+  }
+
+  #updateHead(head: ThreadHead, before: ThreadHead): void {
+    const update = headUpdate(head, before)
+    if (update) this.#run(update.sql, ...update.values)
   }
 
   #append(events: readonly EventRow[]): void {

@@ -1,0 +1,23 @@
+import { expect, test } from 'vitest'
+import { testLimits } from '../test/api/harness.ts'
+import type { RuntimeEvent } from './contract/event.ts'
+import { foldKernel } from './fold/fold.ts'
+import { next } from './next.ts'
+
+test('a thread whose effect was approved waits for its agent, and is not parked without a time', () => {
+  const at = '2026-01-01T00:00:00.000Z'
+  const later = '2026-01-02T00:00:00.000Z'
+  const interrupt = { id: 'i1', toolCallId: 'e1', kind: 'approval' as const, request: null }
+  const events: RuntimeEvent[] = [
+    { type: 'thread_created', version: 2, at, threadId: 't1', agent: 'gone', depth: 0 },
+    { type: 'immediate_done', at, agent: 'gone' },
+    { type: 'stop_requested', at },
+    { type: 'effect_scheduled', at, effectId: 'e1', name: 'charge', args: {}, runAt: at },
+    { type: 'interrupt_opened', at, turnId: '', effectId: 'e1', interrupt, expiresAt: later },
+    { type: 'interrupt_answered', at, interruptId: 'i1', answer: { type: 'approve' } },
+  ]
+  const state = foldKernel(events.map((event, place) => ({ seq: place + 1, event })))
+  const now = Date.parse(at)
+  const action = next(state, { agent: undefined, epoch: 2, now, limits: testLimits })
+  expect(action).toEqual({ type: 'await_agent' })
+})
