@@ -48,7 +48,7 @@ function conversationsOf<Message>(
 
 /** A text of its own in one piece, as parsed JSON has it. */
 function textOf(at: number, index: number): string {
-  return Buffer.alloc(120, `${at} ${index} The quick brown fox. `).latin1Slice()
+  return Buffer.alloc(120, `${at} ${index} The quick brown fox. `).toString('latin1')
 }
 
 /** How many messages one repetition holds. */
