@@ -56,6 +56,15 @@ function isCustomDispatcher(symbol: symbol): boolean {
   if (!dispatcher) return false
   if (dispatcher.constructor.name !== 'Agent') return true
   if (dispatcher.dispatch !== dispatcher.constructor.prototype.dispatch) return true
+  let isPlain = plainAgents.get(dispatcher)
+  if (isPlain === undefined) plainAgents.set(dispatcher, (isPlain = isPlainAgent(dispatcher)))
+  return !isPlain
+}
+
+/** Whether the agents that were looked at have no options; these are given to the constructor only. */
+const plainAgents = new WeakMap<DispatcherLike, boolean>()
+
+function isPlainAgent(dispatcher: DispatcherLike): boolean {
   const own = new Map(
     Object.getOwnPropertySymbols(dispatcher).map((key) => [
       key.description,
@@ -65,7 +74,7 @@ function isCustomDispatcher(symbol: symbol): boolean {
   const { connect, ...options } = (own.get('options') ?? {}) as Record<string, unknown>
   const factory = own.get('factory') as { name?: string } | undefined
   const hasOptions = Object.keys(options).some((name) => name !== 'maxOrigins')
-  return connect !== undefined || hasOptions || factory?.name !== 'defaultFactory'
+  return connect === undefined && !hasOptions && factory?.name === 'defaultFactory'
 }
 
 /**
@@ -86,16 +95,16 @@ function fetchTransport(fetch: Fetch): Transport {
         body: isInPieces(body) ? body.body : body,
       }
       const answer = Promise.resolve(fetch(url, init))
-      // Cancels the body of a response that arrives after the call was aborted.
-      signal.addEventListener(
-        'abort',
-        () =>
-          void answer.then((response) => {
-            if (response?.body && !response.body.locked) response.body.cancel().catch(ignore)
-          }, ignore),
-        { once: true },
-      )
-      const response = await untilAborted(signal, answer)
+      let response: Response
+      try {
+        response = await untilAborted(signal, answer)
+      } catch (error) {
+        // Cancels the body of a response that arrives after the call was aborted.
+        void answer.then((late) => {
+          if (late?.body && !late.body.locked) late.body.cancel().catch(ignore)
+        }, ignore)
+        throw error
+      }
       if (typeof response?.status !== 'number') {
         throw new TypeError('The custom fetch did not resolve to a Response.')
       }

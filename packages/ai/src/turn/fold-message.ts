@@ -198,9 +198,9 @@ export class MessageFold {
 }
 
 const encoder = new TextEncoder()
-const SHORT = 64
+const SHORT = 512
 
-/** Returns how many bytes a text has in UTF-8. Most deltas are short and ASCII, and need not be encoded. */
+/** Returns how many bytes a text has in UTF-8. Short ASCII texts need not be encoded. */
 function utf8Length(text: string): number {
   if (text.length > SHORT) return encoder.encode(text).length
   for (let i = 0; i < text.length; i++)

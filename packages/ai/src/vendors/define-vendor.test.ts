@@ -2,7 +2,10 @@ import { describe, expect, test } from 'vitest'
 import type { Provider } from '../contract/provider.ts'
 import { llm } from '../llm.ts'
 import { NoRetry } from '../transport/retry.ts'
+import { openaiChat } from '../wires/openai-chat/wire.ts'
+import { chatDialect } from '../wires/openai-chat/types.ts'
 import { anthropic } from './anthropic.ts'
+import { defineVendor } from './define-vendor.ts'
 import { google } from './google.ts'
 import { groq } from './groq.ts'
 import { ollama } from './ollama.ts'
@@ -112,4 +115,49 @@ test('a line stream that is called JSON, or comes unasked, is read line by line'
   const body = lines.map((line) => JSON.stringify(line)).join('\n')
   expect(await ask(ollama, body, { type: 'application/json', streaming: true })).toBe('Hello')
   expect(await ask(ollama, body, { type: 'application/x-ndjson', streaming: false })).toBe('Hello')
+})
+
+test('headers that change from call to call are sent as they are then', async () => {
+  const sent: Record<string, string>[] = []
+  const fetch = async (_url: unknown, init?: RequestInit): Promise<Response> => {
+    sent.push({ ...(init!.headers as Record<string, string>) })
+    return Response.json({ choices: [{ message: { content: 'Hi' }, finish_reason: 'stop' }] })
+  }
+  let count = 0
+  const { capabilities } = groq.handlers.llm!
+  const vendor = defineVendor({
+    name: 'signing',
+    baseUrl: 'http://127.0.0.1:1/v1',
+    keyVariables: [],
+    authHeaders: (key) => ({ authorization: `${key} ${(count += 1)}` }),
+    llm: { wire: openaiChat, dialect: chatDialect, capabilities },
+  })
+  const signed = llm({ model: vendor('m'), config: { apiKey: 'key-0123456789', fetch } })
+  for (let i = 0; i < 3; i++) await signed.generate('Hi')
+  const signatures = sent.map((headers) => headers['authorization'])
+  expect(new Set(signatures).size).toBe(3)
+
+  const keys = ['first-key-01', 'second-key-02', 'second-key-02']
+  const rotating = llm({ model: groq('m'), config: { apiKey: () => keys.shift()!, fetch } })
+  for (let i = 0; i < 3; i++) await rotating.generate('Hi')
+  expect(sent.slice(3).map((headers) => headers['authorization'])).toEqual([
+    'Bearer first-key-01',
+    'Bearer second-key-02',
+    'Bearer second-key-02',
+  ])
+
+  const headers: Record<string, string> = { 'x-trace': 'one' }
+  const traced = llm({ model: groq('m'), config: { apiKey: 'key-0123456789', fetch, headers } })
+  await traced.generate('Hi')
+  headers['x-trace'] = 'two'
+  await traced.generate('Hi')
+  expect(sent.slice(6).map((each) => each['x-trace'])).toEqual(['one', 'two'])
+
+  // The same call, streamed, accepts another type.
+  await signed.stream('Hi').turn
+  await signed.generate('Hi')
+  expect(sent.slice(8).map(({ accept }) => accept)).toEqual([
+    'text/event-stream',
+    'application/json',
+  ])
 })
