@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { validateEnvelope, validateEvidence, validateReport } from '@skein/governance'
-import { ENVELOPE_SCHEMA, EVIDENCE_SCHEMA, REPORT_SCHEMA } from '@skein/governance/schema'
+import {
+  ENVELOPE_SCHEMA,
+  EVIDENCE_SCHEMA,
+  REPORT_SCHEMA,
+  validateEnvelope,
+  validateEvidence,
+  validateReport,
+} from '@skein/governance/schema'
 import { sharedText } from '../support/shared-data.ts'
 
 const kinds = [

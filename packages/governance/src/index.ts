@@ -88,13 +88,4 @@ export type { AdmittedCall } from './governor/request.ts'
 
 export type { Timer } from './governor/options.ts'
 export { canTransition, isTerminal, TRANSITIONS } from './contract/envelope.ts'
-export {
-  parseEnvelope,
-  validateEnvelope,
-  validateEvidence,
-  validateReport,
-} from './schema/validate.ts'
-export type { ValidationLevel } from './schema/validate.ts'
-export type { ValidationIssue } from './schema/validate.ts'
 export { isSupportedVersion } from './contract/envelope.ts'
-export { checkChunks } from './contract/envelope.ts'

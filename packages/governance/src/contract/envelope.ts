@@ -149,15 +149,16 @@ export function tryCanonicalJson(value: unknown): string | undefined {
 
 /** Parses JSON and freezes the value with everything in it. */
 export function parseFrozen<T extends JsonValue>(text: string): T {
-  return freezeFresh(JSON.parse(text)) as T
+  return freezeJson(JSON.parse(text) as T)
 }
 
-/** Freezes a value that `JSON.parse` has just made, so it is a tree of plain objects and arrays. */
-function freezeFresh(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null) return value
-  if (Array.isArray(value)) for (let i = 0; i < value.length; i++) freezeFresh(value[i])
-  else for (const key in value) freezeFresh((value as { [key: string]: unknown })[key])
-  return Object.freeze(value)
+/** Freezes plain objects and arrays that nobody else holds, with everything in them. */
+export function freezeJson<T>(value: T): T {
+  // What is frozen already is part of a cycle, which only a value that never was text can have.
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
+  Object.freeze(value)
+  for (const key in value) freezeJson(value[key])
+  return value
 }
 
 /** Returns the hash of a text that is already canonical JSON. */

@@ -1,5 +1,12 @@
-import { canonicalJson, deepFreeze, type JsonObject, type JsonValue, SkeinError } from '@skein/base'
-import { type Hash, hashJson, type Identity, type Risk, type RollbackAction } from './envelope.ts'
+import { canonicalJson, type JsonObject, type JsonValue, SkeinError } from '@skein/base'
+import {
+  freezeJson,
+  type Hash,
+  hashJson,
+  type Identity,
+  type Risk,
+  type RollbackAction,
+} from './envelope.ts'
 import { findFreeNames } from './free-names.ts'
 import type { Reason } from './reason.ts'
 
@@ -104,7 +111,7 @@ export function rules<const Values extends JsonObject = JsonObject>(
   const { id = 'rules', version = '', mode = 'enforce' } = options
   if (options.version === undefined) checkSelfContained(list, id)
   // A copy, because the caller may change its own object later.
-  const values = deepFreeze(JSON.parse(canonicalJson(options.values ?? {})) as Values)
+  const values = freezeJson(JSON.parse(canonicalJson(options.values ?? {})) as Values)
   const texts = list.map(({ when, ...decision }) => ({ ...decision, when: String(when) }))
   return Object.freeze({
     id,

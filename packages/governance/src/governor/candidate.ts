@@ -1,5 +1,5 @@
 import { canonicalJson, type JsonValue } from '@skein/base'
-import { hashText, isAtLeast, parseFrozen, RISKS } from '../contract/envelope.ts'
+import { freezeJson, hashText, isAtLeast, parseFrozen, RISKS } from '../contract/envelope.ts'
 import type { Hash, Risk, RollbackAction } from '../contract/envelope.ts'
 import type { ToolCore } from '../contract/governed.ts'
 import { thrownText, reason, toLogText, type Reason } from '../contract/reason.ts'
@@ -121,7 +121,7 @@ export async function declareRollback(
   try {
     const call = toAdmitted(request, { ...made, attempt: state.attempt }, made.args)
     const declared = await rollback(made.args, toolContext(request, call))
-    const action = parseFrozen(canonicalJson(declared)) as unknown as RollbackAction
+    const action = freezeJson(JSON.parse(canonicalJson(declared)) as RollbackAction)
     const [issue] = findRollbackIssues(action)
     if (issue) return refuse(`${issue.path} ${issue.message}`)
     const { type, target } = action

@@ -1,5 +1,5 @@
-import { deepFreeze, type JsonValue } from '@skein/base'
-import { tryCanonicalJson } from '../contract/envelope.ts'
+import type { JsonValue } from '@skein/base'
+import { parseFrozen, tryCanonicalJson } from '../contract/envelope.ts'
 import type { VerificationReport } from '../contract/evidence.ts'
 import { reason, type Reason, type ReasonCode } from '../contract/reason.ts'
 import type { Delivered, FailedSafe, Undo } from '../contract/run.ts'
@@ -45,7 +45,7 @@ export async function deliver(request: GovernedRequest, candidate: unknown): Pro
     const reasons = [reason('RUN_ERROR', 'candidate', 'it is not JSON')]
     return repairOrFail(request, { reasons, missing: [] })
   }
-  const value = deepFreeze(JSON.parse(text) as JsonValue)
+  const value = parseFrozen(text)
   const { evidence, reasons: unreadable } = await collectEvidence(request)
   const verdicts = await runVerifiers(request, evidence, value)
   const { missing, reasons: needed } = findMissing(request, evidence)

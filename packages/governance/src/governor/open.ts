@@ -1,7 +1,8 @@
-import { deepFreeze, type JsonValue, SkeinError } from '@skein/base'
+import { type JsonValue, SkeinError } from '@skein/base'
 import type { TaskClass } from '../contract/governed.ts'
 import {
   CONTROL_CLASSES,
+  freezeJson,
   hashText,
   type Identity,
   isAtLeast,
@@ -123,7 +124,7 @@ export function draftRequest(
     wrongIdentity.length === 0
       ? structuredClone(init.identity)
       : { agent_id: 'unknown', owner_id: core.id, control_class: 'human-directed' }
-  const request = new GovernedRequest(core, task, openState(item, deepFreeze(identity)), parent)
+  const request = new GovernedRequest(core, task, openState(item, freezeJson(identity)), parent)
   return { request, item, input: input ?? 'null', reasons }
 }
 

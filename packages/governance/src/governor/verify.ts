@@ -1,4 +1,5 @@
-import { canonicalJson, deepFreeze, type JsonValue } from '@skein/base'
+import { canonicalJson, type JsonValue } from '@skein/base'
+import { freezeJson } from '../contract/envelope.ts'
 import type { Verifier } from '../contract/governed.ts'
 import type {
   Check,
@@ -111,7 +112,7 @@ async function runVerifier(
     )
     // Valid answers are a list of checks or a report. Prose, a boolean or nothing is rejected (UAICP §2).
     const given = Array.isArray(answer) ? toReport(answer) : answer
-    const report = deepFreeze(JSON.parse(canonicalJson(given)) as VerificationReport)
+    const report = freezeJson(JSON.parse(canonicalJson(given)) as VerificationReport)
     const [issue] = validateReport(report)
     if (issue) return failed('VERIFIER_ERROR', `${issue.path} ${issue.message}`)
     const problem = findInconsistency(report, toReport(report.checks))

@@ -1,6 +1,7 @@
-import { deepFreeze, isOfType, isPlainObject } from '@skein/base'
+import { isOfType, isPlainObject } from '@skein/base'
 import {
   type Envelope,
+  freezeJson,
   hashText,
   isSupportedVersion,
   type Streaming,
@@ -168,7 +169,7 @@ export function parseEnvelope(value: unknown): Envelope {
     )
   }
   const request_id = envelope.request_id.toLowerCase().replace(/^urn:uuid:/, '')
-  return deepFreeze({ ...structuredClone(envelope), request_id })
+  return freezeJson({ ...structuredClone(envelope), request_id })
 }
 
 /** One problem of a validated object: where it is, and which rule is violated. */

@@ -4,14 +4,16 @@ import {
   GovernanceError,
   hashJson,
   STATES,
+  type Action,
+  type Policy,
+} from '../../src/index.ts'
+import {
+  ENVELOPE_SCHEMA,
   validateEnvelope,
   validateEvidence,
   validateReport,
-  type Action,
   type ValidationIssue,
-  type Policy,
-} from '../../src/index.ts'
-import { ENVELOPE_SCHEMA } from '../../src/schema/schemas.ts'
+} from '../../src/schema/index.ts'
 import { init, kit, taskOf, toolOf, undoBy } from '../support/kit.ts'
 import { smallest, without } from '../support/samples.ts'
 

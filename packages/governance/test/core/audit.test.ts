@@ -4,17 +4,19 @@ import {
   defineVerifier,
   governor as makeGovernor,
   isSupportedVersion,
-  parseEnvelope,
   UAICP_VERSION,
-  validateEnvelope,
-  validateEvidence,
-  validateReport,
   type Envelope,
   type Hash,
   type Result,
   type Run,
   type VerificationReport,
 } from '../../src/index.ts'
+import {
+  parseEnvelope,
+  validateEnvelope,
+  validateEvidence,
+  validateReport,
+} from '../../src/schema/index.ts'
 import {
   codesOf,
   identity,

@@ -32,7 +32,7 @@ test('UAICP-05 every completed call leaves one evidence object, valid at the gat
     return first.evidence.hash
   })
   judgedResult(result)
-  const { validateEvidence } = await import('../../src/index.ts')
+  const { validateEvidence } = await import('../../src/schema/index.ts')
   if (result.state !== 'deliver') throw new Error('not delivered')
   expect(result.evidence.map((one) => validateEvidence(one, 'gate'))).toEqual([[], [], []])
   expect(new Set(result.evidence.map((one) => one.evidence_id)).size).toBe(3)

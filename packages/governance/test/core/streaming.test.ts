@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { checkChunks, type Envelope } from '../../src/index.ts'
+import type { Envelope } from '../../src/index.ts'
+import { checkChunks } from '../../src/schema/index.ts'
 import { codesOf, init, kit, taskOf, toolOf, undoBy } from '../support/kit.ts'
 import { assertValid } from '../support/normative.ts'
 

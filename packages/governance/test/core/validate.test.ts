@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { hashJson } from '../../src/index.ts'
 import {
-  hashJson,
   validateEnvelope,
   validateEvidence,
   validateReport,
   type ValidationIssue,
-} from '../../src/index.ts'
+} from '../../src/schema/index.ts'
 import { judge, type Kind } from '../support/normative.ts'
 import { smallest, without } from '../support/samples.ts'
 

@@ -103,6 +103,50 @@ describe.runIf(hasAgUiClient)('the real @ag-ui/client 1.0.0', () => {
     warned.mockRestore()
   })
 
+  test('reads a live run and the stored thread of it as the same messages', async () => {
+    const events = [...opening, ...sampleResponse]
+    const thread = threadFromEvents(events).value
+    const live = await read(encode(events))
+    const stored = await read(toAgUiEvents(thread).value)
+    const own = (agent: AgUiAgent) =>
+      agent.messages
+        .filter(({ role }) => role !== 'user')
+        .map(({ id, role, content, toolCalls, toolCallId }) => ({
+          id,
+          role,
+          content,
+          toolCallId,
+          toolCalls: toolCalls?.map(({ id: call, function: { name, arguments: args } }) => ({
+            call,
+            name,
+            args: JSON.parse(args) as unknown,
+          })),
+        }))
+    expect(own(stored)).toEqual(own(live))
+    expect(own(stored).length).toBeGreaterThan(2)
+  })
+
+  test('shows both results of a call id that a response uses again', async () => {
+    const thread = sampleThread([
+      userTurn('go'),
+      agentTurn('ada', [
+        response('ada', 1, call('a')),
+        request('ada', 2, answer('a')),
+        response('ada', 3, call('a')),
+        request('ada', 4, answer('a')),
+        response('ada', 5, text('Done.')),
+      ]),
+    ])
+    const events = toAgUiEvents(thread).value
+    const { messages } = await read(events)
+    const results = messages.filter(({ role }) => role === 'tool')
+    expect(new Set(results.map(({ id }) => id)).size).toBe(2)
+    const parts = fromAgUiEvents(events).value.turns.flatMap((turn) =>
+      turn.turn_type === 'agent' ? turn.messages.map(({ message_type }) => message_type) : [],
+    )
+    expect(parts).toEqual(['response', 'request', 'response', 'request', 'response'])
+  })
+
   test('forgets what a failed attempt streamed', async () => {
     const at = '2026-05-01T13:00:00Z'
     const step = { at, turnId: 'f1' }

@@ -132,20 +132,10 @@ class EventReader {
         return this.#append(event.messageId, event.delta)
       case 'TEXT_MESSAGE_END':
         return this.#endText(event.messageId)
-      case 'TEXT_MESSAGE_CHUNK':
-        return this.#textChunk(event)
       case 'REASONING_MESSAGE_START':
         return this.#add(`r:${event.messageId}`, { part_kind: 'thinking', content: '' })
       case 'REASONING_MESSAGE_CONTENT':
         return this.#append(`r:${event.messageId}`, event.delta)
-      case 'REASONING_MESSAGE_CHUNK': {
-        const id = event.messageId === undefined ? this.#chunk : `r:${event.messageId}`
-        if (id === undefined) return this.#lost('a chunk without the id of its message')
-        this.#chunk = id
-        if (!this.#drafts.has(id)) this.#add(id, { part_kind: 'thinking', content: '' })
-        if (event.delta !== undefined) this.#append(id, event.delta)
-        return
-      }
       case 'REASONING_ENCRYPTED_VALUE': {
         const draft =
           this.#drafts.get(`r:${event.entityId}`) ?? this.#drafts.get(`c:${event.entityId}`)
@@ -157,13 +147,20 @@ class EventReader {
         return this.#startCall(event.toolCallId, event.toolCallName)
       case 'TOOL_CALL_ARGS':
         return this.#append(`c:${event.toolCallId}`, event.delta)
+      case 'TEXT_MESSAGE_CHUNK': {
+        const { messageId, role = 'assistant', name, delta } = event
+        return this.#chunks(messageId, delta, (id) => this.#startText(id, role, name))
+      }
+      case 'REASONING_MESSAGE_CHUNK': {
+        const key = event.messageId === undefined ? undefined : `r:${event.messageId}`
+        return this.#chunks(key, event.delta, (id) =>
+          this.#add(id, { part_kind: 'thinking', content: '' }),
+        )
+      }
       case 'TOOL_CALL_CHUNK': {
-        const { toolCallId = this.#chunk, toolCallName, delta } = event
-        if (toolCallId === undefined) return this.#lost('a chunk without the id of its call')
-        this.#chunk = toolCallId
-        if (!this.#drafts.has(`c:${toolCallId}`)) this.#startCall(toolCallId, toolCallName ?? '')
-        if (delta !== undefined) this.#append(`c:${toolCallId}`, delta)
-        return
+        const { toolCallId, toolCallName = '', delta } = event
+        const key = toolCallId === undefined ? undefined : `c:${toolCallId}`
+        return this.#chunks(key, delta, (id) => this.#startCall(id.slice(2), toolCallName))
       }
       case 'TOOL_CALL_RESULT':
         return this.#result(event)
@@ -274,12 +271,12 @@ class EventReader {
     else this.#builder.request([part], this.#at)
   }
 
-  #textChunk(event: Extract<AgUiKnownEvent, { type: 'TEXT_MESSAGE_CHUNK' }>): void {
-    const id = event.messageId ?? this.#chunk
-    if (id === undefined) return this.#lost('a chunk without the id of its message')
-    this.#chunk = id
-    if (!this.#drafts.has(id)) this.#startText(id, event.role ?? 'assistant', event.name)
-    if (event.delta !== undefined) this.#append(id, event.delta)
+  /** Reads a chunk: the first one of a key starts its part, and one without a key belongs to the last. */
+  #chunks(key = this.#chunk, delta: string | undefined, start: (key: string) => void): void {
+    if (key === undefined) return this.#lost('a chunk that names neither a message nor a call')
+    this.#chunk = key
+    if (!this.#drafts.has(key)) start(key)
+    if (delta !== undefined) this.#append(key, delta)
   }
 
   #startCall(id: string, name: string): void {

@@ -8,7 +8,7 @@ import { systemMessageOf } from '../../events/system-message.ts'
 import { userParts } from '../../events/message-parts.ts'
 import { CARRIER, carry, eventPart, type TurnCarrier } from './carrier.ts'
 import { EventStepEncoder } from './encode-event-step.ts'
-import { encodePart } from './encode-ui-message.ts'
+import { encodePart, uiFinishReason } from './encode-ui-message.ts'
 import { userContent } from './to-ui-parts.ts'
 import type { FileUIPart, TextUIPart, UIFinishReason, UIMessageChunk } from './types.ts'
 
@@ -160,7 +160,7 @@ export class UIStreamEncoder {
     if (!this.#hasStarted) return []
     const { message } = event
     if (message.type === 'assistant') {
-      this.#finishReason = FINISH[event.finishReason ?? '']
+      this.#finishReason = uiFinishReason(event.finishReason)
       return this.#step.complete(message)
     }
     if (message.type === 'user') {
@@ -205,12 +205,4 @@ export class UIStreamEncoder {
     const part = eventPart(message, undefined)
     return part && part.type !== 'step-start' ? [...encodePart(part, '')] : []
   }
-}
-
-const FINISH: Readonly<Record<string, UIFinishReason | undefined>> = {
-  stop: 'stop',
-  length: 'length',
-  content_filter: 'content-filter',
-  tool_call: 'tool-calls',
-  error: 'error',
 }

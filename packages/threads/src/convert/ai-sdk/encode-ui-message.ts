@@ -63,19 +63,23 @@ export function encodeLastResponse(
     turn?.completion_status === 'interrupted'
       ? 'interrupted'
       : finish_reason
-        ? FINISH_REASONS[finish_reason]
+        ? uiFinishReason(finish_reason)
         : ui_finish_reason
   return [...encodeUIMessage(message, { finishReason })]
 }
 
-/** The finish reasons of a thread, in the client's spelling with hyphens. */
-const FINISH_REASONS: Readonly<Record<FinishReason, UIFinishReason>> = {
-  stop: 'stop',
-  length: 'length',
-  content_filter: 'content-filter',
-  tool_call: 'tool-calls',
-  error: 'error',
+/** Returns a finish reason of a thread in the client's spelling with hyphens; undefined for other text. */
+export function uiFinishReason(reason: string | undefined): UIFinishReason | undefined {
+  return FINISH_REASONS.get(reason ?? '')
 }
+
+const FINISH_REASONS: ReadonlyMap<string, UIFinishReason> = new Map<FinishReason, UIFinishReason>([
+  ['stop', 'stop'],
+  ['length', 'length'],
+  ['content_filter', 'content-filter'],
+  ['tool_call', 'tool-calls'],
+  ['error', 'error'],
+])
 
 type OtherPart = Exclude<UIMessagePart, { type: 'step-start' }>
 

@@ -1,0 +1,10 @@
+export { checkChunks, type ChunkFault } from '../contract/envelope.ts'
+export { ENVELOPE_SCHEMA, EVIDENCE_SCHEMA, REPORT_SCHEMA, type ContractSchema } from './schemas.ts'
+export {
+  parseEnvelope,
+  validateEnvelope,
+  validateEvidence,
+  validateReport,
+  type ValidationIssue,
+  type ValidationLevel,
+} from './validate.ts'
