@@ -37,7 +37,7 @@ import { StreamResult } from './turn/batch-reader.ts'
 import { type ErrorOrigin, hookError, invalidRequest } from './contract/error.ts'
 import { deriveTool } from './tools/define.ts'
 import { joinPorts } from './tools/call.ts'
-import { type BatchResult, executeTools, type ToolBatch } from './tools/executor.ts'
+import { type BatchResult, executeTools, settleTools, type ToolBatch } from './tools/executor.ts'
 import type { Tool, ToolUseStrategy } from './contract/tool.ts'
 import type { Turn } from './contract/turn.ts'
 
@@ -88,7 +88,10 @@ export interface LLMInstance<Data = unknown> {
     messages: readonly Message[],
     options?: InferOptions,
   ): AsyncGenerator<readonly StreamEvent[], Turn<Data>>
-  /** Runs tool calls as `generate` would: with this instance's tools, strategy and middleware. */
+  /**
+   * Runs tool calls as `generate` would: with this instance's tools, strategy and middleware. With `streaming:
+   * false` it reports no events, only the result.
+   */
   executeTools(batch: ToolRun): AsyncGenerator<readonly StreamEvent[], BatchResult>
 }
 
@@ -223,7 +226,7 @@ class LLM<Data> implements LLMInstance<Data> {
       clock,
       state,
     })
-    const events = executeTools({
+    const task: ToolBatch = {
       ...batch,
       tools: batch.tools ?? tools,
       clock: batch.clock ?? clock,
@@ -232,7 +235,9 @@ class LLM<Data> implements LLMInstance<Data> {
       hooks: toolHooks(run),
       provider,
       signal,
-    })
+    }
+    if (!streaming) return settleTools(task)
+    const events = executeTools(task)
     try {
       for (;;) {
         const step = await events.next()

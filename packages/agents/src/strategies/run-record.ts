@@ -51,12 +51,12 @@ export class RunRecord {
    */
   addInference(turn: Turn, messages: readonly Message[]): void {
     const { openCalls = [], toolExecutions = [], usageByCycle, warnings = [] }: Partial<Turn> = turn
-    this.#last = turn
+    this.#last = deepFreeze(turn) // with its executions, tokens and warnings; a turn of `llm` is frozen already
     this.openCalls = openCalls
     this.addMessages(messages)
-    for (const execution of deepFreeze(toolExecutions)) this.#executions.push(execution)
-    for (const usage of deepFreeze(usageByCycle ?? [turn.usage])) this.#cycles.push(usage)
-    for (const warning of deepFreeze(warnings)) this.#warnings.push(warning)
+    this.#executions.push(...toolExecutions)
+    this.#cycles.push(...(usageByCycle ?? [turn.usage]))
+    this.#warnings.push(...warnings)
     this.usage = addUsage(this.usage, turn.usage)
   }
 
@@ -100,7 +100,7 @@ export class RunRecord {
     const from = <T>(items: readonly T[], index: number): readonly T[] =>
       Object.freeze(items.slice(index))
     return Object.freeze({
-      ...deepFreeze(last),
+      ...last,
       messages: from(this.#messages, mark.messages),
       toolExecutions: from(this.#executions, mark.executions),
       usage: deepFreeze(usage),
