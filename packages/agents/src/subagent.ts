@@ -5,6 +5,7 @@ import {
   type JsonSchema,
   type JsonValue,
   messageOf,
+  sha256Hex,
   systemClock,
   uuidV4,
 } from '@skein/base'
@@ -40,8 +41,8 @@ import type { InternalRunOptions } from './run/run-agent.ts'
 import type { Answers, ToolExecutionTrace } from './state/state-types.ts'
 import { AgentState } from './state/state.ts'
 import { type ChildRequest, childRequestOf, interruptsOf } from './state/interrupts.ts'
-import type { RunLedger } from './step/ledger.ts'
-import { type CallerLink, callerOf, childRoot, subagentMark } from './step/run-tree.ts'
+import { RunLedger } from './step/ledger.ts'
+import { type CallerLink, callerOf, type OpenLedger, subagentMark } from './step/run-tree.ts'
 
 /**
  * The definition of a tool that runs an agent. All fields are explicit:
@@ -105,7 +106,8 @@ export function subagent<Args = Record<string, unknown>>(
   })
   const { checkpoints, sessionId } = definition.agent
   // A session that the application has named is its own, and is not deleted after the call.
-  return deriveTool(made, subagentMark(sessionId === undefined ? checkpoints : undefined))
+  const store = sessionId === undefined ? checkpoints : undefined
+  return deriveTool(made, subagentMark({ store, idOf: childRoot, openLedger }))
 }
 
 /** Checks that name, description, parameters, agent and prompt are given (UAP §8.1). */
@@ -123,6 +125,25 @@ function check(definition: object): void {
     `subagent() needs ${missing.join(', ')}.`,
     'The interface of a sub-agent is written out; nothing is derived from the agent.',
   )
+}
+
+const openLedger: OpenLedger = (run, parent) => new RunLedger(run, parent)
+
+/** The longest session id that is readable; file names have at most 255 characters. */
+const MAX_LENGTH = 200
+
+/**
+ * Returns the account id of a sub-agent's run, which is also its session id: the caller's id and the call id,
+ * so that it is the same in every attempt. An id that cannot be a file name is replaced by its hash.
+ */
+function childRoot(root: string, toolCallId: string): string {
+  try {
+    const id = `${root}/${encodeURIComponent(toolCallId)}`
+    if (encodeURIComponent(id).length <= MAX_LENGTH) return id
+  } catch {
+    // The id contains half of a surrogate pair, which no file name can contain.
+  }
+  return `sub-${sha256Hex(JSON.stringify([root, toolCallId]))}`
 }
 
 type Identity = Pick<SubagentEvent, 'subagentId' | 'subagentType' | 'parentToolCallId'>
@@ -250,9 +271,9 @@ class SubagentRun<Args> {
         root: this.#root,
         origin: this.#caller?.messageId,
         toolCallId,
-        ledger: this.#caller?.ledger,
+        ledger: this.#caller?.ledgerOf?.(openLedger),
         sharesBudget,
-        onLedger: (ledger) => (this.#ledger = ledger),
+        openLedger: (run, parent) => (this.#ledger = openLedger(run, parent)),
       },
     }
   }

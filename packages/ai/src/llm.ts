@@ -38,7 +38,7 @@ import { StreamResult } from './turn/batch-reader.ts'
 import { type ErrorOrigin, hookError, invalidRequest } from './contract/error.ts'
 import { deriveTool } from './tools/define.ts'
 import { joinPorts } from './tools/call.ts'
-import { type BatchResult, executeTools, type ToolBatch } from './tools/executor.ts'
+import { type BatchResult, executeTools, settleTools, type ToolBatch } from './tools/executor.ts'
 import type { Tool, ToolTypes, ToolUseStrategy, TypesOf } from './contract/tool.ts'
 import type { Turn } from './contract/turn.ts'
 
@@ -105,7 +105,10 @@ export interface LLMInstance<
     messages: readonly Message[],
     options?: InferOptions,
   ): AsyncGenerator<readonly StreamEvent[], Turn<Data, Calls>>
-  /** Runs tool calls as `generate` would: with this instance's tools, strategy and middleware. */
+  /**
+   * Runs tool calls as `generate` would: with this instance's tools, strategy and middleware. With `streaming:
+   * false` it reports no events, only the result.
+   */
   executeTools(batch: ToolRun): AsyncGenerator<readonly StreamEvent[], BatchResult>
 }
 
@@ -255,7 +258,7 @@ class LLM<Data, Calls extends ToolTypes, Model extends ModelReference> implement
       clock,
       state,
     })
-    const events = executeTools({
+    const task: ToolBatch = {
       ...batch,
       tools: batch.tools ?? tools,
       clock: batch.clock ?? clock,
@@ -264,7 +267,9 @@ class LLM<Data, Calls extends ToolTypes, Model extends ModelReference> implement
       hooks: toolHooks(run),
       provider,
       signal,
-    })
+    }
+    if (!streaming) return settleTools(task)
+    const events = executeTools(task)
     try {
       for (;;) {
         const step = await events.next()

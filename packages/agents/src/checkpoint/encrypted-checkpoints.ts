@@ -4,7 +4,7 @@ import type { CheckpointStore } from '../contract/checkpoint-store.ts'
 import type { AgentStateJSON } from '../state/state-types.ts'
 import { AgentState } from '../state/state.ts'
 import { KeyedQueue } from './checkpointer.ts'
-import { stateText } from './saved-state.ts'
+import { decodeVersions, ownCopy, VersionWriter } from './versions.ts'
 
 /** Options of `encryptedCheckpoints`. */
 export interface EncryptedCheckpointOptions {
@@ -12,10 +12,19 @@ export interface EncryptedCheckpointOptions {
   readonly key: Uint8Array | CryptoKey
 }
 
+/** The parts of one session's newest version, and what encodes the next one. */
+interface Chain {
+  readonly writer: VersionWriter
+  readonly parts: readonly string[]
+}
+
 /**
  * Encrypts states before another store saves them (UAP §15.3). The ids of the state, session and agent and
  * the step number stay readable, because the store needs them for its metadata. The rest of the state is
  * encrypted with AES-GCM and can only be decrypted under its session id.
+ *
+ * A version is a list of encrypted parts: a whole state, then what changed with each save. A save adds one
+ * part to the list, so that a store that writes only what changed writes only that part.
  */
 export function encryptedCheckpoints(
   store: CheckpointStore,
@@ -23,24 +32,43 @@ export function encryptedCheckpoints(
 ): CheckpointStore {
   // Encryption is asynchronous, so without a queue an older state could be saved last.
   const order = new KeyedQueue()
+  const chains = new Map<string, Chain>()
   const imported = importKey(key)
   const unseal = async (
     sessionId: string,
     saved: AgentStateJSON | null,
   ): Promise<AgentStateJSON | null> => {
     if (!saved) return null
-    const sealed = saved.metadata['sealed']
-    if (typeof sealed !== 'string')
+    const { sealed } = saved.metadata
+    // Older versions of this package wrote the whole state as one text.
+    if (typeof sealed === 'string')
+      return JSON.parse(await open(await imported, sessionId, { sealed })) as AgentStateJSON
+    if (sealed !== true)
       throw invalidUse(`The checkpoint of ${JSON.stringify(sessionId)} is not encrypted.`)
-    return JSON.parse(await open(await imported, sessionId, sealed)) as AgentStateJSON
+    const parts = saved.reasoning ?? []
+    const texts = await Promise.all(
+      parts.map(async (part, index) => {
+        const after = { sealed: part, index, before: parts[index - 1] }
+        return JSON.parse(await open(await imported, sessionId, after)) as unknown
+      }),
+    )
+    return decodeVersions(texts.map((value, index) => ({ isWhole: index === 0, value })))
   }
   imported.catch(() => {}) // prevents an unhandled rejection; the first save or load rejects with the error
   return {
-    async save(sessionId, state, options) {
-      const text = stateText(state) // made at once, because the caller may change the state object later
+    async save(sessionId, given, options) {
+      const state = ownCopy(given) // made at once, because the caller may change the state object later
       return order.run(sessionId, async () => {
-        const sealed = await seal(await imported, sessionId, text)
-        return store.save(sessionId, envelope(state, sealed), options)
+        const { writer, parts: before } = chains.get(sessionId) ?? newChain()
+        // If anything fails, the next version is whole again.
+        chains.delete(sessionId)
+        const { isWhole, text } = writer.encode(state)
+        const known = isWhole ? [] : before
+        const place = { index: known.length, before: known.at(-1) }
+        const parts = [...known, await seal(await imported, sessionId, { text, ...place })]
+        const saved = await store.save(sessionId, envelope(state, parts), options)
+        chains.set(sessionId, { writer, parts })
+        return saved
       })
     },
     load: async (sessionId) => unseal(sessionId, await store.load(sessionId)),
@@ -49,9 +77,17 @@ export function encryptedCheckpoints(
       (async (sessionId, id) => unseal(sessionId, await store.loadVersion!(sessionId, id))),
     history: store.history && ((sessionId) => store.history!(sessionId)),
     loadMetadata: store.loadMetadata && ((sessionId) => store.loadMetadata!(sessionId)),
-    delete: (sessionId) => order.run(sessionId, () => store.delete(sessionId)),
+    delete: (sessionId) =>
+      order.run(sessionId, () => {
+        chains.delete(sessionId)
+        return store.delete(sessionId)
+      }),
     list: () => store.list(),
   }
+}
+
+function newChain(): Chain {
+  return { writer: new VersionWriter(), parts: [] }
 }
 
 async function importKey(key: Uint8Array | CryptoKey): Promise<CryptoKey> {
@@ -65,34 +101,61 @@ async function importKey(key: Uint8Array | CryptoKey): Promise<CryptoKey> {
 }
 
 /**
- * Returns a valid state that contains only the encrypted text and the readable fields, so that any store can
- * save it.
+ * Returns a valid state that contains only the encrypted parts and the readable fields, so that any store can
+ * save it. The parts are in `reasoning`, a list of texts that stores expect to grow at its end.
  */
-function envelope({ id, step, metadata }: AgentStateJSON, sealed: string): AgentStateJSON {
+function envelope(
+  { id, step, metadata }: AgentStateJSON,
+  parts: readonly string[],
+): AgentStateJSON {
   const { sessionId, agentId } = metadata
   return {
     ...AgentState.initial().toJSON(),
     id,
     step,
-    metadata: { sessionId, agentId, sealed },
+    metadata: { sessionId, agentId, sealed: true },
+    reasoning: parts,
   }
 }
 
-async function seal(key: CryptoKey, sessionId: string, text: string): Promise<string> {
+/** The place of a part: its position, and the part before it. */
+interface Place {
+  readonly index?: number
+  readonly before?: string | undefined
+}
+
+/**
+ * Returns what a part is bound to: its session and all parts before it, because the end of a part is its
+ * authentication tag, which covers the tag before. So parts cannot be left out, moved or mixed.
+ */
+function boundTo(sessionId: string, { index, before = '' }: Place): Uint8Array<ArrayBuffer> {
+  const place = index === undefined ? '' : `\n${index}\n${before.slice(-24)}`
+  return new TextEncoder().encode(sessionId + place)
+}
+
+async function seal(
+  key: CryptoKey,
+  sessionId: string,
+  { text, ...place }: Place & { readonly text: string },
+): Promise<string> {
   const iv = crypto.getRandomValues(new Uint8Array(12))
-  const algorithm = { name: 'AES-GCM', iv, additionalData: new TextEncoder().encode(sessionId) }
+  const algorithm = { name: 'AES-GCM', iv, additionalData: boundTo(sessionId, place) }
   const data = await crypto.subtle.encrypt(algorithm, key, new TextEncoder().encode(text))
   return `${encodeBase64(iv)}.${encodeBase64(new Uint8Array(data))}`
 }
 
-async function open(key: CryptoKey, sessionId: string, sealed: string): Promise<string> {
+async function open(
+  key: CryptoKey,
+  sessionId: string,
+  { sealed, ...place }: Place & { readonly sealed: string },
+): Promise<string> {
   const [iv = '', data = ''] = sealed.split('.')
-  const algorithm = {
-    name: 'AES-GCM',
-    iv: Uint8Array.from(decodeBase64(iv)),
-    additionalData: new TextEncoder().encode(sessionId),
-  }
   try {
+    const algorithm = {
+      name: 'AES-GCM',
+      iv: Uint8Array.from(decodeBase64(iv)),
+      additionalData: boundTo(sessionId, place),
+    }
     const text = await crypto.subtle.decrypt(algorithm, key, Uint8Array.from(decodeBase64(data)))
     return new TextDecoder().decode(text)
   } catch (error) {

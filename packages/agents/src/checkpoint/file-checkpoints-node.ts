@@ -51,7 +51,7 @@ export interface FileCheckpointOptions {
   readonly fsync?: boolean
   /**
    * How many versions of a session stay readable; older ones are removed now and then. Default: all. Set it for
-   * states that change as a whole with each save, e.g. under `encryptedCheckpoints`.
+   * states that change as a whole with each save.
    */
   readonly keepVersions?: number
   /** Called for each file that cannot be read; the file is treated as missing. Default: `console.error`. */

@@ -143,17 +143,14 @@ async function openTransport(source: McpServerSource): Promise<Transport> {
   const { url, headers = {}, allowsPrivate = false } = source
   const target = await checkAddress(url, allowsPrivate)
   const { StreamableHTTPClientTransport } = await load('client/streamableHttp.js')
+  const send = allowsPrivate ? fetch : pinnedFetch()
   return new (StreamableHTTPClientTransport as TransportClass)(target, {
     requestInit: { headers },
-    // Each request is checked again, because a name may point elsewhere by now, and a redirect is an answer of
-    // the server that would lead around the check.
+    // Each request is checked, because the server may name another address. A redirect is an answer of the
+    // server that would lead around the check.
     fetch: async (address: string | URL, init?: RequestInit) =>
-      fetch(await checkAddress(String(address), allowsPrivate), { ...init, redirect: 'error' }),
+      send(await checkAddress(String(address), allowsPrivate), { ...init, redirect: 'error' }),
   })
-}
-
-interface DnsLike {
-  lookup(name: string, options: { all: true }): Promise<readonly { readonly address: string }[]>
 }
 
 /** Throws unless the address is http(s) without credentials and, if asked for, outside private networks. */
@@ -166,23 +163,97 @@ async function checkAddress(text: string, allowsPrivate: boolean): Promise<URL> 
   const isLiteral = /^[\d.]+$/.test(host) || host.includes(':')
   const addresses = isLiteral ? [host] : await resolve(host)
   if (addresses.length > 0 && !addresses.some(isPrivateAddress)) return url
-  throw invalidUse(
-    `The MCP server at ${url.host} is not on the public internet.`,
+  throw notPublic(url.host)
+}
+
+function notPublic(host: string): Error {
+  return invalidUse(
+    `The MCP server at ${host} is not on the public internet.`,
     'If you trust the address, pass allowsPrivate: true.',
   )
 }
 
+interface Builtins {
+  (name: 'node:dns'): typeof import('node:dns') | undefined
+  (name: 'node:http'): typeof import('node:http') | undefined
+  (name: 'node:https'): typeof import('node:https') | undefined
+  (name: 'node:stream'): typeof import('node:stream') | undefined
+}
+
+/** Node's modules, also in Bun, Deno and workers; undefined in a browser. */
+const builtin: Builtins | undefined = (globalThis as { process?: { getBuiltinModule?: Builtins } })
+  .process?.getBuiltinModule
+
 async function resolve(host: string): Promise<readonly string[]> {
-  const { process } = globalThis as {
-    process?: { getBuiltinModule?(name: 'node:dns/promises'): DnsLike | undefined }
-  }
-  const dns = process?.getBuiltinModule?.('node:dns/promises')
+  const dns = builtin?.('node:dns')
   if (!dns) return [] // without a way to resolve names nothing can be said about them
   try {
-    return (await dns.lookup(host, { all: true })).map(({ address }) => address)
+    return (await dns.promises.lookup(host, { all: true })).map(({ address }) => address)
   } catch {
     return []
   }
+}
+
+/**
+ * Returns a `fetch` that connects only to public addresses. The platform's `fetch` resolves a name by itself,
+ * after any check, so that a name could point to a private address by then (DNS rebinding). Here the address
+ * that was checked is the one that is connected to. Redirects are errors.
+ */
+export function pinnedFetch(
+  isPrivate: (address: string) => boolean = isPrivateAddress,
+): (url: URL, init?: RequestInit) => Promise<Response> {
+  const [dns, http, https, stream] = [
+    builtin?.('node:dns'),
+    builtin?.('node:http'),
+    builtin?.('node:https'),
+    builtin?.('node:stream'),
+  ]
+  if (!dns || !http || !https || !stream)
+    throw invalidUse(
+      'This platform cannot check which address a name is connected to.',
+      'If you trust the address, pass allowsPrivate: true.',
+    )
+  const lookup: import('node:net').LookupFunction = (host, options, callback) =>
+    dns.lookup(host, { ...options, all: true }, (error, found) => {
+      const [first] = found ?? []
+      if (error || !first || found.some(({ address }) => isPrivate(address)))
+        callback(error ?? notPublic(host), '', 4)
+      else if (options.all) callback(null, found)
+      else callback(null, first.address, first.family)
+    })
+  // Agents of its own: a shared one may hold connections that were made without a check.
+  const agents = {
+    'http:': new http.Agent({ keepAlive: true }),
+    'https:': new https.Agent({ keepAlive: true }),
+  }
+  return (url, init = {}) =>
+    new Promise((resolve, reject) => {
+      const { method = 'GET', headers, body, signal } = init
+      const isSecure = url.protocol === 'https:'
+      const request = (isSecure ? https.request : http.request)(url, {
+        method,
+        headers: Object.fromEntries(new Headers(headers)),
+        agent: isSecure ? agents['https:'] : agents['http:'],
+        lookup,
+        ...(signal && { signal }),
+      })
+      request.on('error', reject)
+      request.on('response', (answer) => {
+        const { statusCode: status = 0, statusMessage: statusText, headersDistinct } = answer
+        if (status >= 300 && status < 400 && status !== 304) {
+          answer.destroy()
+          return reject(new TypeError('The MCP server answered with a redirect.'))
+        }
+        const pairs = Object.entries(headersDistinct).flatMap(([name, values = []]) =>
+          values.map((value): [string, string] => [name, value]),
+        )
+        const isEmpty = status === 204 || status === 304 || method === 'HEAD'
+        if (isEmpty) answer.resume()
+        const content = isEmpty ? null : (stream.Readable.toWeb(answer) as ReadableStream)
+        resolve(new Response(content, { status, statusText, headers: pairs }))
+      })
+      request.end(typeof body === 'string' ? body : undefined)
+    })
 }
 
 /** What the person has answered to the questions of one call, in order. */

@@ -1,12 +1,14 @@
+import dns from 'node:dns'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { calls, says, scripted } from '@skein/ai/testing'
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
 import { agent, AgentState } from '../index.ts'
 import { connectMcp, type McpConnection } from './index.ts'
+import { pinnedFetch } from './mcp-connect-node.ts'
 
 const closing: (() => unknown)[] = []
 afterEach(async () => {
@@ -71,6 +73,68 @@ describe('an address', () => {
     expect(turn.toolExecutions[0]?.result).toBe('hello')
     isRedirecting = true
     await expect(connectMcp({ url, allowsPrivate: true })).rejects.toThrow()
+  })
+})
+
+describe('a name', () => {
+  /** Makes all names resolve to one address when they are looked up first, and to another for a connection. */
+  function resolveTo(first: string, then: string): void {
+    const later = vi.spyOn(dns, 'lookup').mockImplementation(((...args: unknown[]) => {
+      const callback = args.at(-1) as (...given: unknown[]) => void
+      if ((args[1] as { all?: boolean }).all) callback(null, [{ address: then, family: 4 }])
+      else callback(null, then, 4)
+    }) as never)
+    const now = vi
+      .spyOn(dns.promises, 'lookup')
+      .mockImplementation((async () => [{ address: first, family: 4 }]) as never)
+    closing.push(
+      () => later.mockRestore(),
+      () => now.mockRestore(),
+    )
+  }
+
+  async function listen(): Promise<{ port: number; requests: string[] }> {
+    const requests: string[] = []
+    const server = createServer((request, response) => {
+      requests.push(`${request.method} ${request.headers.host}`)
+      request.resume()
+      response.writeHead(request.method === 'GET' ? 200 : 404, { 'x-seen': 'yes' }).end('hello')
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    closing.push(
+      () => server.close(),
+      () => server.closeAllConnections(),
+    )
+    return { port: (server.address() as AddressInfo).port, requests }
+  }
+
+  test('that points elsewhere after it was checked reaches nothing', async () => {
+    const { port, requests } = await listen()
+    resolveTo('93.184.216.34', '127.0.0.1')
+    const error = await connectMcp({ url: `http://rebind.example:${port}/mcp` }).catch(
+      (one: unknown) => one,
+    )
+    expect(error).toMatchObject({ code: 'INVALID_REQUEST' })
+    expect(requests).toEqual([])
+  })
+
+  test('is connected to at the address that was checked, under its own name', async () => {
+    const { port, requests } = await listen()
+    resolveTo('127.0.0.1', '127.0.0.1')
+    const get = pinnedFetch(() => false)
+    const url = new URL(`http://server.example:${port}/mcp`)
+    const answer = await get(url, { headers: { accept: 'text/plain' } })
+    expect([answer.status, answer.headers.get('x-seen'), await answer.text()]).toEqual([
+      200,
+      'yes',
+      'hello',
+    ])
+    const posted = await get(url, { method: 'POST', body: '{}' })
+    expect(posted.status).toBe(404)
+    await posted.body?.cancel()
+    expect(requests).toEqual([`GET server.example:${port}`, `POST server.example:${port}`])
+    await expect(pinnedFetch(() => true)(url)).rejects.toMatchObject({ code: 'INVALID_REQUEST' })
+    await expect(get(url, { signal: AbortSignal.abort() })).rejects.toThrow()
   })
 })
 

@@ -37,7 +37,7 @@ import type { AgentState } from '../state/state.ts'
 import { isInsideTool } from '../step/tool-scope.ts'
 import { withAnswers } from '../step/calls.ts'
 import { followSubagents, type LiveEvents, type SubagentSink } from '../step/live-events.ts'
-import { type ChildLink, childRoot, sessionStoreOf, withChild } from '../step/run-tree.ts'
+import { type ChildLink, sessionOf, withChild } from '../step/run-tree.ts'
 import { builtInRun } from '../strategies/built-in.ts'
 import { savingHooks } from '../strategies/hooks.ts'
 import { loop } from '../strategies/loop.ts'
@@ -364,9 +364,9 @@ function contextualTools(
       const agentFacts = agentContext(context, call, facts)
       const whole = { ...agentFacts, onSubagentEvent: sink.push, ...call }
       const result: unknown = await tool.run(params, whole as never) // `Tool` does not declare its context type
-      const store = sessionStoreOf(tool)
-      if (store && !isDeferred(result))
-        await context.endSession?.(store, childRoot(facts.root, call.toolCallId))
+      const session = sessionOf(tool, facts.root, call.toolCallId)
+      if (session && !isDeferred(result))
+        await context.endSession?.(session.store, session.sessionId)
       return result
     }
     return withToolContext(deriveTool(tool, { run }))

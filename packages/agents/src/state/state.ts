@@ -36,6 +36,12 @@ interface StateFields {
 const key = Symbol('AgentState')
 
 /**
+ * True if the history of a state begins with the whole history of another, known without comparing the
+ * messages. False if that is not known.
+ */
+export let extendsHistory: (state: AgentState, older: AgentState) => boolean
+
+/**
  * Returns a state with another step or account, for a run, which makes both itself: nothing is checked, and
  * the account must be frozen data.
  */
@@ -53,7 +59,6 @@ export let advance: (
  *     const { turn, state: next } = await coder.generate('Hello', state)
  */
 export class AgentState {
-  readonly id: string
   readonly step: number
   readonly metadata: JsonObject
   declare readonly plan?: readonly PlanStep[]
@@ -63,6 +68,7 @@ export class AgentState {
   declare readonly run?: RunAccount
   readonly #fields: StateFields
   readonly #ids: IdSource
+  #id: string | undefined
 
   /** Private: states are created with `initial()` and `fromJSON()`. */
   private constructor(
@@ -75,7 +81,8 @@ export class AgentState {
         'Use AgentState.initial() or AgentState.fromJSON().',
       )
     const { fields, ids } = init
-    this.id = init.id ?? ids()
+    // A source of the application is asked for every state, so that the same source gives the same ids.
+    this.#id = init.id ?? (ids === uuidV4 ? undefined : ids())
     this.step = fields.step
     this.metadata = fields.metadata
     if (fields.plan) this.plan = fields.plan
@@ -87,6 +94,8 @@ export class AgentState {
   }
 
   static {
+    extendsHistory = (state, older) =>
+      #fields in state && #fields in older && state.#fields.messages.extends(older.#fields.messages)
     advance = (state, changes) => {
       if (#fields in state) return state.#next(changes)
       // A state of another copy of this package.
@@ -111,6 +120,11 @@ export class AgentState {
       subagentTraces: SharedList.of(parts.subagentTraces),
     }
     return new AgentState(key, { id, fields, ids })
+  }
+
+  /** Made when it is first read, because most states of a run are replaced before anybody looks at them. */
+  get id(): string {
+    return (this.#id ??= this.#ids())
   }
 
   /** The conversation, oldest first. A frozen array. */
@@ -238,6 +252,10 @@ class SharedList<T> {
     const items = isNewest ? this.#items : this.#items.slice(0, this.length)
     for (const item of more) items.push(item)
     return new SharedList(items, items.length)
+  }
+
+  extends(older: SharedList<T>): boolean {
+    return this.#items === older.#items && this.length >= older.length
   }
 
   /** A frozen array; the same one each time. */

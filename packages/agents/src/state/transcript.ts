@@ -18,6 +18,8 @@ export interface RepairOptions {
   readonly known?: readonly ToolResult[]
   /** Whether calls at the end stay open, because they are about to run. */
   readonly keepsTail?: boolean
+  /** The number of messages at the start that need no check, because they were repaired before. */
+  readonly checked?: number
   readonly sources: Pick<MessageOptions, 'ids' | 'clock'>
 }
 
@@ -30,7 +32,7 @@ export function repairHistory(
   messages: readonly Message[],
   options: RepairOptions,
 ): readonly Message[] {
-  if (isWhole(messages, options.keepsTail === true)) return messages
+  if (isWhole(messages, options)) return messages
   const repaired: Message[] = []
   for (let index = 0; index < messages.length;) {
     const message = messages[index++]!
@@ -46,8 +48,11 @@ export function repairHistory(
   return repaired
 }
 
-function isWhole(messages: readonly Message[], keepsTail: boolean): boolean {
-  for (let index = 0; index < messages.length; index++) {
+function isWhole(
+  messages: readonly Message[],
+  { keepsTail = false, checked = 0 }: RepairOptions,
+): boolean {
+  for (let index = checked; index < messages.length; index++) {
     const message = messages[index]!
     if (isToolResultMessage(message)) return false
     if (!isAssistantMessage(message) || !message.toolCalls?.length) continue

@@ -1,10 +1,15 @@
-import { sha256Hex } from '@skein/base'
 import type { Tool } from '@skein/ai'
 import type { CheckpointStore } from '../contract/checkpoint-store.ts'
-import type { RunLedger } from './ledger.ts'
+import type { LedgerParent, LedgerRun, RunLedger } from './ledger.ts'
 
 // How the runs of a tree find each other. The links are kept under symbols: they are passed on when a context
 // is spread, but are no part of the public types.
+
+/**
+ * Makes the ledger of a run. `subagent()` brings it along, so that an agent without sub-agents, whose ledger
+ * would have nothing to share, needs no code for it.
+ */
+export type OpenLedger = (run: LedgerRun, parent?: LedgerParent) => RunLedger
 
 /** What a call's context says about the run that makes the call. */
 export interface CallerLink {
@@ -12,7 +17,8 @@ export interface CallerLink {
   readonly root: string
   /** The id of the message that contains the call. Absent under an application's own strategy. */
   readonly messageId?: string
-  readonly ledger?: RunLedger
+  /** Returns the ledger of the run; makes it if this is its first sub-agent. Absent as `messageId` is. */
+  readonly ledgerOf?: (open: OpenLedger) => RunLedger
 }
 
 /** What a sub-agent's run knows of the call that it carries out. */
@@ -23,8 +29,7 @@ export interface ChildLink {
   readonly toolCallId: string
   readonly ledger?: RunLedger
   readonly sharesBudget: boolean
-  /** Called with the ledger of the sub-agent's run. */
-  readonly onLedger?: (ledger: RunLedger) => void
+  readonly openLedger: OpenLedger
 }
 
 const caller = Symbol.for('skein.caller')
@@ -51,9 +56,23 @@ export function childOf(context: object): ChildLink | undefined {
   return (context as { [child]?: ChildLink })[child]
 }
 
-/** Returns the properties that mark a tool as a sub-agent, with the store of its sessions. */
-export function subagentMark(store: CheckpointStore | undefined): object {
-  return { [session]: { store } }
+/** What a tool made by `subagent()` says about itself; another copy of this package may say less. */
+interface Mark {
+  /** Absent if the sub-agent saves nothing, or in a session that the application has named. */
+  readonly store?: CheckpointStore
+  readonly idOf?: (root: string, toolCallId: string) => string
+  readonly openLedger?: OpenLedger
+}
+
+/** A session in which a sub-agent saves the work of one call. */
+export interface SubagentSession {
+  readonly store: CheckpointStore
+  readonly sessionId: string
+}
+
+/** Returns the properties that mark a tool as a sub-agent. */
+export function subagentMark(mark: Mark): object {
+  return { [session]: mark }
 }
 
 /** True for a tool made by `subagent()`, also by another copy of this package. */
@@ -61,24 +80,18 @@ export function isSubagent(tool: Tool): boolean {
   return session in tool
 }
 
-/** Returns the store in which a sub-agent saves the session of each call, if it has one. */
-export function sessionStoreOf(tool: Tool | undefined): CheckpointStore | undefined {
-  return (tool as { [session]?: { store?: CheckpointStore } } | undefined)?.[session]?.store
+/** Returns the session of one call of a tool, if it is a sub-agent that saves its work. */
+export function sessionOf(
+  tool: Tool | undefined,
+  root: string,
+  toolCallId: string,
+): SubagentSession | undefined {
+  const { store, idOf } = (tool as { [session]?: Mark } | undefined)?.[session] ?? {}
+  return store && idOf && { store, sessionId: idOf(root, toolCallId) }
 }
 
-/** The longest session id that is readable; file names have at most 255 characters. */
-const MAX_LENGTH = 200
-
-/**
- * Returns the account id of a sub-agent's run, which is also its session id: the caller's id and the call id,
- * so that it is the same in every attempt. An id that cannot be a file name is replaced by its hash.
- */
-export function childRoot(root: string, toolCallId: string): string {
-  try {
-    const id = `${root}/${encodeURIComponent(toolCallId)}`
-    if (encodeURIComponent(id).length <= MAX_LENGTH) return id
-  } catch {
-    // The id contains half of a surrogate pair, which no file name can contain.
-  }
-  return `sub-${sha256Hex(JSON.stringify([root, toolCallId]))}`
+/** Returns the function that makes ledgers, if one of the tools is a sub-agent. */
+export function ledgerMakerOf(tools: readonly Tool[]): OpenLedger | undefined {
+  const marked = tools.find(isSubagent) as { [session]?: Mark } | undefined
+  return marked?.[session]?.openLedger
 }

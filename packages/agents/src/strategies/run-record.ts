@@ -56,13 +56,13 @@ export class RunRecord {
   addInference(turn: Turn, messages: readonly Message[]): void {
     const { openCalls = [], toolExecutions = [], usageByCycle }: Partial<Turn> = turn
     const { warnings = [], sources = [] }: Partial<Turn> = turn
-    this.#last = turn
+    this.#last = deepFreeze(turn) // with all that is in it; a turn of `llm` is frozen already
     this.openCalls = openCalls
     this.addMessages(messages)
-    for (const execution of deepFreeze(toolExecutions)) this.#executions.push(execution)
-    for (const usage of deepFreeze(usageByCycle ?? [turn.usage])) this.#cycles.push(usage)
-    for (const warning of deepFreeze(warnings)) this.#warnings.push(warning)
-    for (const source of deepFreeze(sources)) this.#sources.push(source)
+    this.#executions.push(...toolExecutions)
+    this.#cycles.push(...(usageByCycle ?? [turn.usage]))
+    this.#warnings.push(...warnings)
+    this.#sources.push(...sources)
     this.usage = addUsage(this.usage, turn.usage)
   }
 
@@ -107,7 +107,7 @@ export class RunRecord {
     const from = <T>(items: readonly T[], index: number): readonly T[] =>
       Object.freeze(items.slice(index))
     return Object.freeze({
-      ...deepFreeze(last),
+      ...last,
       messages: from(this.#messages, mark.messages),
       toolExecutions: from(this.#executions, mark.executions),
       usage: deepFreeze(usage),

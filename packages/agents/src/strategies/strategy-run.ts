@@ -34,15 +34,18 @@ import {
 import { newAccount, type Spending } from '../state/run-account.ts'
 import type { Answers, Interrupt, RunAccount } from '../state/state-types.ts'
 import { frozenData } from '../state/state-data.ts'
-import { advance, type AgentState } from '../state/state.ts'
+import { advance, type AgentState, extendsHistory } from '../state/state.ts'
 import { lastCallsOf, openCallsOf, repairHistory } from '../state/transcript.ts'
-import { RunLedger } from '../step/ledger.ts'
+import type { LedgerRun, RunLedger } from '../step/ledger.ts'
 import type { LiveEvents, SubagentSink } from '../step/live-events.ts'
 import {
   type CallerLink,
   childOf,
-  childRoot,
-  sessionStoreOf,
+  isSubagent,
+  ledgerMakerOf,
+  type OpenLedger,
+  sessionOf,
+  type SubagentSession,
   withCaller,
 } from '../step/run-tree.ts'
 import { runStep, type StepInput, type StepResult } from '../step/step.ts'
@@ -85,7 +88,13 @@ export class StrategyRun {
   readonly #ids: IdSource
   readonly #middlewareState = new Map<string, unknown>()
   readonly #succeeded: Set<string> | undefined
-  readonly #ledger: RunLedger
+  readonly #ledgerRun: LedgerRun = {
+    state: () => this.state,
+    settled: () => this.#settled,
+    stops: (totals) => this.#stopsAt(totals),
+  }
+  /** Set if the run has sub-agents or is one. */
+  #ledger: RunLedger | undefined
   readonly #startedAt: number
   /** What the run had done when this call of the agent began, then what it has settled since. */
   #account: RunAccount
@@ -104,7 +113,7 @@ export class StrategyRun {
   /** The number of inferences, what the last one was sent, and the history at that time. */
   #cycle = 0
   #last: InferenceRequest['last']
-  #sent: { readonly history: readonly Message[]; readonly messages: readonly Message[] } | undefined
+  #sent: { readonly state: AgentState; readonly messages: readonly Message[] } | undefined
 
   constructor(context: ExecutionContext, live?: LiveEvents) {
     this.context = context
@@ -122,23 +131,13 @@ export class StrategyRun {
     this.#account = frozenData(known ? { ...known, id } : newAccount(id, child?.origin))
     this.steps = this.#askedSteps = this.#account.steps
     this.#startedAt = this.#clock.now()
-    const { ledger, toolCallId, sharesBudget = false } = child ?? {}
-    this.#ledger = new RunLedger(
-      {
-        state: () => this.state,
-        settled: () => ({
-          usage: addUsage(this.#account.usage, this.#account.subagentUsage),
-          steps: this.#askedSteps + this.#account.subagentSteps,
-        }),
-        stops: (totals) => this.#stopsAt(totals),
-      },
-      ledger && toolCallId !== undefined ? { ledger, toolCallId, sharesBudget } : undefined,
-    )
-    child?.onLedger?.(this.#ledger)
+    const { ledger, toolCallId = '', sharesBudget = false } = child ?? {}
+    const open = child?.openLedger ?? ledgerMakerOf(context.tools)
+    this.#ledger = open?.(this.#ledgerRun, ledger && { ledger, toolCallId, sharesBudget })
     const { calls, answered } = lastCallsOf(this.state.messages)
     const over = context.resume ? calls.filter((call) => answered.has(call.toolCallId)) : calls
     this.#oldSessions = this.#sessionsOf(over, context.state.run?.id ?? id)
-    this.#hasSessions = context.tools.some(sessionStoreOf)
+    this.#hasSessions = context.tools.some(isSubagent)
     this.#open()
     if (context.tools.some((tool) => tool.dependsOn))
       this.#succeeded = succeededTools(this.state.messages)
@@ -163,9 +162,16 @@ export class StrategyRun {
   }
 
   /** Returns why the run ends after an inference, if the model or a limit ends it. */
-  async endAfter({ turn, openCalls }: StepResult): Promise<AgentStopReason | undefined> {
+  endAfter({
+    turn,
+    openCalls,
+  }: StepResult): AgentStopReason | undefined | Promise<AgentStopReason> {
     if (this.state.suspension) return 'interrupted'
-    if (openCalls.length === 0) return turn && !turn.response.hasToolCalls ? 'complete' : undefined
+    if (openCalls.length > 0) return this.#endAtLimit()
+    return turn && !turn.response.hasToolCalls ? 'complete' : undefined
+  }
+
+  async #endAtLimit(): Promise<AgentStopReason> {
     // With a limit of 0 the application runs the calls itself, so `onMaxIterations` is not called.
     if (!this.mayRunTools && this.rounds > 0) {
       const { toolStrategy } = this.context.agent
@@ -230,7 +236,7 @@ export class StrategyRun {
   async ask(options: AskOptions = {}): Promise<StepResult> {
     const { signal } = this.context
     if (
-      this.#ledger.isShared &&
+      this.#ledger?.isShared &&
       !this.hasOpenCalls &&
       !(await this.#ledger.reserve(this.state.messages, signal))
     )
@@ -239,7 +245,7 @@ export class StrategyRun {
     try {
       return await this.#ask(options)
     } finally {
-      this.#ledger.release()
+      this.#ledger?.release()
     }
   }
 
@@ -269,16 +275,19 @@ export class StrategyRun {
           streaming: this.#live !== undefined,
           root: this.#account.id,
           messageId: state.messages.findLast(isAssistantMessage)?.id,
-          ledger: this.#ledger,
-          shouldStop: async (spent) =>
-            (await this.#ledger.wouldStop(spent)) || (await this.#ledger.isUsedUp()),
+          ledgerOf: (open) => (this.#ledger ??= this.#openLate(open)),
+          shouldStop: async (more) => {
+            const { usage, steps } = this.#spent
+            const stops = await this.#stopsAt({ usage: addUsage(usage, more), steps })
+            return stops || (await this.#ledger?.isUsedUp()) === true
+          },
         }),
       charge: (turn, state) => this.#charge(turn, state),
       hooks: this.#stepHooks,
       middlewareState: this.#middlewareState,
       onSubagents: (sink) => {
         this.#running = sink
-        this.#ledger.beginCalls(sink)
+        this.#ledger?.beginCalls(sink)
       },
       clock: this.#clock,
       ids: this.#ids,
@@ -329,15 +338,29 @@ export class StrategyRun {
     }
     apply(await this.hook('onInference', (hooks) => hooks.onInference?.(request)))
     const sources = { ids: this.#ids, clock: this.#clock }
-    const messages = repairHistory(request.messages, { sources })
-    this.#sent = { history: this.state.messages, messages }
+    const { state } = this
+    // What an inference was sent is whole, so that only the messages since then are checked.
+    const sent = this.#sent
+    const isGrown =
+      sent?.messages === sent?.state.messages &&
+      request.messages === state.messages &&
+      sent !== undefined &&
+      extendsHistory(state, sent.state)
+    const checked = isGrown ? sent.messages.length : 0
+    const messages = repairHistory(request.messages, { sources, checked })
+    this.#sent = { state, messages }
     const isPlanner = given !== this.context.llm // a planner has its own tools, which no hook replaces
     const { model, params, tools: chosen } = changes
-    const settings = Object.entries({ model, params, tools: isPlanner ? undefined : chosen })
-    const changed = Object.fromEntries(settings.filter(([, value]) => value !== undefined))
-    const isChanged = Object.keys(changed).length > 0 && typeof given.with === 'function'
+    const isChanged = model ?? params ?? (isPlanner ? undefined : chosen)
     return {
-      llm: isChanged ? given.with(changed) : given,
+      llm:
+        isChanged && typeof given.with === 'function'
+          ? given.with({
+              ...(model && { model }),
+              ...(params && { params }),
+              ...(chosen && !isPlanner && { tools: chosen }),
+            })
+          : given,
       tools: isPlanner ? tools : request.tools,
       messages,
     }
@@ -346,15 +369,14 @@ export class StrategyRun {
   /** The messages as earlier hooks of this run left them, and those that are new since. */
   #view(): readonly Message[] {
     const { messages } = this.state
-    const { history, messages: sent } = this.#sent ?? {}
+    const { state, messages: sent } = this.#sent ?? {}
+    const history = state?.messages
+    if (!sent || !history || sent === history) return messages
     const isLonger =
-      history &&
       messages.length >= history.length &&
       messages[0] === history[0] &&
       messages[history.length - 1] === history.at(-1)
-    return isLonger && sent && sent !== history
-      ? [...sent, ...messages.slice(history.length)]
-      : messages
+    return isLonger ? [...sent, ...messages.slice(history.length)] : messages
   }
 
   #note(result: StepResult): void {
@@ -377,14 +399,14 @@ export class StrategyRun {
         subagentSteps: this.#account.subagentSteps + steps,
       }
     this.#running = undefined
-    this.#ledger.endCalls()
+    this.#ledger?.endCalls()
   }
 
   /** Adds the tokens of an inference to the account and returns the state with the new account. */
   #charge({ usage }: Turn, state: AgentState): AgentState {
     const sum = frozenData(addUsage(this.#account.usage, usage))
     this.#account = { ...this.#account, usage: sum }
-    this.#ledger.settle(usage, state.messages.length)
+    this.#ledger?.settle(usage, state.messages.length)
     return this.#stamp(state)
   }
 
@@ -394,6 +416,29 @@ export class StrategyRun {
     this.#account = { ...this.#account, steps: this.#askedSteps, revision: revision + 1 }
     const run = Object.freeze({ ...this.#account, durationMs: this.#durationMs })
     return advance(state, { run })
+  }
+
+  /** What the run and its ended sub-agents have used, without the calls that run now. */
+  get #settled(): Spending {
+    return {
+      usage: addUsage(this.#account.usage, this.#account.subagentUsage),
+      steps: this.#askedSteps + this.#account.subagentSteps,
+    }
+  }
+
+  /** What the run has used with all its sub-agents, those that an application runs itself included. */
+  get #spent(): Spending {
+    if (this.#ledger) return this.#ledger.spent
+    const { usage, steps } = this.#settled
+    return this.#running ? { usage: addUsage(usage, this.#running.usage), steps } : { usage, steps }
+  }
+
+  /** Makes the ledger of a run whose first sub-agent was added by a hook. */
+  #openLate(open: OpenLedger): RunLedger {
+    const ledger = open(this.#ledgerRun)
+    if (this.#last) ledger.settle(this.#last.usage, this.#last.messages.length)
+    if (this.#running) ledger.beginCalls(this.#running)
+    return ledger
   }
 
   get #durationMs(): number {
@@ -426,8 +471,13 @@ export class StrategyRun {
   }
 
   /** Reports conflicts of saves: as events, and as warnings of the turn. */
-  async #reportConflicts(): Promise<void> {
-    for (const conflict of this.context.takeConflicts?.() ?? []) {
+  #reportConflicts(): void | Promise<void> {
+    const conflicts = this.context.takeConflicts?.() ?? []
+    if (conflicts.length > 0) return this.#report(conflicts)
+  }
+
+  async #report(conflicts: readonly UAPEventData['checkpoint_conflict'][]): Promise<void> {
+    for (const conflict of conflicts) {
       const { sessionId } = conflict
       const message = `The session ${JSON.stringify(sessionId)} was saved by somebody else during this run.`
       this.record.addExecutions([], [{ code: 'checkpoint_conflict', message }])
@@ -460,7 +510,7 @@ export class StrategyRun {
   }
 
   /** Returns what this call has done so far. The turn is only made when it is read. */
-  #totals(totals: Spending = this.#ledger.spent): RunTotals {
+  #totals(totals: Spending = this.#spent): RunTotals {
     const turn = (): Turn => this.record.turn(this.#lastAnswer())
     return {
       get turn() {
@@ -523,11 +573,17 @@ export class StrategyRun {
   }
 
   /** Runs a hook of the application. An error message names the hook that threw. */
-  async hook<T>(
+  hook<T>(
     name: keyof AgentStrategy,
     call: (hooks: AgentStrategy) => T | Promise<T>,
-  ): Promise<T | undefined> {
-    if (!this.#hooks[name]) return undefined
+  ): Promise<T> | undefined {
+    return this.#hooks[name] && this.#callHook(name, call)
+  }
+
+  async #callHook<T>(
+    name: keyof AgentStrategy,
+    call: (hooks: AgentStrategy) => T | Promise<T>,
+  ): Promise<T> {
     try {
       return await awaitUnlessAborted(call(this.#hooks), this.context.signal)
     } catch (error) {
@@ -536,10 +592,9 @@ export class StrategyRun {
   }
 
   readonly #stepHooks: Pick<Required<AgentStrategy>, 'onAct' | 'onObserve'> = {
-    onAct: async (step, actions) =>
-      void (await this.hook('onAct', (hooks) => hooks.onAct?.(step, actions))),
-    onObserve: async (step, observations) =>
-      void (await this.hook('onObserve', (hooks) => hooks.onObserve?.(step, observations))),
+    onAct: (step, actions) => this.hook('onAct', (hooks) => hooks.onAct?.(step, actions)),
+    onObserve: (step, observations) =>
+      this.hook('onObserve', (hooks) => hooks.onObserve?.(step, observations)),
   }
 
   async #stopsAt(totals: Spending): Promise<boolean> {
@@ -556,29 +611,24 @@ export class StrategyRun {
    */
   async #endSessions(): Promise<void> {
     const { calls, answered } = lastCallsOf(this.state.messages)
-    const isWaiting = (sessionId: string): boolean =>
-      calls.some(
-        ({ toolCallId }) =>
-          !answered.has(toolCallId) && childRoot(this.#account.id, toolCallId) === sessionId,
-      )
-    const over = calls.filter(({ toolCallId }) => answered.has(toolCallId))
-    const ended = this.#sessionsOf(over, this.#account.id)
-    for (const { store, sessionId } of [...this.#oldSessions.splice(0), ...ended])
-      if (!isWaiting(sessionId)) await this.context.endSession?.(store, sessionId)
+    const [over, open] = [true, false].map((isOver) =>
+      this.#sessionsOf(
+        calls.filter(({ toolCallId }) => answered.has(toolCallId) === isOver),
+        this.#account.id,
+      ),
+    )
+    const waiting = new Set(open!.map(({ sessionId }) => sessionId))
+    for (const { store, sessionId } of [...this.#oldSessions.splice(0), ...over!])
+      if (!waiting.has(sessionId)) await this.context.endSession?.(store, sessionId)
   }
 
   #sessionsOf(calls: readonly ToolCall[], root: string): SubagentSession[] {
     const { tools } = this.context
     return calls.flatMap(({ toolCallId, toolName }) => {
-      const store = sessionStoreOf(tools.find(({ name }) => name === toolName))
-      return store ? [{ store, sessionId: childRoot(root, toolCallId) }] : []
+      const tool = tools.find(({ name }) => name === toolName)
+      return sessionOf(tool, root, toolCallId) ?? []
     })
   }
-}
-
-interface SubagentSession {
-  readonly store: CheckpointStore
-  readonly sessionId: string
 }
 
 /** Thrown when the budget of a caller does not allow another inference; ends the run with `stop_condition`. */
@@ -605,10 +655,10 @@ const setTimer = globalThis.setTimeout
 export function agentContext(
   { agent, state, sessionId, parentContext }: ExecutionContext,
   { toolCallId }: Pick<ToolCall, 'toolCallId'>,
-  { root, messageId, ledger, ...facts }: RunFacts,
+  { root, messageId, ledgerOf, ...facts }: RunFacts,
 ): Partial<AgentContext> {
   return {
-    ...withCaller({ root, messageId, ledger }),
+    ...withCaller({ root, messageId, ledgerOf }),
     parentModel: agent.model,
     parentConfig: agent.config,
     agentId: agent.id,

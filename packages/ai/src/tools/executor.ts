@@ -59,9 +59,22 @@ export async function* executeTools(
   }
 }
 
+/** Runs the calls of one message as `executeTools` does, but reports nothing. */
+export async function settleTools(batch: ToolBatch): Promise<BatchResult> {
+  const execution = new Execution(batch, false)
+  try {
+    execution.startReady()
+    while (!execution.isOver()) await execution.change()
+    return execution.result()
+  } finally {
+    execution.close()
+  }
+}
+
 /** The state of one batch. Its tools run independently of its reader, which may be slow. */
 class Execution {
   readonly #batch: ToolBatch
+  readonly #reports: boolean
   readonly #tools: ReadonlyMap<string, Tool>
   readonly #schedule: Schedule
   readonly #controller = new AbortController()
@@ -71,7 +84,8 @@ class Execution {
   #wake: () => void = () => {}
   #failure: { readonly error: unknown } | undefined
 
-  constructor(batch: ToolBatch) {
+  constructor(batch: ToolBatch, reports = true) {
+    this.#reports = reports
     const { calls, tools, strategy, mode = 'parallel', succeeded = new Set() } = batch
     this.#batch = batch
     this.#tools = new Map(tools.map((tool) => [tool.name, tool]))
@@ -154,6 +168,7 @@ class Execution {
   }
 
   #report(call: ToolCall, position: number, report: CallReport): void {
+    if (!this.#reports) return
     const index = this.#batch.indexes?.get(call.toolCallId) ?? position
     this.#events.push(toEvent(report, index, this.#batch.clock.now()))
     this.#wake()
