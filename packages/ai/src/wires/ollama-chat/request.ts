@@ -1,4 +1,4 @@
-import type { JsonObject } from '@skein/base'
+import type { JsonObject, JsonSchema } from '@skein/base'
 import type { UserContent } from '../../contract/content.ts'
 import { contentOf, type AssistantMessage, type Message } from '../../contract/message.ts'
 import type { LLMRequest } from '../../contract/provider.ts'
@@ -8,6 +8,7 @@ import { bodyText, encodeHistory, encodeOnce, resultKey, resultKeys } from '../e
 import { imageSource } from '../media.ts'
 import { droppedBlock, foreignReasoning, nativeOf, optionsOf } from '../metadata.ts'
 import { objectOf, without } from '../read-json.ts'
+import { unenforced } from '../schema-dialect.ts'
 import { mergeTools } from '../tools.ts'
 import { resultText } from '../transcript.ts'
 import { requestError } from '../wire-error.ts'
@@ -58,6 +59,8 @@ export function encodeRequest(
       message: `The server ignores "${name}" outside of options: write params: { options: { ${name} } }.`,
       pointer: `/params/${name}`,
     }))
+  if (structure && params['format'] === undefined)
+    warnings.push(...unenforced(structure, 'Ollama', isEnforced))
   const tools = mergeTools({
     provider,
     tools: request.tools.map(({ name, description, parameters, metadata }) => ({
@@ -81,6 +84,19 @@ export function encodeRequest(
   }
   const items = encodeMessages(request, provider, warnings)
   return { body: bodyText(fields, 'messages', items), path: '/chat', warnings }
+}
+
+/** What grammars of llama.cpp, which Ollama makes of a schema, express (its grammars/README, 2026). */
+const enforced = new Set(
+  `type enum const anyOf oneOf allOf $ref properties required additionalProperties items prefixItems
+  additionalItems minItems maxItems minLength maxLength pattern`.split(/\s+/),
+)
+const formats = new Set(['date', 'time', 'date-time', 'uuid'])
+
+function isEnforced(keyword: string, { type, format, pattern }: JsonSchema): boolean {
+  if (/m(in|ax)imum$/i.test(keyword)) return type === 'integer'
+  if (keyword === 'format') return formats.has(String(format))
+  return keyword === 'pattern' ? /^\^.*\$$/s.test(String(pattern)) : enforced.has(keyword)
 }
 
 /** Writes all messages as JSON texts joined by commas, with the system prompt first. */
