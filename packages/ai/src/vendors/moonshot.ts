@@ -4,6 +4,8 @@ import { chatCompletions } from './openai-family.ts'
 
 /**
  * Moonshot (Kimi). Its thinking models require their earlier reasoning to be sent back.
+ *
+ * The facts are those of `@ai-sdk/moonshotai 3.0.60`; Moonshot has no SDK of its own.
  */
 export const moonshot: Provider = defineVendor({
   name: 'moonshot',
