@@ -18,7 +18,7 @@ import {
   type GatewayLimits,
   type KeyLookup,
 } from './clients.ts'
-import { answerEmbeddings, findRoute, jsonReply, listModels, type Route } from './routes.ts'
+import { answerEmbeddings, findRoute, jsonReply, answerModels, type Route } from './routes.ts'
 import { type GatewayAnswer, type GatewayRequest, servedModel } from './served-model.ts'
 
 /** The settings of a gateway: its models, clients and limits. */
@@ -174,7 +174,7 @@ class Service {
     const all = new Map<string, unknown>([...this.#models, ...this.#embeddings])
     const names = [...all.keys()].filter((name) => isAllowed(name, client))
     if (route.model !== undefined) this.#find(all, route.model, client)
-    return listModels(route, names, this.#startedAt)
+    return answerModels(route, names, this.#startedAt)
   }
 
   #tell(error: unknown, client: GatewayClient | undefined): void {

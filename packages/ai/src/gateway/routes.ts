@@ -78,7 +78,7 @@ function wrongMethod(method: string, path: string, right: string): UPPError {
 }
 
 /** Answers `GET /v1/models` and `/v1/models/{name}` in the format of OpenAI or Anthropic. */
-export function listModels(
+export function answerModels(
   { wire, model }: Route & { kind: 'models' },
   names: readonly string[],
   createdAt: number,
