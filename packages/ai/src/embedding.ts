@@ -79,6 +79,8 @@ export interface EmbeddingOptions {
 export interface EmbedOptions {
   readonly signal?: AbortSignal
   readonly inputType?: 'document' | 'query'
+  /** Added to the params of the instance, for this call. */
+  readonly params?: Params
   /**
    * The number of inputs per request, or per chunk with `chunked`. If the vendor's limit is lower, they are
    * sent in several requests.
@@ -211,7 +213,7 @@ class Embedder implements EmbeddingInstance {
     const inputs = Array.isArray(input) ? [...(input as EmbeddingInput[])] : [input]
     const request: EmbeddingRequest = {
       inputs: inputs as EmbeddingInput[], // `isArray` does not narrow a readonly list
-      params,
+      params: options.params ? { ...params, ...options.params } : params,
       config: this.#config,
       signal,
       inputType,

@@ -2,7 +2,7 @@ import { linkAbort, type Clock, type JsonObject, systemClock } from '@skein/base
 import { AbortRace } from './contract/abort-race.ts'
 import type { ModelReference, Params, ProviderConfig } from './contract/provider.ts'
 import type { ImageBlock } from './contract/content.ts'
-import type { Image } from './media/media.ts'
+import { Image } from './media/media.ts'
 import type { Middleware } from './contract/middleware.ts'
 import { protectConfig } from './turn/request.ts'
 import { ResultStream } from './turn/batch-reader.ts'
@@ -17,9 +17,9 @@ export interface ImageCapabilities {
   readonly maxImages?: number
 }
 
-/** One finished image. */
-export interface GeneratedImage {
-  readonly image: Image
+/** One finished image. Providers return plain blocks, from which callers get an `Image`. */
+export interface GeneratedImage<Block extends ImageBlock = Image> {
+  readonly image: Block
   readonly metadata?: Readonly<Record<string, JsonObject>>
 }
 
@@ -33,8 +33,8 @@ export interface ImageUsage {
 }
 
 /** All images of a call (UPP §14.5). */
-export interface ImageResult {
-  readonly images: readonly GeneratedImage[]
+export interface ImageResult<Block extends ImageBlock = Image> {
+  readonly images: readonly GeneratedImage<Block>[]
   readonly usage?: ImageUsage
   readonly metadata?: Readonly<Record<string, JsonObject>>
 }
@@ -51,9 +51,9 @@ export interface ImageRequest {
 }
 
 /** One event of an image stream: a later event replaces a `preview`; an `image` is final. */
-export type ImageStreamEvent =
-  | { readonly type: 'preview'; readonly index: number; readonly image: Image }
-  | { readonly type: 'image'; readonly index: number; readonly image: GeneratedImage }
+export type ImageStreamEvent<Block extends ImageBlock = Image> =
+  | { readonly type: 'preview'; readonly index: number; readonly image: Block }
+  | { readonly type: 'image'; readonly index: number; readonly image: GeneratedImage<Block> }
   | {
       readonly type: 'end'
       readonly usage?: ImageUsage
@@ -70,9 +70,9 @@ export interface BoundImageModel {
   readonly modelId: string
   readonly provider: string
   readonly capabilities: ImageCapabilities
-  generate(request: ImageRequest): Promise<ImageResult>
-  edit?(request: ImageRequest): Promise<ImageResult>
-  stream?(request: ImageRequest): AsyncIterable<ImageStreamEvent>
+  generate(request: ImageRequest): Promise<ImageResult<ImageBlock>>
+  edit?(request: ImageRequest): Promise<ImageResult<ImageBlock>>
+  stream?(request: ImageRequest): AsyncIterable<ImageStreamEvent<ImageBlock>>
 }
 
 /** The settings of an image instance: everything except its prompt (UPP §14.2). */
@@ -127,6 +127,14 @@ export function image(options: ImageOptions): ImageInstance {
   return new ImageMaker(options)
 }
 
+function toImage(block: ImageBlock): Image {
+  return block instanceof Image ? block : Image.fromBlock(block)
+}
+
+function toGenerated(generated: GeneratedImage<ImageBlock>): GeneratedImage {
+  return { ...generated, image: toImage(generated.image) }
+}
+
 class ImageMaker implements ImageInstance {
   readonly model: BoundImageModel
   readonly capabilities: ImageCapabilities
@@ -177,7 +185,7 @@ class ImageMaker implements ImageInstance {
   async #call(
     fields: Pick<ImageRequest, 'prompt' | 'images' | 'mask'>,
     { signal = new AbortController().signal }: ImageCallOptions,
-    send: (request: ImageRequest) => Promise<ImageResult>,
+    send: (request: ImageRequest) => Promise<ImageResult<ImageBlock>>,
   ): Promise<ImageResult> {
     const run = this.#middlewareRun(fields, signal, false)
     const race = this.#race(signal)
@@ -185,7 +193,7 @@ class ImageMaker implements ImageInstance {
       await race.run(run.start())
       race.throwIfAborted()
       const result = await race.run(send(run.context.request as ImageRequest))
-      return await race.run(run.end(result))
+      return await race.run(run.end({ ...result, images: result.images.map(toGenerated) }))
     } catch (error) {
       throw await run.fail(error)
     } finally {
@@ -204,12 +212,12 @@ class ImageMaker implements ImageInstance {
     try {
       await race.run(run.start())
       const images: GeneratedImage[] = []
-      let end: Omit<ImageStreamEvent & { type: 'end' }, 'type'> = {}
+      let end: ImageStreamEvent & { type: 'end' } = { type: 'end' }
       const events = this.model.stream!(run.context.request as ImageRequest)
       for await (const event of race.each(events)) {
-        if (event.type === 'image') images[event.index] = event.image
-        if (event.type === 'end') end = event
-        yield event
+        if (event.type === 'end') yield (end = event)
+        else if (event.type === 'preview') yield { ...event, image: toImage(event.image) }
+        else yield { ...event, image: (images[event.index] = toGenerated(event.image)) }
       }
       const { usage, metadata } = end
       const result = { images, usage, metadata }

@@ -120,7 +120,7 @@ export interface BoundLLMModel {
   /** Writes a request as it would be sent, for requests about it, e.g. how many tokens it has. */
   encode?(request: LLMRequest): { readonly path: string; readonly body: string }
   /** Sends a request to another endpoint of the vendor and returns its JSON. */
-  send?(request: VendorRequest): Promise<JsonValue>
+  send?(request: EndpointRequest): Promise<JsonValue>
   /** Sends a request without streaming and returns the same events that `stream` would have yielded. */
   complete(request: LLMRequest): Promise<readonly StreamEvent[]>
   /** Yields the events in batches as they arrive. Leaving the loop early closes the connection. */
@@ -128,7 +128,7 @@ export interface BoundLLMModel {
 }
 
 /** A request to an endpoint of a vendor, with the same keys, retries and limits as an inference. */
-export interface VendorRequest extends Pick<LLMRequest, 'config' | 'signal' | 'clock'> {
+export interface EndpointRequest extends Pick<LLMRequest, 'config' | 'signal' | 'clock'> {
   /** The path below the base URL, with its query. */
   readonly path: string
   readonly method?: 'GET' | 'POST'

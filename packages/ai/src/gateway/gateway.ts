@@ -1,6 +1,6 @@
 import { type Clock, type IdSource, type JsonValue, systemClock, uuidV4 } from '@skein/base'
 import { ErrorCode, UPPError } from '../contract/error.ts'
-import type { EmbeddingOptions } from '../embedding.ts'
+import type { EmbeddingInstance } from '../embedding.ts'
 import type { ModelReference } from '../contract/provider.ts'
 import type { WireServer } from '../wires/wire.ts'
 import {
@@ -18,18 +18,15 @@ import {
   type GatewayLimits,
   type KeyLookup,
 } from './clients.ts'
-import { answerEmbeddings, findRoute, jsonReply, listModels, type Route } from './routes.ts'
+import { answerEmbeddings, findRoute, jsonReply, answerModels, type Route } from './routes.ts'
 import { type GatewayAnswer, type GatewayRequest, servedModel } from './served-model.ts'
 
 /** The settings of a gateway: its models, clients and limits. */
 export interface GatewayOptions {
   /** Models by the name that clients use. For a model with its own settings use `servedModel({ … })`. */
   readonly models: Readonly<Record<string, ModelReference | GatewayAnswer>>
-  /**
-   * Embedding models with settings of their own, by the name that clients use. References in `models` whose
-   * vendor has embeddings are served as well.
-   */
-  readonly embeddings?: Readonly<Record<string, EmbeddingOptions>>
+  /** Embedding models by the name that clients use: `{ small: embedding({ model: openai('…') }) }`. */
+  readonly embeddings?: Readonly<Record<string, EmbeddingInstance>>
   /** The clients and their keys. Without `keys`, everyone who can reach the gateway may use it. */
   readonly keys?: readonly GatewayKey[] | KeyLookup
   /** Limits of each client; the limits of its `GatewayKey` override them. */
@@ -58,7 +55,7 @@ export function gateway(options: GatewayOptions): Gateway {
 class Service {
   readonly #options: GatewayOptions
   readonly #models: ReadonlyMap<string, GatewayAnswer>
-  readonly #embeddings: ReadonlyMap<string, EmbeddingOptions>
+  readonly #embeddings: ReadonlyMap<string, EmbeddingInstance>
   readonly #findClient: (request: Request) => Promise<GatewayClient | undefined>
   readonly #limits: ClientLimits
   readonly #clock: Clock
@@ -75,17 +72,13 @@ class Service {
       ids = uuidV4,
     } = options
     this.#options = options
-    const served = new Map<string, GatewayAnswer>()
-    const embedders = new Map<string, EmbeddingOptions>()
-    for (const [name, model] of Object.entries(models)) {
-      const handlers = 'provider' in model ? model.provider.handlers : {}
-      if ('provider' in model && handlers.embedding) embedders.set(name, { model })
-      if (!('provider' in model)) served.set(name, model)
-      else if (handlers.llm || !handlers.embedding) served.set(name, servedModel({ model }))
-    }
-    for (const [name, model] of Object.entries(embeddings)) embedders.set(name, model)
-    this.#models = served
-    this.#embeddings = embedders
+    this.#models = new Map(
+      Object.entries(models).map(([name, model]) => [
+        name,
+        'provider' in model ? servedModel({ model }) : model,
+      ]),
+    )
+    this.#embeddings = new Map(Object.entries(embeddings))
     this.#findClient = clientFinder(keys)
     this.#limits = new ClientLimits(limits, clock)
     this.#clock = clock
@@ -181,7 +174,7 @@ class Service {
     const all = new Map<string, unknown>([...this.#models, ...this.#embeddings])
     const names = [...all.keys()].filter((name) => isAllowed(name, client))
     if (route.model !== undefined) this.#find(all, route.model, client)
-    return listModels(route, names, this.#startedAt)
+    return answerModels(route, names, this.#startedAt)
   }
 
   #tell(error: unknown, client: GatewayClient | undefined): void {

@@ -5,7 +5,7 @@ import { openaiResponsesServer } from '../wires/openai-responses/server.ts'
 import type { WireServer } from '../wires/wire.ts'
 import { gatewayError, type WireReply } from './answer-wire.ts'
 import { encodeBase64, type JsonObject, type JsonValue } from '@skein/base'
-import { embedding, type EmbeddingOptions } from '../embedding.ts'
+import type { EmbeddingInstance } from '../embedding.ts'
 import { objectOf } from '../wires/read-json.ts'
 import { requestError } from '../wires/wire-error.ts'
 
@@ -78,7 +78,7 @@ function wrongMethod(method: string, path: string, right: string): UPPError {
 }
 
 /** Answers `GET /v1/models` and `/v1/models/{name}` in the format of OpenAI or Anthropic. */
-export function listModels(
+export function answerModels(
   { wire, model }: Route & { kind: 'models' },
   names: readonly string[],
   createdAt: number,
@@ -107,10 +107,10 @@ export function jsonReply(body: JsonObject): WireReply {
   }
 }
 
-/** Answers `POST /v1/embeddings`; `find` returns the settings of a model by its name. */
+/** Answers `POST /v1/embeddings`; `find` returns the model with a name. */
 export async function answerEmbeddings(
   json: JsonValue,
-  find: (name: string) => EmbeddingOptions,
+  find: (name: string) => EmbeddingInstance,
   signal: AbortSignal,
 ): Promise<WireReply> {
   const { model: name, input, dimensions, encoding_format, ...others } = objectOf(json) ?? {}
@@ -126,11 +126,12 @@ export async function answerEmbeddings(
     throw invalid('The field "encoding_format" is neither "float" nor "base64".')
   if (dimensions !== undefined && !(Number.isInteger(dimensions) && Number(dimensions) > 0))
     throw invalid('The field "dimensions" is not a whole number above 0.')
-  const options = find(name)
-  const size = options.model.provider.name === 'google' ? 'outputDimensionality' : 'dimensions'
-  const params = dimensions === undefined ? {} : { [size]: dimensions }
-  const embedder = embedding({ ...options, params: { ...options.params, ...params } })
-  const { embeddings, usage } = await embedder.embed(inputs as string[], { signal }) // checked above
+  const embedder = find(name)
+  const size = embedder.model.provider === 'google' ? 'outputDimensionality' : 'dimensions'
+  const { embeddings, usage } = await embedder.embed(inputs as readonly string[], {
+    signal,
+    params: dimensions === undefined ? {} : { [size]: dimensions },
+  })
   const reply = jsonReply({
     object: 'list',
     data: embeddings.map(({ vector, index }) => ({

@@ -1,4 +1,5 @@
 import type { JsonObject } from '@skein/base'
+import type { ImageBlock } from '../contract/content.ts'
 import { ErrorCode, UPPError } from '../contract/error.ts'
 import type {
   BoundImageModel,
@@ -47,7 +48,7 @@ class GoogleImageModel implements BoundImageModel {
     this.capabilities = this.#isImagen ? imagen : gemini
   }
 
-  async generate(request: ImageRequest): Promise<ImageResult> {
+  async generate(request: ImageRequest): Promise<ImageResult<ImageBlock>> {
     // For Imagen, `params` are sent as `parameters`.
     return this.#isImagen
       ? this.#send(
@@ -63,7 +64,7 @@ class GoogleImageModel implements BoundImageModel {
    * Sends a generation or an edit. Gemini uses the same request for
    * both; images to edit are part of the prompt.
    */
-  async edit(request: ImageRequest): Promise<ImageResult> {
+  async edit(request: ImageRequest): Promise<ImageResult<ImageBlock>> {
     if (request.mask) throw this.#invalid('Gemini takes no mask; say in words what to change.')
     const parts = (request.images ?? []).map((image) => mediaPart(imageSource(image)))
     // Gemini answers with images only if `responseModalities` asks for
@@ -86,7 +87,7 @@ class GoogleImageModel implements BoundImageModel {
     method: string,
     body: JsonObject,
     decode: (body: JsonObject) => DecodedImages,
-  ): Promise<ImageResult> {
+  ): Promise<ImageResult<ImageBlock>> {
     const id = this.modelId.split('/').map(encodeURIComponent).join('/')
     const resource = id.includes('/') ? id : `models/${id}`
     const context = { provider: this.provider, modality: 'image' } as const

@@ -1,6 +1,6 @@
 import { decodeBase64, type JsonObject, type JsonValue } from '@skein/base'
 import { strictBase64 } from '../media/bytes.ts'
-import type { ImageSource, ProviderMetadata } from '../contract/content.ts'
+import type { ImageBlock, ImageSource, ProviderMetadata } from '../contract/content.ts'
 import { ErrorCode, isUPPError, UPPError } from '../contract/error.ts'
 import type {
   GeneratedImage,
@@ -9,7 +9,6 @@ import type {
   ImageStreamEvent,
   ImageUsage,
 } from '../image.ts'
-import { Image } from '../media/media.ts'
 import { mediaTypeOf } from '../media/media-type.ts'
 import { type VendorAnswer, contextOf, type VendorCall } from '../transport/attempt.ts'
 import type { VendorEndpoint } from '../transport/endpoint.ts'
@@ -71,7 +70,7 @@ function imageVendorCall(call: ImageCall, accept = 'application/json'): VendorCa
 export async function requestImages(
   call: ImageCall,
   decode: (body: JsonObject) => DecodedImages,
-): Promise<ImageResult> {
+): Promise<ImageResult<ImageBlock>> {
   const vendorCall = imageVendorCall(call)
   const provider = call.endpoint.name
   const decoded = await runForOne(
@@ -103,10 +102,13 @@ function decodeWhole(
 }
 
 /**
- * Decodes or downloads an image, so that `toBytes()` also works if the vendor sent an address that can be
+ * Decodes or downloads an image, so that its bytes are there even if the vendor sent an address that can be
  * fetched.
  */
-async function toGenerated(image: VendorImage, call: ImageCall): Promise<GeneratedImage> {
+async function toGenerated(
+  image: VendorImage,
+  call: ImageCall,
+): Promise<GeneratedImage<ImageBlock>> {
   const { base64, url, mimeType, metadata } = image
   const said: ProviderMetadata | undefined = metadata && { [call.endpoint.name]: metadata }
   try {
@@ -119,12 +121,11 @@ async function toGenerated(image: VendorImage, call: ImageCall): Promise<Generat
 }
 
 /** Makes an image. Its type is read from the bytes first, because the vendor may name a wrong type. */
-function fromBase64(base64: string, mimeType?: string): Image {
+function fromBase64(base64: string, mimeType?: string): ImageBlock {
   const data = strictBase64(base64)
   // 64 characters are enough for every signature, and a multiple of four, as base64 requires.
   const sniffed = imageTypeOf(decodeBase64(data.slice(0, 64)))
-  const source = { type: 'base64', data } as const
-  return Image.fromBlock({ type: 'image', source, mimeType: sniffed ?? mimeType ?? 'image/png' })
+  return imageOf({ type: 'base64', data }, sniffed ?? mimeType ?? 'image/png')
 }
 
 function imageTypeOf(bytes: Uint8Array): string | undefined {
@@ -145,7 +146,7 @@ export async function* streamImages(
   call: ImageCall,
   createDecoder: () => FrameDecoder<ImageFrame>,
   decode: (body: JsonObject) => DecodedImages,
-): AsyncGenerator<ImageStreamEvent, void, undefined> {
+): AsyncGenerator<ImageStreamEvent<ImageBlock>, void, undefined> {
   const vendorCall = imageVendorCall(call, 'text/event-stream')
   const open: OpenReader<readonly ImageFrame[]> = (answer) =>
     chooseReader(answer, {
@@ -193,7 +194,7 @@ async function downloadImage(
   url: string | undefined,
   mimeType: string | undefined,
   call: ImageCall,
-): Promise<Image> {
+): Promise<ImageBlock> {
   if (url === undefined)
     throw new UPPError(
       `${call.endpoint.name} answered with an image that has neither data nor address.`,
@@ -216,8 +217,8 @@ async function downloadImage(
   }
 }
 
-function imageOf(source: ImageSource, mimeType: string): Image {
-  return Image.fromBlock({ type: 'image', source, mimeType })
+function imageOf(source: ImageSource, mimeType: string): ImageBlock {
+  return { type: 'image', source, mimeType }
 }
 
 function mayFetch(url: string, { endpoint, request }: ImageCall): boolean {

@@ -73,11 +73,11 @@ class OpenAIImageModel implements BoundImageModel {
     this.capabilities = Object.freeze({ ...capabilities })
   }
 
-  async generate(request: ImageRequest): Promise<ImageResult> {
+  async generate(request: ImageRequest): Promise<ImageResult<ImageBlock>> {
     return requestImages(this.#generation(request, {}), decodeImages)
   }
 
-  async edit(request: ImageRequest): Promise<ImageResult> {
+  async edit(request: ImageRequest): Promise<ImageResult<ImageBlock>> {
     // The multipart body of an edit: images, mask, prompt and every parameter as its own field.
     const { images = [], mask, prompt, params } = request
     const body = new FormData()
@@ -96,7 +96,7 @@ class OpenAIImageModel implements BoundImageModel {
     return requestImages({ ...this.#call(request), path: '/images/edits', body }, decodeImages)
   }
 
-  stream(request: ImageRequest): AsyncIterable<ImageStreamEvent> {
+  stream(request: ImageRequest): AsyncIterable<ImageStreamEvent<ImageBlock>> {
     const call = this.#generation(request, { stream: true })
     return streamImages(call, () => new PartialImageDecoder(this.provider), decodeImages)
   }

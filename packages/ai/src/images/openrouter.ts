@@ -1,4 +1,5 @@
 import type { JsonObject, JsonValue } from '@skein/base'
+import type { ImageBlock } from '../contract/content.ts'
 import { ErrorCode, UPPError } from '../contract/error.ts'
 import type { BoundImageModel, ImageHandler, ImageRequest, ImageResult } from '../image.ts'
 import { jsonBody, type VendorEndpoint } from '../transport/endpoint.ts'
@@ -15,7 +16,7 @@ export function openrouterImages(): (endpoint: VendorEndpoint) => ImageHandler {
 function bind(endpoint: VendorEndpoint, modelId: string): BoundImageModel {
   const provider = endpoint.name
   // Generation and editing use the same request; images to edit are part of the message.
-  const send = async (request: ImageRequest): Promise<ImageResult> => {
+  const send = async (request: ImageRequest): Promise<ImageResult<ImageBlock>> => {
     if (request.mask)
       throw new UPPError('OpenRouter takes no mask; say what to change.', {
         code: ErrorCode.InvalidRequest,

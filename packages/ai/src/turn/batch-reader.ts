@@ -1,4 +1,3 @@
-import type { JsonSchema } from '@skein/base'
 import { type ErrorOrigin, invalidRequest } from '../contract/error.ts'
 import type { StreamEvent } from '../contract/event.ts'
 import type { ToolTypes } from '../contract/tool.ts'

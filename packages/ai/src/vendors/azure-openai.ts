@@ -24,6 +24,9 @@ const name = 'azure-openai'
  *     llm({ model: azure('my-deployment') })
  *
  * For Entra ID put the token in `config.headers.authorization`.
+ *
+ * The address is that of the v1 API (learn.microsoft.com/azure/foundry/openai/api-version-lifecycle, read in
+ * November 2026); bodies are those of `openai 7.53.0`, which Microsoft names as the client for it.
  */
 export function azureOpenaiResource(resource: string): TwoApis<OpenAIParams, 'responses'> {
   return at(`https://${encodeURIComponent(resource)}.openai.azure.com/openai/v1`)

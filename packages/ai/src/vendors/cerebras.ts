@@ -28,13 +28,15 @@ type ModelId =
   | 'llama3.1-8b'
 
 /**
- * Cerebras: fast inference of open models, text only.
+ * Cerebras: fast inference of open models, some of which read images.
+ *
+ * The facts are those of the types in `@cerebras/cerebras_cloud_sdk 1.91.0`.
  */
 export const cerebras: Vendor<CerebrasParams, ModelId> = defineVendor({
   name: 'cerebras',
   baseUrl: 'https://api.cerebras.ai/v1',
   keyVariables: ['CEREBRAS_API_KEY'],
-  llm: chatCompletions({ media: [], parameters: openaiParameters }),
+  llm: chatCompletions({ media: ['image'], parameters: openaiParameters }),
 })
 
 export default cerebras

@@ -16,6 +16,8 @@ type ModelId =
  * DeepSeek, text only. Its API requires earlier reasoning to be sent back while tools are used, so it
  * is sent. Its JSON mode accepts no schema: with `structure` the schema is put in the system prompt,
  * and a warning says that it is not enforced.
+ *
+ * The facts are those of `@ai-sdk/deepseek 3.0.56`; DeepSeek has no SDK of its own.
  */
 export const deepseek: Vendor<DeepseekParams, ModelId> = defineVendor({
   name: 'deepseek',

@@ -9,7 +9,7 @@ import {
   type ModelReference,
   type Params,
   type Provider,
-  type VendorRequest,
+  type EndpointRequest,
 } from '../contract/provider.ts'
 import type { EmbeddingHandler } from '../embedding.ts'
 import type { ImageHandler } from '../image.ts'
@@ -145,7 +145,7 @@ class HttpModel implements BoundLLMModel {
     return { path, body }
   }
 
-  send({ body, ...asked }: VendorRequest): Promise<JsonValue> {
+  send({ body, ...asked }: EndpointRequest): Promise<JsonValue> {
     const context = { provider: this.provider, modality: 'llm' } as const
     const text = body && jsonBody(body, context)
     const call = this.#call({ ...asked, body: text, headers: { accept: 'application/json' } })

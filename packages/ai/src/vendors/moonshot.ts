@@ -27,6 +27,8 @@ type ModelId =
 
 /**
  * Moonshot (Kimi). Its thinking models require their earlier reasoning to be sent back.
+ *
+ * The facts are those of `@ai-sdk/moonshotai 3.0.60`; Moonshot has no SDK of its own.
  */
 export const moonshot: Vendor<MoonshotParams, ModelId> = defineVendor({
   name: 'moonshot',

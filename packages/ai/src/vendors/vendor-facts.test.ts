@@ -4,6 +4,7 @@ import {
   AssistantMessage,
   Audio,
   type History,
+  Image,
   type InferenceInput,
   llm,
   type LLMOptions,
@@ -12,10 +13,17 @@ import {
   Video,
 } from '../index.ts'
 import { anthropic } from './anthropic.ts'
+import { azureOpenai } from './azure-openai.ts'
+import { cerebras } from './cerebras.ts'
+import { deepseek } from './deepseek.ts'
 import { google } from './google.ts'
+import { groq } from './groq.ts'
 import { mistral } from './mistral.ts'
+import { moonshot } from './moonshot.ts'
+import { ollama } from './ollama.ts'
 import { openai } from './openai.ts'
 import { openrouter } from './openrouter.ts'
+import { xai } from './xai.ts'
 
 type Given = [input: History | InferenceInput, ...more: InferenceInput[]]
 
@@ -148,15 +156,26 @@ describe('a history with tool calls, and no tools', () => {
   ]
 
   // None of these is documented to refuse such a history today, so no tools are named for it.
-  test.each([anthropic('claude-opus-4-5'), openai('gpt-5'), mistral('m'), google('gemini-3-pro')])(
-    '$provider.name: is sent with its calls and results, and with no tools',
-    async (model) => {
-      const { body } = await sent({ model }, history, 'thanks')
-      expect(body).not.toHaveProperty('tools')
-      expect(JSON.stringify(body)).toContain('weather')
-      expect(JSON.stringify(body)).toContain('sun')
-    },
-  )
+  test.each([
+    anthropic('claude-opus-4-5'),
+    openai('gpt-5'),
+    openai('gpt-5', { api: 'chat' }),
+    azureOpenai('d'),
+    mistral('m'),
+    google('gemini-3-pro'),
+    ollama('m'),
+    openrouter('x/y'),
+    groq('m'),
+    xai('m'),
+    deepseek('m'),
+    cerebras('m'),
+    moonshot('m'),
+  ])('$provider.name: is sent with its calls and results, and with no tools', async (model) => {
+    const { body } = await sent({ model }, history, 'thanks')
+    expect(body).not.toHaveProperty('tools')
+    expect(JSON.stringify(body)).toContain('weather')
+    expect(JSON.stringify(body)).toContain('sun')
+  })
 })
 
 describe('model names', () => {
@@ -184,4 +203,9 @@ describe('model names', () => {
       expect(url).toContain(`${name}:generateContent`)
     },
   )
+})
+
+test('Cerebras is given images as image_url', async () => {
+  const { body } = await sent({ model: cerebras('m') }, Image.fromUrl('https://a.example/b.png'))
+  expect(JSON.stringify(body)).toContain('"image_url":{"url":"https://a.example/b.png"}')
 })

@@ -39,6 +39,9 @@ type ModelId =
 /**
  * xAI, through Chat Completions; `xai('grok-4', { api: 'responses' })` uses Responses instead,
  * which offers server tools such as `web_search`.
+ *
+ * The facts are those of `@ai-sdk/xai 5.0.12`, which uses Responses alone and reads Chat Completions in its
+ * batches, and of docs.x.ai, read in November 2026.
  */
 export const xai: TwoApis<XaiParams, 'chat', ModelId> = defineVendor({
   name: 'xai',

@@ -1,6 +1,8 @@
+import type { JsonSchema } from '@skein/base'
 import { describe, expect, test } from 'vitest'
+import { toAnthropicSchema } from './anthropic-messages/schema.ts'
 import { toDialect } from './schema-dialect.ts'
-import { isStrictSchema } from './strict-schema.ts'
+import { isStrictSchema } from './strict-check.ts'
 
 describe('toDialect', () => {
   test('keeps a whole schema as it is', () => {
@@ -51,34 +53,74 @@ describe('toDialect', () => {
   ])('%j is wrapped: %s', (schema, isWrapped) => {
     expect(toDialect(schema, { objectRoot: true }).isWrapped).toBe(isWrapped)
   })
+})
 
-  test('leaves out what a vendor rejects, by place, and never a property of that name', () => {
+describe('toAnthropicSchema', () => {
+  test('leaves out what the API rejects, by place, and never a property of that name', () => {
     const schema = {
       type: 'object',
       properties: { minLength: { type: 'string', minLength: 1 } },
       default: { minLength: 2 },
+      additionalProperties: false,
     }
-    const { schema: fitted, warnings } = toDialect(schema, { rejected: new Set(['minLength']) })
+    const { schema: fitted, warnings, isNative } = toAnthropicSchema(schema)
+    expect(isNative).toBe(true)
     expect(fitted).toEqual({
       type: 'object',
       properties: { minLength: { type: 'string' } },
       default: { minLength: 2 },
+      additionalProperties: false,
     })
-    expect(warnings).toMatchObject([{ pointer: '/properties/minLength/minLength' }])
+    expect(warnings).toMatchObject([{ pointer: '/structure/properties/minLength/minLength' }])
   })
 
-  test('closes objects where the vendor asks for it', () => {
-    const schema = {
-      type: 'object',
-      properties: { a: { type: 'object' } },
-      additionalProperties: {},
-    }
-    const { schema: fitted, warnings } = toDialect(schema, { closedObjects: true })
+  test('closes objects that say nothing about further members', () => {
+    const schema = { type: 'object', properties: { a: { type: 'object', properties: {} } } }
+    const { schema: fitted, warnings } = toAnthropicSchema(schema)
     expect(fitted).toMatchObject({
-      additionalProperties: {},
+      additionalProperties: false,
       properties: { a: { additionalProperties: false } },
     })
-    expect(warnings).toHaveLength(1)
+    expect(warnings.map(({ pointer }) => pointer)).toEqual([
+      '/structure/properties/a',
+      '/structure',
+    ])
+  })
+
+  test.each<[string, JsonSchema, string]>([
+    ['members of any name', { a: { additionalProperties: {} } }, '/a/additionalProperties'],
+    ['an open object', { a: { additionalProperties: true } }, '/a/additionalProperties'],
+    ['any object', { a: { type: 'object' } }, '/a'],
+    ['members by pattern', { a: { patternProperties: {} } }, '/a/patternProperties'],
+    ['a tuple', { a: { type: 'array', items: [{ type: 'string' }] } }, '/a/items'],
+    ['a tuple of 2020-12', { a: { type: 'array', prefixItems: [] } }, '/a/prefixItems'],
+    ['any value', { a: true }, '/a'],
+    ['objects as values', { a: { enum: [{}] } }, '/a'],
+    ['itself', { a: { $ref: '#' } }, '/a/$ref'],
+    ['itself, by a detour', { a: { $ref: '#/$defs/b' } }, '/a/$ref'],
+  ])('%s cannot be expressed', (_, properties, pointer) => {
+    const $defs = { b: { anyOf: [{ $ref: '#/$defs/c' }] }, c: { $ref: '#/$defs/b' } }
+    const schema = { type: 'object', properties, $defs, additionalProperties: false }
+    const { isNative, warnings, schema: told } = toAnthropicSchema(schema)
+    expect(isNative).toBe(false)
+    expect(told).toBe(schema)
+    expect(warnings).toContainEqual(
+      expect.objectContaining({
+        code: 'structure_not_enforced',
+        pointer: `/structure/properties${pointer}`,
+      }),
+    )
+  })
+
+  test('a shared part that does not lead back to itself is no recursion', () => {
+    const part = { $ref: '#/$defs/s' }
+    const schema = {
+      type: 'object',
+      properties: { a: part, b: part },
+      additionalProperties: false,
+      $defs: { s: { type: 'string' } },
+    }
+    expect(toAnthropicSchema(schema)).toMatchObject({ isNative: true, warnings: [] })
   })
 })
 

@@ -1,5 +1,5 @@
 import { isPlainObject, type JsonSchema } from '@skein/base'
-import { mapKeywords } from '../contract/structure.ts'
+import { mapKeywords, pointerSegment, resolveRef } from '../contract/structure.ts'
 import type { Warning } from '../contract/turn.ts'
 import type { StrictProblem, StrictSchema } from './strict-schema.ts'
 
@@ -7,10 +7,6 @@ import type { StrictProblem, StrictSchema } from './strict-schema.ts'
 export interface SchemaDialect {
   /** The root must be an object; other roots are wrapped as `{ value: … }`. */
   readonly objectRoot?: boolean
-  /** Keywords that the vendor rejects; they are removed, with a warning for each place. */
-  readonly rejected?: ReadonlySet<string>
-  /** Objects must have `additionalProperties: false`; it is added if missing, with a warning. */
-  readonly closedObjects?: boolean
   /**
    * Rewrites a schema for the vendor's strict mode. If that is not possible without changing what it means, the
    * schema is sent as it is, with a warning for each place.
@@ -48,10 +44,8 @@ export function toDialect(schema: JsonSchema, dialect: SchemaDialect): DialectSc
     }
     warnings.push(...warn('schema_not_strict', problems))
   }
-  const fitted =
-    dialect.rejected || dialect.closedObjects ? fit(schema, dialect, warnings, '') : schema
-  const isWrapped = dialect.objectRoot === true && !hasObjectRoot(fitted)
-  const result = isWrapped ? wrapRoot(fitted) : fitted
+  const isWrapped = dialect.objectRoot === true && !hasObjectRoot(schema)
+  const result = isWrapped ? wrapRoot(schema) : schema
   return { schema: result, warnings, isWrapped, isStrict: false }
 }
 
@@ -113,49 +107,80 @@ const schemaKeywords = new Set([
   'prefixItems',
 ])
 
-function fit(
+/**
+ * Rewrites every schema inside a schema, the inner ones first. `write` gets each with its JSON pointer; a
+ * property or item that is `true` is given as `{}`, which means the same.
+ */
+export function rewriteSchema(
   schema: JsonSchema,
-  dialect: SchemaDialect,
-  warnings: Warning[],
-  pointer: string,
+  write: (schema: JsonSchema, pointer: string) => JsonSchema,
+  pointer = '',
 ): JsonSchema {
-  const result: Record<string, unknown> = {}
-  for (const [keyword, value] of Object.entries(schema)) {
-    const here = `${pointer}/${keyword.replaceAll('~', '~0').replaceAll('/', '~1')}`
-    if (dialect.rejected?.has(keyword)) {
-      const message = `The vendor does not take the keyword "${keyword}"; it was left out.`
-      warnings.push({ code: 'schema_changed', message, pointer: here })
-    } else result[keyword] = fitValue(keyword, value, dialect, warnings, here)
-  }
-  const isOpen = schema['type'] === 'object' && schema['additionalProperties'] === undefined
-  if (dialect.closedObjects && isOpen) {
-    result['additionalProperties'] = false
-    warnings.push({
-      code: 'schema_changed',
-      message: 'The vendor takes only closed objects: additionalProperties: false was added.',
-      pointer,
-    })
-  }
-  return result
+  const inner = (value: unknown, at: string): unknown =>
+    isPlainObject(value) ? rewriteSchema(value, write, at) : value
+  const entries = Object.entries(schema).map(([keyword, value]): [string, unknown] => {
+    const at = pointer + pointerSegment(keyword)
+    if (mapKeywords.has(keyword) && isPlainObject(value)) {
+      const parts = Object.entries(value).map(([name, part]): [string, unknown] => [
+        name,
+        inner(part === true ? {} : part, at + pointerSegment(name)),
+      ])
+      return [keyword, Object.fromEntries(parts)]
+    }
+    if (!schemaKeywords.has(keyword)) return [keyword, value]
+    if (Array.isArray(value)) return [keyword, value.map((part, i) => inner(part, `${at}/${i}`))]
+    return [keyword, inner(keyword === 'items' && value === true ? {} : value, at)]
+  })
+  return write(Object.fromEntries(entries), pointer)
 }
 
-function fitValue(
-  keyword: string,
-  value: unknown,
-  dialect: SchemaDialect,
-  warnings: Warning[],
-  pointer: string,
-): unknown {
-  const fitOne = (item: unknown, at: string): unknown =>
-    isPlainObject(item) ? fit(item, dialect, warnings, at) : item
-  if (mapKeywords.has(keyword) && isPlainObject(value)) {
-    return Object.fromEntries(
-      Object.entries(value).map(([name, item]) => [name, fitOne(item, `${pointer}/${name}`)]),
-    )
-  }
-  if (!schemaKeywords.has(keyword)) return value
-  if (Array.isArray(value)) return value.map((item, i) => fitOne(item, `${pointer}/${i}`))
-  return fitOne(value, pointer)
+/** Keywords that describe and do not constrain. */
+const annotations = new Set(
+  `$schema $id $comment $anchor title description default examples deprecated readOnly writeOnly
+  propertyOrdering $defs definitions`.split(/\s+/),
+)
+
+/** Returns a warning for every keyword that constrains the answer and that the vendor does not enforce. */
+export function unenforced(
+  schema: JsonSchema,
+  vendor: string,
+  isEnforced: (keyword: string, schema: JsonSchema) => boolean,
+): Warning[] {
+  const warnings: Warning[] = []
+  rewriteSchema(schema, (part, pointer) => {
+    for (const keyword of Object.keys(part)) {
+      const isIdle = annotations.has(keyword) || keyword.startsWith('x-')
+      if (isIdle || isEnforced(keyword, part)) continue
+      warnings.push({
+        code: 'schema_not_enforced',
+        message: `${vendor} does not enforce ${keyword}: ${JSON.stringify(part[keyword]).slice(0, 80)}.`,
+        pointer: `/structure${pointer}${pointerSegment(keyword)}`,
+      })
+    }
+    return part
+  })
+  return warnings
+}
+
+/** Checks whether a `$ref` leads back to itself. */
+export function isRecursive(
+  root: JsonSchema,
+  ref: unknown,
+  seen: Set<unknown> = new Set(),
+): boolean {
+  if (seen.has(ref)) return false
+  seen.add(ref)
+  const text = JSON.stringify(resolveRef(root, ref)) ?? ''
+  const inside = [...text.matchAll(/"\$ref":("(?:[^"\\]|\\.)*")/g)].map(([, quoted]): unknown =>
+    JSON.parse(quoted!),
+  )
+  const [start] = seen
+  return inside.some((one) => one === start || isRecursive(root, one, seen))
+}
+
+/** Returns the instruction for a vendor that cannot be given the schema in another way. */
+export function schemaInstruction(schema: JsonSchema, what: 'object' | 'value'): string {
+  return `Answer with one JSON ${what} that matches this JSON Schema, and nothing else:\n${JSON.stringify(schema)}`
 }
 
 /**

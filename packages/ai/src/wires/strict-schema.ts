@@ -1,9 +1,7 @@
 import { isPlainObject, type JsonObject, type JsonSchema } from '@skein/base'
 import { pointerSegment, resolveRef } from '../contract/structure.ts'
-import { objectOf } from './read-json.ts'
 import type { SchemaDialect } from './schema-dialect.ts'
 import { allowsNull, requiredNames } from './strict-nulls.ts'
-import { requestError } from './wire-error.ts'
 
 /** A part of a schema that strict mode does not accept. */
 export interface StrictProblem {
@@ -27,7 +25,7 @@ export interface StrictSchema {
  * The keywords that OpenAI documents for strict mode ("Structured outputs", supported schemas). A schema with
  * any other keyword is refused.
  */
-const known = new Set([
+export const knownKeywords: ReadonlySet<string> = new Set([
   '$schema',
   '$id',
   '$ref',
@@ -96,7 +94,7 @@ const objectKeywords = new Set(['properties', 'required', 'additionalProperties'
 const arrayKeywords = new Set(['items', 'minItems', 'maxItems'])
 
 /** Every schema needs one of these keywords, which define the kind of value. */
-const shapes = ['type', 'anyOf', '$ref', 'enum', 'const']
+export const shapes: readonly string[] = ['type', 'anyOf', '$ref', 'enum', 'const']
 
 /** What OpenAI documents as the limits of one schema. */
 const MAX_PROPERTIES = 5000
@@ -114,8 +112,7 @@ export function toStrict(schema: JsonSchema): StrictSchema {
   const result = writer.write(schema, '')
   const isWrapped = !isPlainObject(result) || result['type'] !== 'object'
   const strict = isWrapped ? wrapStrict(result as JsonSchema) : result
-  // What the writer did not foresee is still found, though its pointer is that of the rewritten schema.
-  const problems = writer.problems.length > 0 ? writer.problems : strictProblems(strict)
+  const problems = writer.problems.length > 0 ? writer.problems : sizeProblems(strict)
   return { schema: strict, isWrapped, problems, dropped: writer.dropped }
 }
 
@@ -209,7 +206,7 @@ class StrictWriter {
           pointer: at,
           message: `Strict mode does not take ${keyword}: ${JSON.stringify(value)}; it was left out.`,
         })
-      else if (known.has(keyword)) kept[keyword] = value
+      else if (knownKeywords.has(keyword)) kept[keyword] = value
     }
     return kept
   }
@@ -309,7 +306,7 @@ class StrictWriter {
 }
 
 /** `pattern` without look-around and back references, and the documented formats, are supported. */
-function isSupportedLimit(keyword: string, value: unknown): boolean {
+export function isSupportedLimit(keyword: string, value: unknown): boolean {
   if (keyword === 'format') return formats.has(String(value))
   return keyword !== 'pattern' || !/\(\?<?[=!]|\\[1-9]|\\k</.test(String(value))
 }
@@ -384,112 +381,31 @@ export function namedSchema(schema: JsonSchema, isStrict: boolean): JsonObject {
   return { name, schema: schema as JsonObject, strict: isStrict || undefined }
 }
 
-/** Checks whether OpenAI's strict mode accepts the schema unchanged. */
-export function isStrictSchema(schema: JsonSchema): boolean {
-  return strictProblems(schema).length === 0
-}
-
-/**
- * Returns what OpenAI's strict mode refuses in a schema: a root that is not an object, objects that are open or
- * have optional properties, keywords and formats that it does not support, and schemas that are too large.
- */
-export function strictProblems(schema: JsonSchema): readonly StrictProblem[] {
-  const found: StrictProblem[] = []
-  const find = (pointer: string, message: string): void => void found.push({ pointer, message })
-  if (schema['type'] !== 'object' || 'anyOf' in schema) find('', 'The root must be an object.')
-  const count = { properties: 0, values: 0, characters: 0 }
-  findProblems(schema, '', 0, count, find)
-  if (count.properties > MAX_PROPERTIES) find('', `More than ${MAX_PROPERTIES} properties.`)
-  if (count.values > MAX_ENUM_VALUES) find('', `More than ${MAX_ENUM_VALUES} values in enums.`)
-  if (count.characters > MAX_CHARACTERS)
-    find('', `Names and values have more than ${MAX_CHARACTERS} characters.`)
-  return found
-}
-
-/** Refuses what the API refuses in a schema that a client sent with `strict: true`; `field` holds it. */
-export function refuseLoose(schema: JsonSchema, field: string): void {
-  const [problem] = strictProblems(schema)
-  if (!problem) return
-  throw requestError(
-    'openai',
-    `Invalid schema for "${field}": at ${problem.pointer || 'the root'}: ${problem.message}`,
-    'With "strict": true every object must be closed and every property required.',
+/** Returns what makes a schema too large for strict mode. */
+export function sizeProblems(root: JsonSchema): readonly StrictProblem[] {
+  const size = { properties: 0, values: 0, characters: 0, levels: 0 }
+  const visit = (schema: unknown, level: number): void => {
+    if (!isPlainObject(schema)) return
+    const { properties, items, anyOf, $defs, definitions, enum: values } = schema
+    const texts = [...(Array.isArray(values) ? values : []), ...Object.keys(properties ?? {})]
+    size.characters += texts.join('').length
+    if (Array.isArray(values)) size.values += values.length
+    if (isPlainObject(properties)) {
+      size.properties += Object.keys(properties).length
+      size.levels = Math.max(size.levels, level)
+    }
+    visit(items, level + 1)
+    for (const part of Object.values(properties ?? {})) visit(part, level + 1)
+    for (const parts of [anyOf, $defs, definitions])
+      for (const part of Object.values(parts ?? {})) visit(part, level)
+  }
+  visit(root, 0)
+  return [
+    [size.properties, MAX_PROPERTIES, 'properties'] as const,
+    [size.values, MAX_ENUM_VALUES, 'values in enums'] as const,
+    [size.characters, MAX_CHARACTERS, 'characters in names and values'] as const,
+    [size.levels, MAX_LEVELS, 'levels of nesting'] as const,
+  ].flatMap(([count, limit, what]) =>
+    count > limit ? [{ pointer: '', message: `More than ${limit} ${what}.` }] : [],
   )
-}
-
-/** Reads the schema of a client's `json_schema` format, and refuses what the API refuses. */
-export function readFormat(format: JsonObject | undefined, field: string): JsonObject | undefined {
-  if (!format) return undefined
-  const { name, schema, strict } = format
-  if (typeof name !== 'string' || !/^[a-zA-Z0-9_-]{1,64}$/.test(name)) {
-    throw requestError(
-      'openai',
-      `The field "${field}.name" is missing, or is not 1 to 64 letters, digits, "_" and "-".`,
-    )
-  }
-  const structure = objectOf(schema)
-  if (strict === true && structure) refuseLoose(structure, `${field}.schema`)
-  return structure
-}
-
-interface Count {
-  properties: number
-  values: number
-  characters: number
-}
-
-function findProblems(
-  schema: unknown,
-  pointer: string,
-  level: number,
-  count: Count,
-  find: (pointer: string, message: string) => void,
-): void {
-  if (!isPlainObject(schema)) return find(pointer, 'A schema must be an object.')
-  for (const [keyword, value] of Object.entries(schema)) {
-    const at = pointer + pointerSegment(keyword)
-    if (!known.has(keyword)) find(at, `The keyword "${keyword}" is not supported.`)
-    else if (!isSupportedLimit(keyword, value))
-      find(at, `${JSON.stringify(value)} is not a supported ${keyword}.`)
-  }
-  const { type, properties, items, anyOf, $ref, enum: values, $defs, definitions } = schema
-  if (!shapes.some((keyword) => keyword in schema)) find(pointer, 'A schema must have a type.')
-  const beside = Object.keys(schema).filter(
-    (keyword) => !['$ref', '$defs', 'definitions'].includes(keyword),
-  )
-  if ($ref !== undefined && beside.length > 0)
-    find(`${pointer}/$ref`, `"$ref" cannot have keywords beside it: ${beside.join(', ')}.`)
-  if (Array.isArray(values)) {
-    count.values += values.length
-    count.characters += values.join('').length
-  }
-  if ([type].flat().includes('object') || properties !== undefined) {
-    const names = isPlainObject(properties) ? Object.keys(properties) : []
-    const required = requiredNames(schema)
-    const optional = names.find((name) => !required.has(name))
-    if (schema['additionalProperties'] !== false)
-      find(pointer, '"additionalProperties" is required to be supplied and to be false.')
-    if (optional !== undefined)
-      find(
-        pointer,
-        `"required" is required to be supplied and to be a list with every property. Missing: "${optional}".`,
-      )
-    if (level > MAX_LEVELS) find(pointer, `More than ${MAX_LEVELS} levels of nesting.`)
-    count.properties += names.length
-    count.characters += names.join('').length
-  }
-  if (type === 'array' || items !== undefined)
-    findProblems(items, `${pointer}/items`, level + 1, count, find)
-  if (anyOf !== undefined && !Array.isArray(anyOf))
-    find(`${pointer}/anyOf`, '"anyOf" must be a list.')
-  for (const [name, parts, deeper] of [
-    ['properties', properties, 1],
-    ['anyOf', anyOf, 0],
-    ['$defs', $defs, 0],
-    ['definitions', definitions, 0],
-  ] as const) {
-    if (parts === undefined || typeof parts !== 'object' || parts === null) continue
-    for (const [key, part] of Object.entries(parts))
-      findProblems(part, `${pointer}/${name}${pointerSegment(key)}`, level + deeper, count, find)
-  }
 }

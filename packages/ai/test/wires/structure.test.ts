@@ -2,6 +2,7 @@
  * Structured output at every vendor: twelve shapes of schemas, each sent as strict or with a warning that
  * names the place, and data that comes back as the schema describes it.
  */
+import { join } from 'node:path'
 import { llm, NoRetry, partials, type LLMInstance, type LLMOptions } from '@skein/ai'
 import {
   fallback,
@@ -17,10 +18,12 @@ import { isPlainObject, type JsonSchema } from '@skein/base'
 import { Ajv } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
+import { format } from 'prettier'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { withoutNulls } from '../../src/wires/strict-nulls.ts'
-import { isStrictSchema, strictProblems, toStrict } from '../../src/wires/strict-schema.ts'
+import { isStrictSchema, strictProblems } from '../../src/wires/strict-check.ts'
+import { toStrict } from '../../src/wires/strict-schema.ts'
 import { vendors, type VendorUnderTest } from '../testing/vendors.ts'
 import { runs } from './arbitrary-message.ts'
 
@@ -267,6 +270,177 @@ describe.each(Object.entries(shapes))('%s', (_, { schema, data, notStrict }) => 
         ])
     }
   })
+})
+
+describe('every vendor × every shape', () => {
+  /** How the schema was sent: the place in the body, and the schema there. */
+  function place(server: VendorServer): { form: string; schema?: JsonSchema } {
+    interface Format {
+      readonly strict?: boolean
+      readonly schema: JsonSchema
+    }
+    const { response_format, text, output_config, generationConfig, format } = server.requests.at(
+      -1,
+    )!.body as unknown as {
+      readonly response_format?: { readonly json_schema?: Format }
+      readonly text?: { readonly format?: Format }
+      readonly output_config?: { readonly format?: Format }
+      readonly generationConfig?: { readonly responseJsonSchema?: JsonSchema }
+      readonly format?: JsonSchema
+    }
+    const named = response_format?.json_schema ?? text?.format
+    if (named) return { form: named.strict ? 'strict' : 'not strict', schema: named.schema }
+    const schema = output_config?.format?.schema ?? generationConfig?.responseJsonSchema ?? format
+    return schema ? { form: 'native', schema } : { form: 'in the prompt' }
+  }
+
+  test('the form, with a note for every place that is not enforced; the data is what was asked for', async () => {
+    const notes: string[] = []
+    const rows: string[] = []
+    const answers: { readonly given: JsonSchema | undefined; readonly answer: unknown }[] = []
+    for (const vendor of vendors) {
+      const cells: string[] = []
+      for (const { schema, data } of Object.values(shapes)) {
+        const marks = new Set<number>()
+        let form = ''
+        for (const wanted of data) {
+          const server = vendorServer(() => {
+            const { schema: given, form: sentAs } = place(server)
+            const members = Object.keys(given?.['properties'] ?? {})
+            const isWrapped = !isPlainObject(wanted) && members.join() === 'value'
+            const isTold = jsonMode.test(vendor.name) && !isPlainObject(wanted)
+            const whole = isWrapped || isTold ? { value: wanted } : wanted
+            const answer = sentAs === 'strict' ? strictAnswer(given!, whole) : whole
+            answers.push({ given, answer })
+            return says(JSON.stringify(answer))
+          })
+          const stream = client(vendor, server, { structure: schema }).stream('x')
+          let last: unknown
+          for await (const partial of partials(stream)) last = partial
+          const turn = await stream.turn
+          form = place(server).form
+          expect(turn.data).toEqual(wanted)
+          expect(last).toEqual(wanted)
+          for (const { code, message, pointer } of turn.warnings) {
+            expect(pointer).toMatch(/^\/structure/)
+            if (message.includes('closed objects')) continue // that is what asking for a structure means
+            const note = `\`${pointer}\`: ${message} (\`${code}\`)`
+            if (!notes.includes(note)) notes.push(note)
+            marks.add(notes.indexOf(note) + 1)
+          }
+          // Whatever is not guaranteed has a warning with a path.
+          if (form === 'not strict' || form === 'in the prompt')
+            expect(marks.size).toBeGreaterThan(0)
+          if (form === 'in the prompt')
+            expect(JSON.stringify(server.requests.at(-1)!.body)).toContain(
+              'matches this JSON Schema',
+            )
+        }
+        const list = [...marks].toSorted((a, b) => a - b)
+        cells.push(list.length > 0 ? `${form} (${list.join(', ')})` : form)
+      }
+      rows.push(`| ${vendor.name} | ${cells.join(' | ')} |`)
+    }
+    // What was answered fits the schema that was sent, not only the one that was given.
+    for (const { given = true, answer } of answers) {
+      const isTuple = JSON.stringify(given).includes('"prefixItems"')
+      const options = { strict: false, validateFormats: false }
+      const checker = isTuple ? new Ajv2020(options) : new Ajv(options)
+      expect([given, answer, checker.validate(given, answer)]).toEqual([given, answer, true])
+    }
+    const page = [
+      '# Structured output: vendors and shapes of schemas',
+      '',
+      'Written by `packages/ai/test/wires/structure.test.ts`, which sends twelve shapes of schemas to every',
+      'vendor and checks that `turn.data` and the partials are the data that the schema describes.',
+      '',
+      '- **strict**: the vendor guarantees the schema. Optional properties were asked for as null, which is',
+      '  left out of the data again.',
+      "- **native**: the schema is given to the vendor's own structured output.",
+      '- **not strict**, **in the prompt**: the vendor cannot be given this schema. It is sent without a',
+      '  guarantee, or told to the model in the system prompt; `validate` and `repair` then help.',
+      '- The numbers are the warnings of the turn, listed below the table.',
+      '',
+      `| vendor | ${Object.keys(shapes).join(' | ')} |`,
+      `| --- | ${Object.keys(shapes)
+        .map(() => '---')
+        .join(' | ')} |`,
+      ...rows,
+      '',
+      ...notes.map((note, index) => `${index + 1}. ${note}`),
+      '',
+    ].join('\n')
+    const path = join(import.meta.dirname, '../../../../docs/structured-output.md')
+    await expect(await format(page, { parser: 'markdown' })).toMatchFileSnapshot(path)
+  })
+})
+
+describe('Google', () => {
+  const google = vendors.find(({ name }) => name === 'google')!
+  const sentTo = async (structure: JsonSchema) => {
+    const server = vendorServer([says('{}')])
+    const { warnings } = await client(google, server, { structure }).generate('x')
+    const { generationConfig } = server.requests[0]!.body as never as {
+      generationConfig: { responseJsonSchema: JsonSchema }
+    }
+    return { schema: generationConfig.responseJsonSchema, warnings }
+  }
+
+  test('is given what it documents: $defs, prefixItems, enum, a reference alone', async () => {
+    const { schema, warnings } = await sentTo({
+      ...object({
+        pair: { type: 'array', items: [str, num], additionalItems: false },
+        kind: { const: 'a' },
+        part: { $ref: '#/definitions/part', description: 'd' },
+        plain: { $ref: '#/definitions/part' },
+      }),
+      definitions: { part: str },
+    })
+    expect(schema).toEqual({
+      ...object({
+        pair: { type: 'array', prefixItems: [str, num], items: false },
+        kind: { enum: ['a'] },
+        part: { description: 'd', anyOf: [{ $ref: '#/$defs/part' }] },
+        plain: { $ref: '#/$defs/part' },
+      }),
+      $defs: { part: str },
+    })
+    expect(warnings).toEqual([])
+  })
+
+  test.each<[string, JsonSchema, string]>([
+    ['pattern', object({ a: { type: 'string', pattern: 'x' } }), '/properties/a/pattern'],
+    [
+      'uniqueItems',
+      object({ a: { type: 'array', uniqueItems: true } }),
+      '/properties/a/uniqueItems',
+    ],
+    ['allOf', object({ a: { allOf: [str] } }), '/properties/a/allOf'],
+    ['a required member that is the whole again', object({ a: { $ref: '#' } }, 'a'), '/required'],
+  ])('%s is not enforced, and a warning says so', async (_, structure, pointer) => {
+    expect((await sentTo(structure)).warnings).toMatchObject([
+      { code: 'schema_not_enforced', pointer: `/structure${pointer}` },
+    ])
+  })
+})
+
+test('Anthropic: a schema of the params, or none at all, changes no prompt', async () => {
+  const anthropic = vendors[0]!
+  const record = object({ r: { type: 'object', additionalProperties: num } }, 'r')
+  const format = { type: 'json_schema', schema: object({}) }
+  const server = vendorServer([says('{"r":{}}'), says('{"r":{}}')])
+  const own = client(anthropic, server, {
+    structure: record,
+    params: { output_config: { format } },
+    system: 'Be brief.',
+  })
+  expect((await own.generate('x')).warnings).toEqual([])
+  expect(server.requests[0]!.body).toMatchObject({ system: 'Be brief.', output_config: { format } })
+  await client(anthropic, server, { structure: record, system: 'Be brief.' }).generate('x')
+  expect((server.requests[1]!.body as { system: string }).system).toMatch(
+    /^Be brief\.\n\nAnswer with/,
+  )
+  expect(server.requests[1]!.body).not.toHaveProperty('output_config')
 })
 
 test('ordinary schemas of Zod are strict', async () => {

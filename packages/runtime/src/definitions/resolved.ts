@@ -75,7 +75,7 @@ export interface ResolvedModel {
   readonly model: ModelReference
   /** Absent when the prompt uses a vendor's model directly. */
   readonly definition: ModelDefinition | undefined
-  /** Undefined when neither the definition nor the option `prices` has it. */
+  /** Undefined when neither the definition, the option `prices` nor the published catalogue has it. */
   readonly price: ModelPrices | undefined
 }
 

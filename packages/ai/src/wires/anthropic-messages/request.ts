@@ -9,37 +9,16 @@ import { encodeHistory, encodeOnce, listRequest } from '../encode-history.ts'
 import { documentSource, imageSource } from '../media.ts'
 import { droppedBlock, foreignReasoning, nativeOf, optionsOf } from '../metadata.ts'
 import { objectOf } from '../read-json.ts'
-import { toDialect, type SchemaDialect } from '../schema-dialect.ts'
+import { schemaInstruction } from '../schema-dialect.ts'
 import { mergeTools } from '../tools.ts'
 import { orderedBlocks, resultText, safeToolCallId } from '../transcript.ts'
 import { requestError } from '../wire-error.ts'
 import type { EncodedRequest, RequestMode, Target } from '../wire.ts'
+import { toAnthropicSchema } from './schema.ts'
 import { API, toolCallIdRule, type AnthropicBlock, type AnthropicDialect } from './types.ts'
 
 /** The version of the format, not of a model. Callers set beta headers themselves. */
 export const versionHeader: Readonly<Record<string, string>> = { 'anthropic-version': '2023-06-01' }
-
-/**
- * The schema rules of structured output (documentation of November 2026): objects must be closed, and
- * limits on numbers, lengths and counts are rejected. The schemas of tools are not changed.
- */
-export const schemaDialect: SchemaDialect = {
-  objectRoot: true,
-  closedObjects: true,
-  rejected: new Set([
-    'minimum',
-    'maximum',
-    'exclusiveMinimum',
-    'exclusiveMaximum',
-    'multipleOf',
-    'minLength',
-    'maxLength',
-    'maxItems',
-    'uniqueItems',
-    'minProperties',
-    'maxProperties',
-  ]),
-}
 
 /**
  * Writes a request of `POST /messages`. Parameters are copied to the body and override our fields, with
@@ -51,8 +30,15 @@ export function encodeRequest(
   { provider, modelId, dialect }: Target<AnthropicDialect>,
   mode: RequestMode,
 ): EncodedRequest {
-  const { params, system, structure } = request
+  const { params, structure } = request
   const warnings: Warning[] = []
+  const outputConfig = objectOf(params['output_config'])
+  // The schemas of tools are not changed.
+  const format =
+    structure && outputConfig?.['format'] == null ? toAnthropicSchema(structure) : undefined
+  warnings.push(...(format?.warnings ?? []))
+  const told = format && !format.isNative && schemaInstruction(format.schema, 'value')
+  const system = told ? [request.system, told].filter(Boolean).join('\n\n') : request.system
   const tools = mergeTools({
     provider,
     tools: request.tools.map(({ name, description, parameters, metadata }) => ({
@@ -78,12 +64,11 @@ export function encodeRequest(
     const more: readonly unknown[] = Array.isArray(given) ? given : [{ type: 'text', text: given }]
     fields['system'] = given === undefined ? system : [{ type: 'text', text: system }, ...more]
   }
-  const outputConfig = objectOf(params['output_config'])
-  if (structure && outputConfig?.['format'] == null) {
-    const { schema, warnings: changes } = toDialect(structure, schemaDialect)
-    warnings.push(...changes)
-    fields['output_config'] = { ...outputConfig, format: { type: 'json_schema', schema } }
-  }
+  if (format?.isNative)
+    fields['output_config'] = {
+      ...outputConfig,
+      format: { type: 'json_schema', schema: format.schema },
+    }
   const key = `${API} ${provider}`
   const history = encodeHistory(
     request.messages,

@@ -4,13 +4,13 @@ import { type BlockKind, StopReason, type StreamEvent } from '../../contract/eve
 import type { Source } from '../../contract/turn.ts'
 import { listOf, objectOf, textOf, without } from '../read-json.ts'
 import { RepeatedFrame } from '../repeated-frame.ts'
-import { toDialect, ValueUnwrapper } from '../schema-dialect.ts'
+import { ValueUnwrapper } from '../schema-dialect.ts'
 import { toSources } from '../sources.ts'
 import { orderMetadata } from '../transcript.ts'
 import { invalidResponse, parseFrame, vendorFailure } from '../wire-error.ts'
 import type { DecodeContext, WireDecoder } from '../wire.ts'
 import { readError } from './error.ts'
-import { schemaDialect } from './request.ts'
+import { toAnthropicSchema } from './schema.ts'
 import { type AnthropicDialect, type AnthropicEvent, API } from './types.ts'
 import { mergeUsage, toUsage } from './usage.ts'
 import type { ProviderMetadata } from '../../contract/content.ts'
@@ -54,7 +54,7 @@ export class AnthropicDecoder implements WireDecoder {
     const { structure } = context.request
     this.#context = context
     this.#provider = context.target.provider
-    this.#isWrapped = structure !== undefined && toDialect(structure, schemaDialect).isWrapped
+    this.#isWrapped = structure !== undefined && toAnthropicSchema(structure).isWrapped
   }
 
   push({ data }: SseEvent): StreamEvent[] {

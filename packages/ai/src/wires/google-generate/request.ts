@@ -1,4 +1,10 @@
-import { encodeBase64, isPlainObject, type JsonObject, type JsonValue } from '@skein/base'
+import {
+  encodeBase64,
+  isPlainObject,
+  type JsonObject,
+  type JsonSchema,
+  type JsonValue,
+} from '@skein/base'
 import type { AssistantContent, UserContent } from '../../contract/content.ts'
 import { contentOf, ToolResultMessage, type Message } from '../../contract/message.ts'
 import type { LLMRequest, Params } from '../../contract/provider.ts'
@@ -8,6 +14,7 @@ import { bodyText, encodeOnce, resultKey, resultKeys } from '../encode-history.t
 import { documentSource, imageSource, type MediaSource } from '../media.ts'
 import { droppedBlock, foreignReasoning, nativeOf, optionsOf } from '../metadata.ts'
 import { listOf, objectOf, textOf, without } from '../read-json.ts'
+import { isRecursive, rewriteSchema, unenforced } from '../schema-dialect.ts'
 import { mergeTools } from '../tools.ts'
 import { orderedBlocks, repairTranscript, resultText } from '../transcript.ts'
 import type { EncodedRequest, RequestMode, Target } from '../wire.ts'
@@ -54,7 +61,11 @@ export function encodeRequest(
   // Fields that the caller set in `generationConfig` override those of `structure`.
   fields['generationConfig'] =
     structure && !hasSchema
-      ? { responseMimeType: 'application/json', responseJsonSchema: structure, ...generation }
+      ? {
+          responseMimeType: 'application/json',
+          responseJsonSchema: toGoogleSchema(structure, warnings),
+          ...generation,
+        }
       : generation
   const contents = encodeContents(messages, target, warnings)
   // `gemini-x`, `models/gemini-x` and `tunedModels/x` are all valid model ids; only the first needs a
@@ -63,6 +74,54 @@ export function encodeRequest(
   const verb = mode === 'stream' ? 'streamGenerateContent?alt=sse' : 'generateContent'
   const path = `/${name.includes('/') ? name : `models/${name}`}:${verb}`
   return { body: bodyText(fields, 'contents', contents.join(',')), path, warnings }
+}
+
+/** The keywords that the API documents for `responseJsonSchema` (`@google/genai 2.32.0`). */
+const enforced = new Set(
+  `type format enum items prefixItems minItems maxItems minimum maximum anyOf oneOf properties
+  additionalProperties required`.split(/\s+/),
+)
+
+/**
+ * Writes a schema with the keywords that the API has: `definitions` as `$defs`, a list of items as
+ * `prefixItems`, `const` as `enum`. Other keywords are sent, and a warning says that they are not enforced.
+ */
+function toGoogleSchema(structure: JsonSchema, warnings: Warning[]): JsonSchema {
+  const written = rewriteSchema(structure, (part) => {
+    const { items, additionalItems, definitions, $ref, const: only, ...rest } = part
+    const result: Record<string, unknown> = rest
+    const isTuple = Array.isArray(items)
+    if (isTuple) result['prefixItems'] = items
+    const others = isTuple ? additionalItems : items
+    if (others !== undefined) result['items'] = others
+    if (definitions !== undefined)
+      result['$defs'] = { ...(rest['$defs'] as object), ...definitions }
+    if ($ref !== undefined) {
+      // The API allows no other keyword beside a reference.
+      const own = { $ref: String($ref).replace('#/definitions/', '#/$defs/') }
+      const isAlone = Object.keys(rest).every((keyword) => keyword.startsWith('$'))
+      Object.assign(result, isAlone || 'anyOf' in rest ? own : { anyOf: [own] })
+    }
+    if ('const' in part)
+      result[typeof only === 'string' || typeof only === 'number' ? 'enum' : 'const'] =
+        typeof only === 'string' || typeof only === 'number' ? [only] : only
+    return result
+  })
+  warnings.push(
+    ...unenforced(structure, 'Google', (keyword, part) => {
+      const { items, required, properties, const: only } = part
+      if (keyword === 'const') return typeof only === 'string' || typeof only === 'number'
+      if (keyword === 'additionalItems') return Array.isArray(items)
+      // A reference to itself is unrolled to a limited degree, and only in a property that may be absent.
+      if (keyword === '$ref') return true
+      if (keyword !== 'required' || !isPlainObject(properties)) return enforced.has(keyword)
+      return !listOf(required).some((name) => {
+        const property = objectOf(properties[String(name)])
+        return property?.['$ref'] !== undefined && isRecursive(structure, property['$ref'])
+      })
+    }),
+  )
+  return written
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { JsonObject } from '@skein/base'
+import type { JsonObject, JsonSchema } from '@skein/base'
 import type { UserContent } from '../../contract/content.ts'
 import { contentOf, type AssistantMessage, type Message } from '../../contract/message.ts'
 import type { LLMRequest } from '../../contract/provider.ts'
@@ -15,6 +15,7 @@ import {
 import { imageSource } from '../media.ts'
 import { droppedBlock, foreignReasoning, nativeOf, optionsOf } from '../metadata.ts'
 import { objectOf, without } from '../read-json.ts'
+import { unenforced } from '../schema-dialect.ts'
 import { mergeTools } from '../tools.ts'
 import { resultText } from '../transcript.ts'
 import { requestError } from '../wire-error.ts'
@@ -65,6 +66,8 @@ export function encodeRequest(
       message: `The server ignores "${name}" outside of options: write params: { options: { ${name} } }.`,
       pointer: `/params/${name}`,
     }))
+  if (structure && params['format'] === undefined)
+    warnings.push(...unenforced(structure, 'Ollama', isEnforced))
   const tools = mergeTools({
     provider,
     tools: request.tools.map(({ name, description, parameters, metadata }) => ({
@@ -88,6 +91,19 @@ export function encodeRequest(
   }
   const items = encodeMessages(request, provider, warnings)
   return listRequest(fields, 'messages', items, { path: '/chat', warnings })
+}
+
+/** What grammars of llama.cpp, which Ollama makes of a schema, express (its grammars/README, 2026). */
+const enforced = new Set(
+  `type enum const anyOf oneOf allOf $ref properties required additionalProperties items prefixItems
+  additionalItems minItems maxItems minLength maxLength pattern`.split(/\s+/),
+)
+const formats = new Set(['date', 'time', 'date-time', 'uuid'])
+
+function isEnforced(keyword: string, { type, format, pattern }: JsonSchema): boolean {
+  if (/m(in|ax)imum$/i.test(keyword)) return type === 'integer'
+  if (keyword === 'format') return formats.has(String(format))
+  return keyword === 'pattern' ? /^\^.*\$$/s.test(String(pattern)) : enforced.has(keyword)
 }
 
 /** Writes all messages, with the system prompt first. */

@@ -19,7 +19,7 @@ import {
 import { audioFormat, imageUrl, toDataUrl } from '../media.ts'
 import { droppedBlock, foreignReasoning, nativeOf, optionsOf } from '../metadata.ts'
 import { listOf, objectOf, textOf } from '../read-json.ts'
-import { toDialect } from '../schema-dialect.ts'
+import { schemaInstruction, toDialect } from '../schema-dialect.ts'
 import { namedSchema, openaiSchemas } from '../strict-schema.ts'
 import { argumentsText, mergeTools } from '../tools.ts'
 import { resultText, safeToolCallId } from '../transcript.ts'
@@ -95,7 +95,7 @@ export function chatStructure(request: LLMRequest, dialect: OpenAIChatDialect): 
     const { schema, isWrapped } = toDialect(request.structure, { objectRoot: true })
     return {
       fields: { response_format: { type: 'json_object' } },
-      instruction: `Answer with one JSON object that matches this JSON Schema, and nothing else:\n${JSON.stringify(schema)}`,
+      instruction: schemaInstruction(schema, 'object'),
       isWrapped,
       warnings: [
         {

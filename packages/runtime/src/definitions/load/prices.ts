@@ -1,3 +1,4 @@
+import { modelCatalogue } from '@skein/ai/catalogue'
 import { findModel, type ModelCatalog, type ModelPrices } from '@skein/ai/middleware'
 import type { ResolvedAgent, ResolvedModel, ResolvedSide, ResolvedTool } from '../resolved.ts'
 import type { Budget, ModelDefinition } from '../types.ts'
@@ -7,10 +8,11 @@ import type { LoadedAgent } from './resolve-agent.ts'
 
 /**
  * Where prices come from that `defineModel` does not state: a catalogue by `provider/model`, or a function
- * that is asked once for every model when the definitions are loaded.
+ * that is asked once for every model when the definitions are loaded. For models that it does not name, the
+ * published prices of `@skein/ai/catalogue` are used; null says that the price is not known.
  */
 export type PriceSource =
-  ModelCatalog | ((provider: string, modelId: string) => ModelPrices | undefined)
+  ModelCatalog | ((provider: string, modelId: string) => ModelPrices | null | undefined)
 
 /** Sets the price of every model that an agent uses, as far as it is known. */
 export function fillPrices(agents: readonly LoadedAgent[], source: PriceSource | undefined): void {
@@ -18,10 +20,12 @@ export function fillPrices(agents: readonly LoadedAgent[], source: PriceSource |
     for (const { prompt } of resolved ? sidesOf(resolved) : [])
       for (const model of prompt.models) {
         const { provider, modelId } = model.model
-        const found =
+        const given =
           typeof source === 'function'
             ? source(provider.name, modelId)
             : source && findModel(source, provider.name, modelId)?.prices
+        const found =
+          given === undefined ? findModel(modelCatalogue, provider.name, modelId)?.prices : given
         const open: { -readonly [Key in keyof ResolvedModel]: ResolvedModel[Key] } = model
         open.price = (model.definition && priceIn(model.definition)) ?? found ?? undefined
       }

@@ -1,0 +1,88 @@
+import type { JsonSchema } from '@skein/base'
+import type { Warning } from '../../contract/turn.ts'
+import { isRecursive, rewriteSchema, toDialect } from '../schema-dialect.ts'
+
+/** A schema as the API accepts it. */
+export interface AnthropicSchema {
+  readonly schema: JsonSchema
+  /** True if the root was no object and was put into `value`. */
+  readonly isWrapped: boolean
+  readonly warnings: readonly Warning[]
+  /** False if the API cannot express the schema; the warnings name the places. */
+  readonly isNative: boolean
+}
+
+/** Limits that the API rejects, and constraints that it does not know. They are left out. */
+const rejected = new Set(
+  `minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength maxItems uniqueItems
+  minProperties maxProperties contains minContains maxContains propertyNames not if then else
+  dependentRequired dependentSchemas dependencies unevaluatedProperties unevaluatedItems`.split(
+    /\s+/,
+  ),
+)
+
+const formats = new Set('date-time time date duration email hostname uri ipv4 ipv6 uuid'.split(' '))
+
+/** Every schema needs one of these keywords. */
+const shapes = ['type', 'anyOf', 'allOf', '$ref', 'enum', 'const', 'properties']
+
+/**
+ * Adapts a schema to structured output (documentation of November 2026 and `transformJSONSchema` of
+ * `@anthropic-ai/sdk 1.8.0`): objects must be closed, limits are rejected, `oneOf` is written as `anyOf`.
+ * Recursion, objects with members of any name, tuples and values of any kind cannot be expressed.
+ */
+export function toAnthropicSchema(structure: JsonSchema): AnthropicSchema {
+  const warnings: Warning[] = []
+  let isNative = true
+  const warn = (code: string, message: string, pointer: string): void =>
+    void warnings.push({ code, message, pointer: `/structure${pointer}` })
+  const refuse = (what: string, pointer: string): void => {
+    isNative = false
+    warn(
+      'structure_not_enforced',
+      `Structured output cannot express ${what}; the schema was told to the model.`,
+      pointer,
+    )
+  }
+  const written = rewriteSchema(structure, (part, pointer) => {
+    const result: Record<string, unknown> = {}
+    for (const [keyword, value] of Object.entries(part)) {
+      const at = `${pointer}/${keyword}`
+      const isDropped =
+        rejected.has(keyword) ||
+        (keyword === 'minItems' && Number(value) > 1) ||
+        (keyword === 'format' && !formats.has(String(value)))
+      if (isDropped)
+        warn('schema_changed', `The vendor does not take ${keyword}; it was left out.`, at)
+      else if (keyword === 'oneOf' && part['anyOf'] === undefined) result['anyOf'] = value
+      else result[keyword] = value
+    }
+    const { type, additionalProperties, properties, $ref } = part
+    if (additionalProperties !== undefined && additionalProperties !== false)
+      refuse('an object with further members of any name', `${pointer}/additionalProperties`)
+    else if ('patternProperties' in part)
+      refuse('members by pattern', `${pointer}/patternProperties`)
+    else if (type === 'object' && properties === undefined)
+      refuse('an object of any members', pointer)
+    else if (type === 'object' && additionalProperties === undefined) {
+      result['additionalProperties'] = false
+      const message = 'The vendor takes only closed objects: additionalProperties: false was added.'
+      warn('schema_changed', message, pointer)
+    }
+    if (Array.isArray(part['items']) || 'prefixItems' in part)
+      refuse('a tuple', `${pointer}/${'prefixItems' in part ? 'prefixItems' : 'items'}`)
+    if (typeof $ref === 'string' && isRecursive(structure, $ref))
+      refuse('a schema that refers to itself', `${pointer}/$ref`)
+    if (!shapes.some((keyword) => keyword in result)) refuse('a value of any kind', pointer)
+    const values = part['enum'] ?? [part['const']]
+    if (
+      Array.isArray(values) &&
+      values.some((value) => typeof value === 'object' && value !== null)
+    )
+      refuse('a list of values that are no scalars', pointer)
+    return result
+  })
+  if (!isNative) return { schema: structure, isWrapped: false, warnings, isNative }
+  const { schema, isWrapped } = toDialect(written, { objectRoot: true })
+  return { schema, isWrapped, warnings, isNative }
+}
