@@ -1,10 +1,11 @@
 /**
- * `npm run build`: ESM and types of every package into its `dist`, from scratch, then a look at what
+ * `npm run build`: bundled ESM and types of every package into its `dist`, from scratch, then a look at what
  * would be published: packed, unpacked and used as a stranger would use it.
  */
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { buildPackages } from './build/bundle.ts'
+import { findBundlingProblems } from './build/bundled.ts'
 import { findPackedProblems, packInto } from './build/packed.ts'
 import { findPackages, root } from './workspace.ts'
 
@@ -22,7 +23,10 @@ const packed = await packInto(
   consumer,
   packages.filter(({ manifest }) => manifest.private !== true),
 )
-const problems = await findPackedProblems(consumer, packed)
+const problems = [
+  ...(await findPackedProblems(consumer, packed)),
+  ...(await findBundlingProblems(consumer, packed)),
+]
 for (const problem of problems) console.error(problem)
 if (problems.length === 0) {
   const entries = packed.reduce((sum, entry) => sum + entry.entries.length, 0)

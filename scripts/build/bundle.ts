@@ -1,31 +1,23 @@
 import { existsSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { rolldown } from 'rolldown'
-import type { ChunkingContext, OutputChunk } from 'rolldown'
+import type { ChunkingContext } from 'rolldown'
 import { root, run } from '../workspace.ts'
 import type { Exports, Manifest, WorkspacePackage } from '../workspace.ts'
 import { planChunks } from './chunks.ts'
+import { markPure } from './pure.ts'
 import type { Module } from './chunks.ts'
-
-/** What bundling one package gave. */
-export interface BundledPackage {
-  readonly name: string
-  readonly chunks: readonly OutputChunk[]
-}
 
 /**
  * Writes `dist` of each package: declarations by tsc, one file per source, and JavaScript by rolldown, one
  * file per entry with chunks for what several entries share.
  */
-export async function buildPackages(
-  packages: readonly WorkspacePackage[],
-): Promise<readonly BundledPackage[]> {
-  const [{ code, output }, ...bundled] = await Promise.all([
+export async function buildPackages(packages: readonly WorkspacePackage[]): Promise<void> {
+  const [{ code, output }] = await Promise.all([
     run('tsc', ['-b', ...packages.map(({ folder }) => folder)], { quiet: true }),
     ...packages.map(bundlePackage),
   ])
   if (code !== 0) throw new Error(`tsc fails:\n${output}`)
-  return bundled
 }
 
 /**
@@ -33,29 +25,39 @@ export async function buildPackages(
  * `instanceof` fails between them. Other packages and `#` imports stay imports, so that Node, browsers and
  * workers choose by their own conditions at the end.
  */
-export async function bundlePackage({
-  name,
-  folder,
-  manifest,
-}: WorkspacePackage): Promise<BundledPackage> {
+export async function bundlePackage({ folder, manifest }: WorkspacePackage): Promise<void> {
   const files = entryFiles(manifest)
   const sources = Object.fromEntries(
-    files.map((file) => [file.slice('./dist/'.length, -'.js'.length), sourceOf(folder, file)]),
+    files.map((file) => [file.slice('./dist/'.length), sourceOf(folder, file)]),
   )
   const entries = Object.values(sources)
   let plan: ReadonlyMap<string, string> | undefined
   const bundle = await rolldown({
     cwd: root,
-    input: sources,
+    input: {},
+    plugins: [
+      {
+        name: 'entries',
+        // The option for all entries cannot be `strict` beside a plan of chunks; for each entry it can.
+        buildStart() {
+          for (const [file, id] of Object.entries(sources))
+            this.emitFile({ type: 'chunk', id, fileName: file, preserveSignature: 'strict' })
+        },
+      },
+      // Marks stand within lines, so the lines of the maps stay right.
+      { name: 'pure', transform: (code, id) => ({ code: markPure(id, code), map: null }) },
+    ],
     platform: 'neutral',
+    checks: { bundlerTimings: false },
     external: (id) => !/^[./]/.test(id),
     preserveEntrySignatures: 'allow-extension',
     transform: { target: 'es2023' },
   })
-  const { output } = await bundle.write({
+  await bundle.write({
     dir: join(folder, 'dist'),
     format: 'esm',
-    entryFileNames: '[name].js',
+    banner: ({ fileName }) =>
+      Object.values(manifest.bin ?? {}).includes(`./dist/${fileName}`) ? '#!/usr/bin/env node' : '',
     chunkFileNames: 'chunks/[name]-[hash].js',
     minifyInternalExports: false,
     sourcemap: true,
@@ -76,7 +78,6 @@ export async function bundlePackage({
     },
   })
   await bundle.close()
-  return { name, chunks: output.filter((file) => file.type === 'chunk') }
 }
 
 function moduleOf(id: string, context: ChunkingContext): Module {
@@ -85,6 +86,7 @@ function moduleOf(id: string, context: ChunkingContext): Module {
   const own = (ids: readonly string[]) => ids.filter((imported) => imported.startsWith(root))
   return {
     bytes: info.code?.length ?? 0,
+    isPortable: !info.importedIds.some((imported) => imported.startsWith('node:')),
     imports: own(info.importedIds),
     lazyImports: own(info.dynamicallyImportedIds),
   }

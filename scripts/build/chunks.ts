@@ -1,6 +1,8 @@
 /** One source file as the bundler sees it. */
 export interface Module {
   readonly bytes: number
+  /** Whether it imports nothing that only Node has. */
+  readonly isPortable: boolean
   /** Files it imports when it is loaded. */
   readonly imports: readonly string[]
   /** Files it imports with `import()`, later or never. */
@@ -14,6 +16,7 @@ export interface Module {
 const FILE_BYTES = 120_000
 
 interface Chunk {
+  readonly isPortable: boolean
   /** Entries that load it. */
   readonly entries: ReadonlySet<string>
   readonly modules: readonly string[]
@@ -44,8 +47,11 @@ export function planChunks(
       roots.push(...module.lazyImports.filter((lazy) => !roots.includes(lazy)))
     }
   }
+  const nodeEntries = new Set(
+    [...loadedBy].flatMap(([id, by]) => (modules.get(id)!.isPortable ? [] : [...by])),
+  )
   const plan = new Map<string, string>()
-  joinChunks(sharedChunks(modules, loadedBy), modules).forEach((chunk, index) => {
+  joinChunks(sharedChunks(modules, loadedBy), modules, nodeEntries).forEach((chunk, index) => {
     for (const id of chunk.modules) plan.set(id, `shared-${index + 1}`)
   })
   return plan
@@ -55,18 +61,30 @@ function sharedChunks(
   modules: ReadonlyMap<string, Module>,
   loadedBy: ReadonlyMap<string, ReadonlySet<string>>,
 ): Chunk[] {
-  const groups = Map.groupBy(loadedBy.keys(), (id) => [...loadedBy.get(id)!].toSorted().join('\n'))
+  const groups = new Map<string, string[]>()
+  for (const [id, entries] of loadedBy) {
+    const key = [...entries].toSorted().join('\n')
+    groups.set(key, [...(groups.get(key) ?? []), id])
+  }
   return [...groups.values()]
     .map((ids) => ({
       entries: loadedBy.get(ids[0]!)!,
+      isPortable: ids.every((id) => modules.get(id)!.isPortable),
       modules: ids,
       bytes: ids.reduce((sum, id) => sum + modules.get(id)!.bytes, 0),
     }))
     .filter((chunk) => chunk.entries.size > 1)
 }
 
-function joinChunks(start: readonly Chunk[], modules: ReadonlyMap<string, Module>): Chunk[] {
+function joinChunks(
+  start: readonly Chunk[],
+  modules: ReadonlyMap<string, Module>,
+  nodeEntries: ReadonlySet<string>,
+): Chunk[] {
   let chunks = [...start]
+  // An entry that runs in browsers must not load a chunk that does not.
+  const isAllowed = ({ isPortable, entries }: Chunk): boolean =>
+    isPortable || [...entries].every((entry) => nodeEntries.has(entry))
   for (;;) {
     let best: { saved: number; joined: Chunk[] } | undefined
     for (const [index, a] of chunks.entries()) {
@@ -75,7 +93,7 @@ function joinChunks(start: readonly Chunk[], modules: ReadonlyMap<string, Module
         if (saved <= (best?.saved ?? 0)) continue
         const rest = chunks.filter((chunk) => chunk !== a && chunk !== b)
         const joined = [join(a, b), ...rest]
-        if (!hasCycle(joined, modules)) best = { saved, joined }
+        if (isAllowed(joined[0]!) && !hasCycle(joined, modules)) best = { saved, joined }
       }
     }
     if (!best) return chunks
@@ -85,13 +103,14 @@ function joinChunks(start: readonly Chunk[], modules: ReadonlyMap<string, Module
 
 /** What all entries together save when two chunks become one: files not opened, less code not needed. */
 function savedBytes(a: Chunk, b: Chunk): number {
-  const both = a.entries.intersection(b.entries).size
+  const both = [...a.entries].filter((entry) => b.entries.has(entry)).length
   return both * FILE_BYTES - (a.entries.size - both) * b.bytes - (b.entries.size - both) * a.bytes
 }
 
 function join(a: Chunk, b: Chunk): Chunk {
   return {
-    entries: a.entries.union(b.entries),
+    entries: new Set([...a.entries, ...b.entries]),
+    isPortable: a.isPortable && b.isPortable,
     modules: [...a.modules, ...b.modules],
     bytes: a.bytes + b.bytes,
   }

@@ -21,12 +21,16 @@ export interface Bundle {
   readonly gzipBytes: number
 }
 
-/** Bundles a small program from source, as an application for that platform would. */
+/**
+ * Bundles a small program as an application for that platform would: from source in the workspace, from
+ * what is published where `workspace` is a folder into which the packed packages were installed.
+ */
 export async function bundle(
   code: string,
   platform: Platform,
   workspace: string,
   external: readonly string[] = [],
+  isPublished = false,
 ): Promise<Bundle> {
   const result = await build({
     stdin: { contents: code, resolveDir: workspace, sourcefile: 'entry.ts', loader: 'ts' },
@@ -39,7 +43,7 @@ export async function bundle(
     target: 'es2023',
     platform: 'neutral',
     mainFields: ['module', 'main'],
-    conditions: ['@skein/source', ...platform.conditions],
+    conditions: [...(isPublished ? [] : ['@skein/source']), ...platform.conditions],
     plugins: [keepBuiltins],
     external: [...external],
     logLevel: 'silent',

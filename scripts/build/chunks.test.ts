@@ -1,0 +1,65 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { planChunks } from './chunks.ts'
+import type { Module } from './chunks.ts'
+
+/** Modules by name; a name that begins with `n` stands for one that only Node can load. */
+function planOf(
+  entries: readonly string[],
+  graph: Readonly<Record<string, readonly string[]>>,
+  bytes: Readonly<Record<string, number>> = {},
+): ReadonlyMap<string, string> {
+  return planChunks(entries, (id) => moduleOf(id, graph[id] ?? [], bytes[id]))
+}
+
+function moduleOf(id: string, imports: readonly string[], bytes = 100): Module {
+  return { bytes, imports, lazyImports: [], isPortable: !id.startsWith('n') }
+}
+
+test('what one entry loads stays with it; what two load shares a chunk', () => {
+  const plan = planOf(['a', 'b'], { a: ['own', 'both'], b: ['both', 'more'], both: ['more'] })
+  expect([...plan.keys()].toSorted()).toEqual(['both', 'more'])
+  expect(new Set(plan.values()).size).toBe(1)
+})
+
+test('a large module is not forced on an entry that does not need it', () => {
+  const graph = { a: ['small', 'large'], b: ['small', 'large'], c: ['small'] }
+  const small = planOf(['a', 'b', 'c'], graph)
+  expect(small.get('small')).toBe(small.get('large'))
+  const large = planOf(['a', 'b', 'c'], graph, { large: 10_000_000 })
+  expect(large.get('small')).not.toBe(large.get('large'))
+})
+
+test('an entry for browsers never loads what only Node has', () => {
+  const graph = { a: ['n1', 'shared'], b: ['n1', 'shared'], portable: ['shared'] }
+  const plan = planOf(['a', 'b', 'portable'], graph)
+  expect(plan.get('n1')).not.toBe(plan.get('shared'))
+})
+
+test('law: chunks never import each other in a circle, and each module has one place', () => {
+  const edges = fc.array(fc.tuple(fc.nat(11), fc.nat(11)), { maxLength: 40 })
+  fc.assert(
+    fc.property(
+      edges,
+      fc.array(fc.nat(300_000), { minLength: 12, maxLength: 12 }),
+      (all, bytes) => {
+        // Imports lead from a lower to a higher number; 0 to 3 are the entries.
+        const graph: Record<string, string[]> = {}
+        for (const [a, b] of all)
+          if (a !== b) (graph[`m${Math.min(a, b)}`] ??= []).push(`m${Math.max(a, b)}`)
+        const sizes = Object.fromEntries(bytes.map((size, index) => [`m${index}`, size]))
+        const plan = planOf(['m0', 'm1', 'm2', 'm3'], graph, sizes)
+        const imports = new Map<string, Set<string>>()
+        for (const [id, chunk] of plan) {
+          const others = (graph[id] ?? []).map((to) => plan.get(to)!).filter((to) => to !== chunk)
+          imports.set(chunk, new Set([...(imports.get(chunk) ?? []), ...others]))
+        }
+        const reaches = (from: string, to: string, seen = new Set<string>()): boolean =>
+          [...(imports.get(from) ?? [])].some(
+            (next) => next === to || (!seen.has(next) && reaches(next, to, seen.add(next))),
+          )
+        for (const chunk of imports.keys()) expect(reaches(chunk, chunk)).toBe(false)
+      },
+    ),
+  )
+})
