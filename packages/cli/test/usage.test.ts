@@ -40,6 +40,8 @@ describe('usage', { timeout: 60_000 }, () => {
     { args: ['run', 'support', 'Hi', '--jsn'], says: 'Did you mean --json?' },
     { args: ['run', 'support', 'Hi', 'there'], says: '"there" is one word too many.' },
     { args: ['run', 'support', 'Hi', '--timeout', 'soon'], says: 'E.g. 500ms, 30s, 5m.' },
+    { args: ['run', 'support', 'Hi', '--if-busy', 'cut'], says: 'Give --thread, and one of' },
+    { args: ['approve', 'x', '--with', '[1]'], says: '--with takes a JSON object.' },
     { args: ['deny', 'x'], says: 'Give it with --reason.' },
     { args: ['dev', '--port', 'http'], says: '--port takes a number' },
   ])('$args is refused with 2: $says', async ({ args, says }) => {

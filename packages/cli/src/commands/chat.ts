@@ -1,4 +1,5 @@
 import { createInterface, type Interface } from 'node:readline/promises'
+import { isPlainObject, type JsonObject, tryParseJson } from '@skein/base'
 import { callText } from '@skein/base/safe-text'
 import type { ThreadInfo } from '@skein/runtime'
 import type { Client } from '@skein/runtime/client'
@@ -123,11 +124,14 @@ class Chat {
     if (!item) return false
     const answer = await this.#ask(
       lines,
-      `Approve ${callText(item.toolName, item.arguments)}? [y, or a reason not to] `,
+      `Approve ${callText(item.toolName, item.arguments)}? [y, {…} with other arguments, or a reason not to] `,
     )
     if (answer === undefined || answer.trim() === '') return false
     const { inbox } = this.#client
+    const args = answer.trim().startsWith('{') ? tryParseJson(answer) : undefined
     if (/^y(es)?$/i.test(answer.trim())) await inbox.approve(item)
+    else if (isPlainObject(args))
+      await inbox.approve({ ...item, with: args as JsonObject, digest: item.request?.digest })
     else await inbox.deny({ ...item, reason: answer.trim() })
     await this.#turn(before)
     return true

@@ -1,3 +1,4 @@
+import { isPlainObject, type JsonObject, tryParseJson } from '@skein/base'
 import { callText } from '@skein/base/safe-text'
 import { FOUND_EFFECTS, type WaitingItem } from '@skein/runtime'
 import type { Client } from '@skein/runtime/client'
@@ -57,15 +58,32 @@ export const approveCommand: Command = defineCommand({
   operands: DECISION_OPERANDS,
   options: {
     reason: { type: 'string', value: 'text', description: 'Recorded with the decision.' },
+    with: {
+      type: 'string',
+      value: 'json',
+      description: 'Approves the call with these arguments instead of its own.',
+    },
     ...FOLLOW_OPTION,
     ...JSON_OPTION,
     ...SERVER_OPTIONS,
   },
-  examples: ['skein approve 7f3a', 'skein approve 7f3a call_2 --reason "Lamp arrived broken"'],
-  run: (input) => {
-    const { reason } = input.values
-    return decideOne(input, 'approve', (client, { threadId, interruptId }) =>
-      client.inbox.approve({ threadId, interruptId, reason }),
+  examples: [
+    'skein approve 7f3a call_2 --reason "Lamp arrived broken"',
+    `skein approve 7f3a --with '{"order":"O-7","amount":20}'`,
+  ],
+  async run(input) {
+    const { reason, with: text } = input.values
+    const args = text === undefined ? undefined : tryParseJson(text)
+    if (text !== undefined && !isPlainObject(args))
+      throw usageError('--with takes a JSON object.', 'Give all arguments of the call.')
+    // What the person was shown is what is changed.
+    return decideOne(input, 'approve', (client, { threadId, interruptId, request }) =>
+      client.inbox.approve({
+        threadId,
+        interruptId,
+        reason,
+        ...(args && { with: args as JsonObject, digest: request?.digest }),
+      }),
     )
   },
 })

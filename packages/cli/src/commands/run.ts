@@ -1,4 +1,5 @@
 import { text as readAll } from 'node:stream/consumers'
+import { IF_BUSY } from '@skein/runtime'
 import { withConnection } from '../connect/connect.ts'
 import { findThreadByPrefix } from '../connect/find.ts'
 import { showRun, timeoutOf } from '../follow/show-run.ts'
@@ -16,11 +17,22 @@ export const run: Command = defineCommand({
   ],
   options: {
     thread: { type: 'string', value: 'id', description: 'Sends the message to this thread.' },
+    'if-busy': {
+      type: 'string',
+      value: IF_BUSY.join('|'),
+      description: 'What the message does to a --thread that works or waits. Default: enqueue.',
+    },
     ...RUN_OPTIONS,
   },
   examples: ['skein run support "Where is order O-7?"', 'git diff | skein run reviewer - --json'],
   async run({ values, operands: [agent = '', given], output }) {
     const timeoutMs = timeoutOf(values)
+    const ifBusy = IF_BUSY.find((known) => known === values['if-busy'])
+    if (values['if-busy'] !== undefined && (!ifBusy || values.thread === undefined))
+      throw usageError(
+        '--if-busy says what the message does to a thread that is busy.',
+        `Give --thread, and one of ${IF_BUSY.join(', ')}.`,
+      )
     if (given === undefined && process.stdin.isTTY)
       throw usageError(
         '<text> is missing.',
@@ -35,7 +47,7 @@ export const run: Command = defineCommand({
       async ({ client }) => {
         const before =
           values.thread === undefined ? undefined : await findThreadByPrefix(client, values.thread)
-        if (before) await client.threads.send(before.id, text)
+        if (before) await client.threads.send(before.id, { text, ifBusy })
         const thread = before ?? (await client.threads.create({ agent, message: text }))
         return (await showRun(client, thread, output, { ...values, timeoutMs, before })).code
       },

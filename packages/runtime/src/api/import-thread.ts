@@ -137,6 +137,7 @@ function blobOf(
 // A record instead of a list, so that the compiler reports a missing event type.
 const OWN_TYPES: Readonly<Record<RuntimeOnlyEvent['type'], true>> = {
   call_reset: true,
+  call_changed: true,
   message_queued: true,
   message_unqueued: true,
   session_start: true,

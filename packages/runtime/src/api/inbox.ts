@@ -2,7 +2,7 @@ import type { ApprovalRequest } from '@skein/governance'
 import type { CustomEvent, InterruptAnswer } from '@skein/threads'
 import { RuntimeError } from '../contract/error.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
-import { type KernelState, openForPeople, type OpenInterrupt } from '../contract/state.ts'
+import { type KernelState, openForPeople, type OpenInterrupt, sideOf } from '../contract/state.ts'
 import {
   type ApprovalDecision,
   FOUND_EFFECTS,
@@ -17,7 +17,17 @@ import {
   editThread,
   load,
 } from './api-context.ts'
-import { isPlainObject, type JsonValue } from '@skein/base'
+import {
+  canonicalJson,
+  isPlainObject,
+  type JsonObject,
+  type JsonValue,
+  type MessageJSON,
+  messageOf,
+} from '@skein/base'
+import { messageToJSON, type ToolCall } from '@skein/ai'
+import { previewCall } from '../calls/gate.ts'
+import { checkSchema, type NamedSchemas } from '../operations/shape.ts'
 import { findCall } from '../fold/calls.ts'
 import type { ThreadHead, ThreadQuery } from '../store/store.ts'
 
@@ -32,7 +42,10 @@ export function createInbox(environment: ApiEnvironment, sign: SignApproval): In
   const context = createApiContext(environment)
   return {
     list: (query) => waitingItems(context, query),
-    approve: (decision) => approve(context, decision, sign),
+    approve: (decision) =>
+      decision.with === undefined
+        ? approve(context, decision, sign)
+        : approveChanged(context, { ...decision, with: decision.with }, sign),
     deny: (decision) =>
       answer(context, decision, 'approval', { type: 'deny', reason: decision.reason }),
     settle: (item, found) => {
@@ -66,23 +79,14 @@ async function approve(
   const own = decision.tokens ?? (await signed(context, decision, sign))
   await editThread(context, { threadId, point: 'approve' }, async ({ state }) => {
     const open = findOpen(context, state, interruptId, 'approval')
+    checkSeen(open, decision)
     const waiting = openForPeople(state).length - 1
     const quorum = approvalOf(open.interrupt.request)?.quorum ?? 1
     const earlier = quorum > 1 ? await partialApprovals(context, threadId, interruptId) : []
     if (earlier.some((approval) => approval.by === by)) throw answered(state.threadId, interruptId)
     const tokens = [...earlier.flatMap((approval) => approval.tokens), ...own]
     if (tokens.length < quorum && own.length > 0) {
-      const sealed = context.vault.seal(JSON.stringify(own), contextOf(threadId, interruptId))
-      // The tokens are sealed, so that nobody else can use them. The event is transient, because it is
-      // bookkeeping and not part of the conversation.
-      const event: CustomEvent = {
-        type: 'custom_event',
-        at: context.at(),
-        name: APPROVAL_GIVEN,
-        data: { interruptId, by, sealed },
-        isTransient: true,
-      }
-      const append = [event]
+      const append = [givenEvent(context, { threadId, interruptId, by }, own)]
       return { result: undefined, change: { append } }
     }
     const answer: InterruptAnswer = {
@@ -102,19 +106,154 @@ async function approve(
  */
 async function signed(
   context: ApiContext,
-  { threadId, interruptId, by }: ApprovalDecision,
+  decision: ApprovalDecision,
   sign: SignApproval,
 ): Promise<readonly string[]> {
+  const { threadId, interruptId, by } = decision
   const { state } = await load(context, threadId)
   const open = findOpen(context, state, interruptId, 'approval')
+  checkSeen(open, decision)
   const request = approvalOf(open.interrupt.request)
   if (!request) return []
-  if (request.excluded.includes(by))
-    throw new RuntimeError(`${by} may not approve ${interruptId}.`, {
-      code: 'ANSWER_INVALID',
-      hint: 'The policy excludes them, e.g. because they asked for the action. Somebody else has to approve.',
-    })
+  checkExcluded(request, interruptId, by)
   return [await sign(request, by)]
+}
+
+/**
+ * Denies a call, and makes and approves another one with changed arguments in its place, in one commit. The
+ * new call has its own id and digest: the governor judges it as any other call, before anything is written
+ * and again before it runs.
+ */
+async function approveChanged(
+  context: ApiContext,
+  decision: ApprovalDecision & { readonly with: JsonObject },
+  sign: SignApproval,
+): Promise<void> {
+  const { threadId, interruptId, by, reason } = decision
+  const { head, state: now } = await load(context, threadId)
+  const asked = findOpen(context, now, interruptId, 'approval')
+  const found = findCall(now, asked.interrupt.toolCallId)
+  if (!found || asked.effectId !== undefined || decision.tokens)
+    throw new RuntimeError(`The request ${interruptId} cannot be approved with changes.`, {
+      code: 'ANSWER_INVALID',
+      hint: 'Only calls can be changed, and only the runtime signs the changed call.',
+    })
+  const { call, entry } = found
+  const { toolCallId, toolName } = call.call
+  const args = await checkedChange(context, now, toolName, decision.with)
+  if (canonicalJson(args) === canonicalJson(call.call.arguments))
+    return approve(context, decision, sign)
+  checkSeen(asked, decision)
+  const changedTo = context.ids()
+  const turnId = asked.turnId
+  const admission = await previewCall(
+    { agent: context.registry.agent(now.agent), head, state: now, environment: context },
+    { id: `${entry.message.id}:${changedTo}`, toolCallId: changedTo, tool: toolName, args, turnId },
+  )
+  if (admission.type === 'deny')
+    throw new RuntimeError(`"${toolName}" may not be called with these arguments.`, {
+      code: 'ANSWER_INVALID',
+      hint: `The policy says: ${admission.reasons.map(({ code, detail }) => detail ?? code).join('; ')}.`,
+    })
+  const request = admission.type === 'review' ? admission.request : undefined
+  if (request) checkExcluded(request, interruptId, by)
+  const token = request && (await sign(request, by))
+  await editThread(context, { threadId, point: 'approve' }, ({ state }) => {
+    const open = findOpen(context, state, interruptId, 'approval')
+    const { entry: current } = findCall(state, toolCallId)!
+    const at = context.at()
+    const why = `A person changed its arguments. The call ${changedTo} runs in its place.`
+    const made: ToolCall = {
+      toolCallId: changedTo,
+      toolName,
+      arguments: args,
+      metadata: { skein: { changedFrom: toolCallId } },
+    }
+    const append: RuntimeEvent[] = [
+      answerEvent(context, decision, { type: 'deny', reason: why }),
+      {
+        type: 'message_updated',
+        at,
+        messageId: current.message.id,
+        message: withCallAfter(messageToJSON(current.message), toolCallId, made),
+      },
+      { type: 'call_changed', at, turnId: open.turnId, toolCallId, changedTo, by },
+    ]
+    let waiting = openForPeople(state).length - 1
+    if (request) {
+      const own = context.ids()
+      const interrupt = { id: own, toolCallId: changedTo, kind: 'approval', request } as const
+      const expiresAt = open.expiresAt !== undefined && { expiresAt: open.expiresAt }
+      append.push({ type: 'interrupt_opened', at, turnId: open.turnId, interrupt, ...expiresAt })
+      if (request.quorum > 1) {
+        waiting++
+        append.push(givenEvent(context, { threadId, interruptId: own, by }, [token!]))
+      } else {
+        const given = { type: 'approve', token: [token!], ...(reason !== undefined && { reason }) }
+        append.push(answerEvent(context, { interruptId: own, by }, given as InterruptAnswer))
+      }
+    }
+    const wake = { by: context.clock.now() }
+    return { result: undefined, change: { append, head: { waiting }, wake } }
+  })
+}
+
+/** Returns a copy of changed arguments. Throws if they do not fit the schema of the tool. */
+async function checkedChange(
+  context: ApiContext,
+  { agent: name, session }: KernelState,
+  toolName: string,
+  given: JsonObject,
+): Promise<JsonObject> {
+  const args = jsonCopy(given, {
+    subject: `The changed arguments of "${toolName}"`,
+    code: 'ANSWER_INVALID',
+    maxBytes: context.limits.maxMessageBytes,
+  })
+  const agent = context.registry.agent(name)
+  const side = sideOf(agent, session?.turn ?? { side: 'a' })
+  const found = side.prompt.tools.find((one) => one.name === toolName)
+  const invalid = (why: string): RuntimeError =>
+    new RuntimeError(`"${toolName}" cannot be called with these arguments: ${why}.`, {
+      code: 'ANSWER_INVALID',
+      hint: 'Nothing was recorded; the call still waits.',
+    })
+  if (found?.kind !== 'tool' || !found.tool.run) throw invalid('its tool does not run here')
+  if (!isPlainObject(args)) throw invalid('they are not an object')
+  const { parameters, check } = found.tool
+  const defined = Object.entries((parameters['$defs'] ?? {}) as NamedSchemas)
+  const named = Object.fromEntries(defined.map(([key, schema]) => [`#/$defs/${key}`, schema]))
+  const problems = checkSchema(args, parameters, { field: 'arguments', named })
+  if (problems.length > 0)
+    throw invalid(problems.map(({ field, message }) => `${field} ${message}`).join('; '))
+  await check?.(args).catch((error: unknown) => {
+    throw invalid(messageOf(error).replace(/\.$/, ''))
+  })
+  return args as JsonObject
+}
+
+/** Returns the message with another call directly after a call that it has. */
+function withCallAfter(message: MessageJSON, toolCallId: string, made: ToolCall): MessageJSON {
+  const { toolCalls = [] } = message as { readonly toolCalls?: readonly ToolCall[] }
+  const place = toolCalls.findIndex((one) => one.toolCallId === toolCallId)
+  return { ...message, toolCalls: toolCalls.toSpliced(place + 1, 0, made) } as MessageJSON
+}
+
+/** Throws if the person has seen another request than the one that waits. */
+function checkSeen({ interrupt }: OpenInterrupt, { interruptId, digest }: ApprovalDecision): void {
+  if (digest === undefined || digest === approvalOf(interrupt.request)?.digest) return
+  throw new RuntimeError(`The decision about ${interruptId} was made on another call.`, {
+    code: 'ANSWER_INVALID',
+    hint: 'List what waits again: the digest is not that of the call that would run.',
+  })
+}
+
+function checkExcluded({ excluded }: ApprovalRequest, interruptId: string, by: string): void {
+  if (!excluded.includes(by)) return
+  throw new RuntimeError(`${by} may not approve ${interruptId}.`, {
+    code: 'ANSWER_INVALID',
+    hint: 'The policy excludes them, e.g. because they asked for the action. Somebody else has to approve.',
+  })
 }
 
 interface Item {
@@ -189,6 +328,25 @@ function answered(threadId: string, interruptId: string): RuntimeError {
 
 /** The name of the event that records one person's approval where several people have to approve. */
 export const APPROVAL_GIVEN = 'approval_given'
+
+/**
+ * Returns the event of one person's approval. The tokens are sealed, so that nobody else can use them. The
+ * event is transient, because it is bookkeeping and not part of the conversation.
+ */
+function givenEvent(
+  context: ApiContext,
+  { threadId, interruptId, by }: Item,
+  tokens: readonly string[],
+): CustomEvent {
+  const sealed = context.vault.seal(JSON.stringify(tokens), contextOf(threadId, interruptId))
+  return {
+    type: 'custom_event',
+    at: context.at(),
+    name: APPROVAL_GIVEN,
+    data: { interruptId, by, sealed },
+    isTransient: true,
+  }
+}
 
 /** One person's approval of a call that several people have to approve. */
 interface PartialApproval {

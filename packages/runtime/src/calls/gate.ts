@@ -8,7 +8,7 @@ import {
   withToolContext,
 } from '@skein/ai'
 import { isPlainObject, type JsonObject, type JsonValue } from '@skein/base'
-import type { AdmittedCall, ApprovalAnswer } from '@skein/governance'
+import type { Admission, AdmittedCall, ApprovalAnswer } from '@skein/governance'
 import type { DrainContext } from '../contract/context.ts'
 import type { OpenInterrupt } from '../contract/state.ts'
 import type { ToolDefinition } from '../definitions/types.ts'
@@ -25,7 +25,9 @@ import type { RunningCall } from './run.ts'
  * Opens the governor of the running session: with a new request, or with the request that the audit log
  * already has.
  */
-export function openGovernor(context: DrainContext): Promise<SessionGovernor> {
+export function openGovernor(
+  context: Pick<DrainContext, 'agent' | 'head' | 'state' | 'environment' | 'commit'>,
+): Promise<SessionGovernor> {
   const { agent, head, state, environment } = context
   const tools = new Map<string, ToolDefinition>()
   for (const side of [agent.a, agent.b])
@@ -86,6 +88,18 @@ export async function admitCall(
       return { admission: { type: 'deny', reason } }
     }
   }
+}
+
+/**
+ * Returns what the governor would answer to a call that is not in the log yet: the same judgement, with a
+ * governor whose records are dropped. `state` is that of a thread whose message contains the call.
+ */
+export async function previewCall(
+  place: Pick<DrainContext, 'agent' | 'head' | 'state' | 'environment'>,
+  call: Parameters<SessionGovernor['admit']>[0],
+): Promise<Admission> {
+  const commit = () => Promise.reject(new Error('A preview writes nothing.'))
+  return (await openGovernor({ ...place, commit })).admit(call)
 }
 
 function governedCall({ state }: DrainContext, call: ToolCall, tool: string) {

@@ -1,7 +1,13 @@
 import type { Answer } from '@skein/agents'
 import type { TreeEvent } from '../http/stream/tree-stream.ts'
 import type { AgentSummary } from '../operations/agents.ts'
-import type { FoundEffect, Inbox, NumberedEvent, WaitingItem } from '../contract/runtime-api.ts'
+import type {
+  ApprovalDecision,
+  FoundEffect,
+  Inbox,
+  NumberedEvent,
+  WaitingItem,
+} from '../contract/runtime-api.ts'
 import { threadsOf, type ClientThreads } from './client-threads.ts'
 import { readEvents, type EventSourceOptions, type StreamOptions } from './event-source.ts'
 import { createRequester, type RequesterOptions } from './requester.ts'
@@ -17,9 +23,7 @@ type Item = Pick<WaitingItem, 'threadId' | 'interruptId'>
 /** Everything that waits for a person. Decisions are recorded under the user of the key. */
 export interface ClientInbox {
   list(query?: { readonly rootId?: string; readonly limit?: number }): ReturnType<Inbox['list']>
-  approve(
-    item: Item & { readonly reason?: string; readonly tokens?: readonly string[] },
-  ): Promise<void>
+  approve(item: Item & Omit<ApprovalDecision, 'by'>): Promise<void>
   deny(item: Item & { readonly reason: string }): Promise<void>
   /** Records what a person found out about a call in doubt; see `Inbox.settle`. */
   settle(item: Item, found: FoundEffect): Promise<void>
@@ -58,7 +62,8 @@ export function createClient(options: ClientOptions): Client {
     threads: threadsOf(requester),
     inbox: {
       list: (query) => pick('listApprovals', {}, 'waiting', { query }),
-      approve: ({ reason, tokens, ...item }) => decide(item, { type: 'approve', reason, tokens }),
+      approve: ({ reason, tokens, digest, with: args, ...item }) =>
+        decide(item, { type: 'approve', reason, tokens, digest, with: args }),
       deny: ({ reason, ...item }) => decide(item, { type: 'deny', reason }),
       settle: (item, found) => decide(item, { type: 'settle', found }),
       answer: (item, answer) => decide(item, answer),

@@ -222,6 +222,19 @@ export interface CallReset extends EventBase<'call_reset'> {
   readonly toolCallId: string
 }
 
+/**
+ * A person approved a call with other arguments. The call itself is denied, and another call takes its place
+ * in the message, which the `message_updated` event before this one contains.
+ */
+export interface CallChanged extends EventBase<'call_changed'> {
+  readonly turnId: string
+  /** The call that is denied. */
+  readonly toolCallId: string
+  /** The call that runs instead. */
+  readonly changedTo: string
+  readonly by?: string
+}
+
 /** The children that start together with a newly active prompt were created. */
 export interface ImmediateDone extends EventBase<'immediate_done'> {
   readonly agent: string
@@ -440,6 +453,7 @@ export type RuntimeOnlyEvent =
   | SessionStopRequested
   | StepFailed
   | CallReset
+  | CallChanged
   | ImmediateDone
   | StopRequested
   | TurnCut

@@ -204,6 +204,16 @@ export interface ApprovalDecision {
   readonly reason?: string
   /** Approval tokens that were signed elsewhere; without them the runtime signs in the name of `by`. */
   readonly tokens?: readonly string[]
+  /**
+   * The digest of the request that the person has seen (`request.digest` of the waiting item). If the call
+   * that waits has another one, nothing is recorded.
+   */
+  readonly digest?: string
+  /**
+   * For `approve`: the arguments with which the person approves the call. If they differ from those of the call, it is
+   * denied, and another call with these arguments, its own id and its own approval takes its place.
+   */
+  readonly with?: JsonObject
 }
 
 /** The answers to the question whether a call in doubt had its effect. */
@@ -218,7 +228,7 @@ export interface Inbox {
   ): Promise<readonly WaitingItem[]>
   /** Approves a call. Only the first decision is used; later ones are refused with `ALREADY_ANSWERED`. */
   approve(decision: ApprovalDecision): Promise<void>
-  deny(decision: ApprovalDecision & { readonly reason: string }): Promise<void>
+  deny(decision: Omit<ApprovalDecision, 'with'> & { readonly reason: string }): Promise<void>
   /**
    * Records what a person found out about a call in doubt: it had its effect, it had none, or nobody knows.
    * After `absent` a high-risk call waits for a new approval before it runs again. Give this right only to

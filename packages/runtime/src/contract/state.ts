@@ -108,7 +108,7 @@ export interface Entry {
   readonly subagentId: string | undefined
   readonly metadata: JsonObject | undefined
   /** Calls of an assistant message, in call order. */
-  readonly calls: readonly CallState[]
+  calls: readonly CallState[]
   /** The message with the results of all calls; created when the last call is settled. */
   results: Message | undefined
   isRemoved: boolean

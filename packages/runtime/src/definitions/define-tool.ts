@@ -85,6 +85,7 @@ export function defineTool<Args = NoArguments, Result = unknown>(
     kind: 'tool',
     risk,
     parameters: checked.parameters,
+    check: checked.check,
     governance: Object.freeze(withCheckedArguments(checked, governance)),
   }
   // A value that is not a function is kept, so that loading reports it together with all other problems.

@@ -242,6 +242,8 @@ export interface ToolDefinition {
   readonly parameters: JsonSchema
   /** Runs the tool. Absent for a tool that runs at the client: its calls wait for a result. */
   readonly run?: (params: JsonValue, context: RuntimeToolContext) => Promise<unknown>
+  /** Checks arguments against the schema of `defineTool`, and rejects if they do not fit. */
+  readonly check?: (params: unknown) => Promise<unknown>
   /** The same risk as in `governance`, for code that uses the tool as a UPP tool. */
   readonly risk?: Risk
   readonly governance: ToolGovernance

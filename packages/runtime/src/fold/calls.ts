@@ -1,6 +1,6 @@
 import type { ChildReport, RuntimeEvent } from '../contract/event.ts'
 import type { CallState, Entry, KernelState } from '../contract/state.ts'
-import { ToolResultMessage, type SettledOutcome, type ToolResult } from '@skein/ai'
+import { type SettledOutcome, type ToolCall, type ToolResult, ToolResultMessage } from '@skein/ai'
 import type { LoggedOutcome } from '@skein/threads'
 
 type CallEvent = Extract<
@@ -11,6 +11,7 @@ type CallEvent = Extract<
       | 'tool_execution_end'
       | 'tool_call_hidden'
       | 'call_reset'
+      | 'call_changed'
       | 'interrupt_opened'
       | 'interrupt_answered'
   }
@@ -27,6 +28,15 @@ export function foldCall(state: KernelState, event: CallEvent): void {
     case 'call_reset': {
       const { call } = findCall(state, event.toolCallId) ?? {}
       if (call) call.startedEpoch = undefined
+      return
+    }
+    case 'call_changed': {
+      const { call, entry } = findCall(state, event.toolCallId) ?? {}
+      const { toolCalls = [] } = entry?.message.type === 'assistant' ? entry.message : {}
+      const made = toolCalls.find(({ toolCallId }) => toolCallId === event.changedTo)
+      if (!call || !entry || !made || state.callPlaces.has(event.changedTo)) return
+      state.callPlaces.set(event.changedTo, state.callPlaces.get(event.toolCallId)!)
+      entry.calls = entry.calls.toSpliced(entry.calls.indexOf(call) + 1, 0, newCall(made))
       return
     }
     case 'tool_execution_end':
@@ -95,6 +105,19 @@ function queueReport(
     subagentId: reference,
     attachments,
   })
+}
+
+/** Returns the state of a call that nothing was done about yet. */
+export function newCall(call: ToolCall): CallState {
+  return {
+    call,
+    startedEpoch: undefined,
+    mayHaveRun: false,
+    outcome: undefined,
+    isUnknown: false,
+    interruptId: undefined,
+    isHidden: false,
+  }
 }
 
 function endCall(

@@ -5,7 +5,7 @@ import type {
   StoredEvent,
 } from '../contract/event.ts'
 import { checkVersion } from '../contract/upcast.ts'
-import { foldCall } from './calls.ts'
+import { foldCall, newCall } from './calls.ts'
 import { addCost, foldService, foldSession } from './sessions.ts'
 import {
   emptyKernelState,
@@ -104,6 +104,7 @@ function apply(state: KernelState, event: RuntimeEvent): void {
     case 'tool_execution_end':
     case 'tool_call_hidden':
     case 'call_reset':
+    case 'call_changed':
     case 'interrupt_opened':
     case 'interrupt_answered':
       return foldCall(state, event)
@@ -152,15 +153,7 @@ function addMessage(state: KernelState, event: RuntimeMessageAdded): void {
     attachments: event.attachments ?? [],
     subagentId: event.subagentId,
     metadata,
-    calls: calls.map((call) => ({
-      call,
-      startedEpoch: undefined,
-      mayHaveRun: false,
-      outcome: undefined,
-      isUnknown: false,
-      interruptId: undefined,
-      isHidden: false,
-    })),
+    calls: calls.map(newCall),
     results: undefined,
     isRemoved: false,
     dropped: undefined,

@@ -149,6 +149,8 @@ export const approvalOperations: readonly OperationRoute[] = [
           type: exactly('approve'),
           'reason?': reason,
           'tokens?': arrayOf(maxText(20_000), 10),
+          'with?': object,
+          'digest?': maxText(200),
         }),
         shape({ type: exactly('deny'), reason }),
         shape({ type: exactly('settle'), found: choice(...FOUND_EFFECTS) }),
@@ -162,8 +164,10 @@ export const approvalOperations: readonly OperationRoute[] = [
       const { interruptId } = params
       const item = { threadId: thread.id, interruptId, by: actorOf(principal) }
       switch (body.type) {
-        case 'approve':
-          return inbox.approve({ ...item, reason: body.reason, tokens: body.tokens })
+        case 'approve': {
+          const { type: _, ...given } = body
+          return inbox.approve({ ...item, ...given })
+        }
         case 'deny':
           return inbox.deny({ ...item, reason: body.reason })
         case 'settle':

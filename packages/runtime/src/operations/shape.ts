@@ -161,6 +161,9 @@ function check(value: unknown, schema: JsonSchema, field: string, context: Conte
   } else if (typeof value === 'number') {
     if (minimum !== undefined && value < minimum) say(`must be at least ${minimum}`)
     if (maximum !== undefined && value > maximum) say(`must be at most ${maximum}`)
+    const { exclusiveMinimum: above, exclusiveMaximum: below } = schema as Bounds
+    if (above !== undefined && value <= above) say(`must be more than ${above}`)
+    if (below !== undefined && value >= below) say(`must be less than ${below}`)
   } else if (Array.isArray(value)) {
     if (maxItems !== undefined && value.length > maxItems)
       say(`must have at most ${maxItems} items`)
@@ -221,6 +224,8 @@ interface Bounds {
   readonly pattern?: string
   readonly minimum?: number
   readonly maximum?: number
+  readonly exclusiveMinimum?: number
+  readonly exclusiveMaximum?: number
   readonly maxItems?: number
   readonly items?: JsonSchema
   readonly properties?: NamedSchemas

@@ -50,6 +50,8 @@ export class ViewFold {
   }
   #items: Draft<ViewItem>[] = []
   readonly #calls = new Map<string, Draft<ViewCall>>()
+  /** The calls of messages that were changed: one of them may take the place of another call. */
+  readonly #changed = new Map<string, Pick<ViewCall, 'toolName' | 'arguments'>>()
   readonly #queued = new Map<string, ViewMessage>()
   /**
    * Everything that the thread waits for, by interrupt id. A model retry has no interrupt and is stored under
@@ -127,6 +129,23 @@ export class ViewFold {
     message_updated: ({ messageId, message }) => {
       const item = this.#items.find((one) => one.type === 'message' && one.id === messageId)
       if (item) Object.assign(item, wordsOf(message))
+      const { toolCalls = [] } = message.type === 'assistant' ? message : {}
+      for (const { toolCallId, toolName, arguments: args } of toolCalls)
+        this.#changed.set(toolCallId, { toolName, arguments: args })
+    },
+    call_changed: ({ at, toolCallId, changedTo: id }) => {
+      const [before, made] = [this.#calls.get(toolCallId), this.#changed.get(id)]
+      if (!before || !made) return
+      const call: ViewCall = {
+        type: 'call',
+        id,
+        at,
+        agentId: before.agentId,
+        ...made,
+        state: 'requested',
+      }
+      this.#items.splice(this.#items.indexOf(before) + 1, 0, call)
+      this.#calls.set(id, call)
     },
     message_removed: ({ messageId }) => {
       this.#items = this.#items.filter((item) => item.type !== 'message' || item.id !== messageId)

@@ -1,4 +1,4 @@
-import { SkeinError } from '@skein/base'
+import { type JsonObject, SkeinError } from '@skein/base'
 import type { EmbeddedRuntime, SendMessage, WaitingItem } from '@skein/runtime'
 import { IF_BUSY } from '../../src/contract/runtime-api.ts'
 import type { Lane } from '../../src/testing/index.ts'
@@ -200,9 +200,12 @@ export class Clients {
     const by = 'ann'
     if (kind === 'approval') {
       const isFine = chance.happens(0.7)
+      const isChanged = item.effectId === undefined && chance.happens(0.3)
+      const ref = `c${chance.below(1e9)}`
+      const changed = isChanged && { with: { ...(item.arguments as JsonObject), ref } }
       const decide = (runtime: EmbeddedRuntime) =>
         isFine
-          ? runtime.inbox.approve({ threadId, interruptId, by })
+          ? runtime.inbox.approve({ threadId, interruptId, by, ...changed })
           : runtime.inbox.deny({ threadId, interruptId, by, reason: 'no' })
       await this.#do('decide', decide)
       if (chance.happens(0.2)) await this.#do('decide again', decide)

@@ -1,3 +1,4 @@
+import { canonicalJson, type JsonValue } from '@skein/base'
 import type { RuntimeEvent, SendMessage, Store } from '@skein/runtime'
 import type { Finished, FinishedThread } from './invariants/finished.ts'
 import { spoiling } from './laws-order.ts'
@@ -8,7 +9,14 @@ const WRITES: ReadonlySet<string> = new Set(['put', 'send', 'ship', 'pay', 'refu
 /** What became of the messages that did not wait for the turn to end, and of what they cut or dropped. */
 export function busyLaws({ world, threads, clients }: Finished): void {
   for (const thread of threads.values())
-    for (const law of [withdrawnStaysOut, cutsAreKept, cutsCut, restartDrops, droppedIsNotShown])
+    for (const law of [
+      withdrawnStaysOut,
+      cutsAreKept,
+      cutsCut,
+      restartDrops,
+      droppedIsNotShown,
+      whatRunsWasApproved,
+    ])
       for (const problem of law(thread, clients.policies))
         world.violate(`${thread.head.id} (${thread.head.agent}): ${problem}`)
   for (const { threadId, messageId } of clients.rejected)
@@ -107,6 +115,26 @@ function* droppedIsNotShown({ events }: FinishedThread): Generator<string> {
   }
 }
 
+/** A payment runs with exactly the arguments that a person was shown and approved, and once per approval. */
+function* whatRunsWasApproved({ events }: FinishedThread): Generator<string> {
+  const asked = new Map<string, { readonly toolCallId: string; readonly args: string }>()
+  const approved = new Map<string, string>()
+  for (const event of events) {
+    if (event.type === 'interrupt_opened' && event.interrupt.kind === 'approval') {
+      const { id, toolCallId, request } = event.interrupt
+      const { action } = request as { readonly action: { readonly args: JsonValue } }
+      asked.set(id, { toolCallId, args: canonicalJson(action.args) })
+    }
+    if (event.type === 'interrupt_answered' && event.answer.type === 'approve') {
+      const { toolCallId, args } = asked.get(event.interruptId) ?? {}
+      if (toolCallId !== undefined) approved.set(toolCallId, args!)
+    }
+    if (event.type !== 'tool_execution_start' || event.toolName !== 'pay') continue
+    const args = canonicalJson(event.arguments as JsonValue)
+    if (approved.get(event.toolCallId) !== args) yield `pay ran with ${args}, which nobody approved`
+  }
+}
+
 /** Planted bugs against these laws; see `plants.ts`. */
 export const busyPlants: Readonly<Record<string, (store: Store) => Store>> = {
   /** Messages are taken without looking whether they were withdrawn meanwhile. */
@@ -129,6 +157,14 @@ export const busyPlants: Readonly<Record<string, (store: Store) => Store>> = {
       for (const event of own?.append ?? [])
         if (event.type === 'turn_cut' && event.dropped)
           Object.assign(event, { dropped: event.dropped.slice(1) })
+    }),
+
+  /** A call is approved with changes, and runs with other arguments all the same. */
+  'swapped-arguments': (store) =>
+    spoiling(store, ({ threads: [own] }) => {
+      for (const event of own?.append ?? [])
+        if (event.type === 'tool_execution_start' && event.toolName === 'pay')
+          Object.assign(event, { arguments: { ...(event.arguments as object), ref: 'other' } })
     }),
 
   /** The cut is committed, and a call of the turn starts after it. */

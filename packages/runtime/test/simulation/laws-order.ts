@@ -42,6 +42,15 @@ function* writesWait({ events }: FinishedThread): Generator<string> {
   for (const event of events) {
     const calls = callsIn(event)
     calls.forEach(({ toolCallId }, place) => earlier.set(toolCallId, calls.slice(0, place)))
+    // A changed call stands behind the one whose place it takes, and later calls wait for both.
+    if (event.type === 'call_changed') {
+      const { toolCallId, changedTo } = event
+      const made = { toolCallId: changedTo, toolName: 'changed' }
+      for (const [id, before] of earlier)
+        if (before.some((call) => call.toolCallId === toolCallId))
+          earlier.set(id, [...before, made])
+      earlier.set(changedTo, earlier.get(toolCallId) ?? [])
+    }
     if (event.type === 'tool_execution_end') ended.add(event.toolCallId)
     if (event.type !== 'tool_execution_start' || !WRITES.has(event.toolName)) continue
     const open = earlier.get(event.toolCallId)?.find((call) => !ended.has(call.toolCallId))

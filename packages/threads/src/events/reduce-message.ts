@@ -5,6 +5,7 @@ import type {
   MessageRemoved,
   MessageUpdated,
   ThreadEvent,
+  ToolExecutionStart,
 } from './event.ts'
 import type { InterruptState, LiveToolCall, MessageItem } from './folded-thread.ts'
 import type { StateDraft } from './reduce-thread.ts'
@@ -63,7 +64,17 @@ export function applyMessageUpdate(
   state: StateDraft,
   event: MessageUpdated,
 ): void {
-  editItem(edit, state, event.messageId, (item) => ({ ...item, message: event.message }))
+  const { messageId, message, at } = event
+  editItem(edit, state, messageId, (item) => ({ ...item, message }))
+  const place = getKey(state.index.messages, messageId)
+  const turn = place && state.turns[place[0]]
+  if (message.type !== 'assistant' || turn?.kind !== 'agent') return
+  // A person may have put another call in the place of one that waits.
+  for (const call of message.toolCalls ?? []) {
+    const from = getKey(state.index.calls, String(call.metadata?.['skein']?.['changedFrom']))
+    if (from && !getKey(state.index.calls, call.toolCallId))
+      addCall(edit, state, { turnId: turn.turnId, at, ...call })
+  }
 }
 
 /**
@@ -183,7 +194,7 @@ function findCall(
 function addCall(
   edit: StateEditor,
   state: StateDraft,
-  event: Extract<ThreadEvent, { type: 'tool_execution_start' }>,
+  event: Pick<ToolExecutionStart, 'turnId' | 'at' | 'toolCallId' | 'toolName' | 'arguments'>,
 ): Writable<LiveToolCall> {
   const { turnId, toolCallId, toolName } = event
   const calls = edit.at(agentTurn(edit, state, turnId, event.at), 'calls')

@@ -113,6 +113,7 @@ const toolFields: Fields<ReadTool> = {
   risk: (value) => value as Risk, // the risk is checked in `governance`
   parameters: plainObject as Reader<JsonSchema>,
   run: callback(),
+  check: callback(),
   governance: readFields(governance, ['risk']),
   variables: readList(variable),
   uses: readList(reference<ToolDefinition>('tool')),

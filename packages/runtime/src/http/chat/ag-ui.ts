@@ -17,11 +17,17 @@ import {
   type Infer,
   type Shape,
 } from '../../operations/shape.ts'
-import type { ThreadInfo } from '../../contract/runtime-api.ts'
+import { IF_BUSY, type ThreadInfo } from '../../contract/runtime-api.ts'
 import { eventResponse } from '../stream/event-stream.ts'
 import { admitChat, holds, type AdmittedChat, type ChatCall } from './answer-chat.ts'
 import { answerStream, type AnswerStreamOptions } from './answer-stream.ts'
-import { type ChatBody, type ClientAnswer, invalid, toUserContent } from './chat-body.ts'
+import {
+  changedArguments,
+  type ChatBody,
+  type ClientAnswer,
+  invalid,
+  toUserContent,
+} from './chat-body.ts'
 import { chatHistory } from './chat-operations.ts'
 import { findAnswer, isAnsweringChat } from './find-answer.ts'
 
@@ -43,6 +49,7 @@ const AG_UI_BODY = answer({
     }),
     1000,
   ),
+  'forwardedProps?': anything,
 })
 
 type AgUiBody = Infer<typeof AG_UI_BODY>
@@ -67,6 +74,7 @@ export const agUiOperations: readonly OperationRoute[] = [
       'AGENT_NOT_FOUND',
       'THREAD_NOT_FOUND',
       'THREAD_TERMINATED',
+      'THREAD_BUSY',
       'HISTORY_FIXED',
       'ANSWER_INVALID',
       'STREAM_LIMIT',
@@ -174,7 +182,11 @@ function encode(events: readonly AgUiEvent[]): string {
  * state, tools and context of the client have no effect.
  */
 function parseAgUiBody(body: AgUiBody, principal: Principal): ChatBody {
-  const { threadId, messages, resume = [] } = body
+  const { threadId, messages, resume = [], forwardedProps } = body
+  const { ifBusy } = isPlainObject(forwardedProps) ? (forwardedProps as JsonObject) : {}
+  const known = IF_BUSY.find((one) => one === ifBusy)
+  if (ifBusy !== undefined && !known)
+    throw invalid('body.forwardedProps.ifBusy', `must be one of ${IF_BUSY.join(', ')}`)
   const start = lastAnswer(messages) + 1
   const answers = [
     ...messages.flatMap(toolOutput),
@@ -195,6 +207,7 @@ function parseAgUiBody(body: AgUiBody, principal: Principal): ChatBody {
     ),
     answers,
     answered: answers.length > 0 ? threadId : undefined,
+    ifBusy: known,
   }
 }
 
@@ -222,9 +235,9 @@ function decision(
   if (status === 'cancelled') return { ...given, isApproved: false }
   if (!isPlainObject(payload) || typeof payload['approved'] !== 'boolean')
     throw invalid(field, 'must be an object with the boolean approved')
-  const { approved: isApproved, reason } = payload
+  const { approved: isApproved, reason, with: args } = payload as JsonObject
   const why = typeof reason === 'string' && reason !== '' ? { reason } : {}
-  return { ...given, isApproved: isApproved === true, ...why }
+  return { ...given, isApproved: isApproved === true, ...why, ...changedArguments(args) }
 }
 
 /** Returns the arguments of a call as the client holds them. */

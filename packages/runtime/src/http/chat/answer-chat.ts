@@ -70,9 +70,18 @@ export async function admitChat(
   const thread = await openChat(runtime, principal, { chatId: body.chatId, agent: params.agent })
   const place = await findAnswer(runtime, thread.id, thread.seq)
   const messages = await newMessages(runtime, thread, body)
-  const answerCount = await giveAnswers(runtime, principal, thread, body.answers)
   let queueId = ''
-  for (const message of messages) ({ queueId } = await runtime.threads.send(thread.id, message))
+  const sendAll = async (): Promise<void> => {
+    // The first message cuts the turn or is refused; the others follow it.
+    for (const [place, message] of messages.entries()) {
+      const ifBusy = place === 0 ? body.ifBusy : undefined
+      ;({ queueId } = await runtime.threads.send(thread.id, { ...message, ifBusy }))
+    }
+  }
+  // A request that is refused must not have given answers before.
+  if (body.ifBusy === 'reject') await sendAll()
+  const answerCount = await giveAnswers(runtime, principal, thread, body.answers)
+  if (body.ifBusy !== 'reject') await sendAll()
 
   // A page that names no message and sends no new message continues the message that contains its answers.
   const messageId = body.continued ?? (body.messages.length === 0 ? body.answered : undefined)

@@ -12,7 +12,7 @@ import {
   maxText,
   type Shape,
 } from '../../operations/shape.ts'
-import type { SendMessage } from '../../contract/runtime-api.ts'
+import { IF_BUSY, type SendMessage } from '../../contract/runtime-api.ts'
 
 /** A person's decision, or the result of a tool that ran in the page. */
 export type ClientAnswer =
@@ -21,6 +21,8 @@ export type ClientAnswer =
       readonly approvalId: string
       readonly isApproved: boolean
       readonly reason?: string
+      /** The arguments with which the person approves the call instead. */
+      readonly with?: JsonObject
       /** The arguments with which the page shows a call to the person; undefined if it does not show it. */
       readonly shown: (toolCallId: string) => JsonValue | undefined
     }
@@ -38,6 +40,8 @@ export interface ChatBody {
   readonly answered?: string
   /** The assistant message that the page continues: the page has its beginning and needs only the rest. */
   readonly continued?: string
+  /** What the messages do to a thread that is busy. */
+  readonly ifBusy?: SendMessage['ifBusy']
 }
 
 /** The body of a chat request as a page sends it; pages may add fields. */
@@ -50,6 +54,7 @@ export interface PageBody {
   }[]
   readonly trigger?: string
   readonly messageId?: string
+  readonly ifBusy?: SendMessage['ifBusy']
 }
 
 /** The shape of a chat request. */
@@ -64,11 +69,12 @@ export const CHAT_BODY: Shape<PageBody> = answer({
   ),
   'trigger?': string,
   'messageId?': maxText(200),
+  'ifBusy?': choice(...IF_BUSY),
 })
 
 /** Parses a chat request. The history in it is ignored, because the thread has its own. */
 export function parseChatBody(body: PageBody, principal: Principal): ChatBody {
-  const { id: chatId, messages, trigger = 'submit-message', messageId } = body
+  const { id: chatId, messages, trigger = 'submit-message', messageId, ifBusy } = body
   if (trigger === 'regenerate-message') throw historyIsFixed()
   if (trigger !== 'submit-message')
     throw invalid('body.trigger', 'must be submit-message or regenerate-message')
@@ -95,6 +101,7 @@ export function parseChatBody(body: PageBody, principal: Principal): ChatBody {
     answers: assistant?.parts.flatMap(toAnswer) ?? [],
     answered: assistant?.id,
     continued: isContinued ? messageId : undefined,
+    ifBusy,
   }
 }
 
@@ -133,10 +140,21 @@ function toAnswer(part: JsonObject): ClientAnswer[] {
     id: approvalId,
     approved,
     reason,
-  } = approval as { id: string; approved?: unknown; reason?: unknown }
+    with: args,
+  } = approval as { id: string; approved?: unknown; reason?: unknown; with?: JsonValue }
   const why = typeof reason === 'string' && reason !== '' ? reason : undefined
   const shown = (id: string): JsonValue | undefined => (id === toolCallId ? input : undefined)
-  return [{ type: 'decision', approvalId, isApproved: approved === true, reason: why, shown }]
+  const isApproved = approved === true
+  return [
+    { type: 'decision', approvalId, isApproved, reason: why, shown, ...changedArguments(args) },
+  ]
+}
+
+/** Reads the arguments with which a person approves a call; anything but an object is refused. */
+export function changedArguments(given: JsonValue | undefined): { readonly with?: JsonObject } {
+  if (given === undefined) return {}
+  if (isPlainObject(given)) return { with: given as JsonObject }
+  throw invalid('approval.with', 'must be an object: all arguments of the call')
 }
 
 export function invalid(field: string, message: string): HttpError {

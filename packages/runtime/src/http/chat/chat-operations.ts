@@ -37,6 +37,7 @@ export const chatOperations: readonly OperationRoute[] = [
       'AGENT_NOT_FOUND',
       'THREAD_NOT_FOUND',
       'THREAD_TERMINATED',
+      'THREAD_BUSY',
       'HISTORY_FIXED',
       'ANSWER_INVALID',
       'STREAM_LIMIT',

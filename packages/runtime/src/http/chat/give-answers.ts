@@ -73,8 +73,8 @@ async function give(
     }
     switch (answer.type) {
       case 'decision': {
-        const { isApproved, reason } = answer
-        if (isApproved) await inbox.approve({ ...item, reason })
+        const { isApproved, reason, with: args } = answer
+        if (isApproved) await inbox.approve({ ...item, reason, with: args })
         else await inbox.deny({ ...item, reason: reason ?? 'The person declined.' })
         return true
       }

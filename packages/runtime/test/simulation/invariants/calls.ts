@@ -11,6 +11,7 @@ export function callsHaveOneResult({ world, threads }: Finished): void {
             .toolCalls ?? []
         for (const { toolCallId } of calls) open.set(toolCallId, 0)
       }
+      if (event.type === 'call_changed') open.set(event.changedTo, 0)
       if (event.type !== 'tool_execution_end') continue
       const count = open.get(event.toolCallId)
       if (count === undefined)

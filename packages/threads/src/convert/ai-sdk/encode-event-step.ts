@@ -127,6 +127,19 @@ export class EventStepEncoder {
     return chunks
   }
 
+  /** Returns the chunks of calls that a person put in the place of open calls of the message. */
+  changed({ toolCalls = [] }: AssistantMessageJSON): UIMessageChunk[] {
+    return toolCalls.flatMap(({ toolCallId, toolName, arguments: input, metadata }) => {
+      const from = String(metadata?.['skein']?.['changedFrom'])
+      if (!this.#calls.has(from) || this.#calls.has(toolCallId)) return []
+      this.#calls.set(toolCallId, false)
+      const providerMetadata = this.#metadata
+      return [
+        { type: 'tool-input-available', toolCallId, toolName, input, providerMetadata } as const,
+      ]
+    })
+  }
+
   #agrees(
     wanted: readonly { type: string; text: string }[],
     calls: readonly string[],

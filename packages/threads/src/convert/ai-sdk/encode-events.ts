@@ -97,9 +97,10 @@ export class UIStreamEncoder {
         return this.#hasStarted
           ? [{ type: `data-${event.name}`, data: event.data ?? null, transient: true }]
           : []
+      case 'message_updated':
+        return event.message.type === 'assistant' ? this.#step.changed(event.message) : []
       case 'thread_created':
       case 'thread_updated':
-      case 'message_updated':
       case 'message_removed':
       case 'step_end':
       case 'tool_execution_start':
