@@ -204,7 +204,8 @@ function abortRun({ client, threads }: Context): Promise<void> {
     const { seq } = await client.threads.send(id, 'paced')
     const abort = new AbortController()
     for await (const { event } of client.stream(id, { after: String(seq), signal: abort.signal }))
-      if (event.type === 'text_delta') abort.abort()
+      // The answer may have ended before the stream was open; deltas are not stored.
+      if (event.type === 'text_delta' || event.type === 'session_end') abort.abort()
     await client.threads.stop(id)
     const { outcome } = await client.threads.settled(id)
     must(outcome === 'stopped' || outcome === 'completed', `after a stop: ${outcome}`)
