@@ -5,14 +5,16 @@
  *   npm run bench -- --quick          a short look, no peers installed
  *   npm run bench -- --no-peers       without the contenders that need other packages
  *   npm run bench -- --save           write bench/results/<area>.json and .md as well
+ *   npm run bench -- --write          put the tables into bench/README.md
+ *   npm run bench -- --check          the few of bench/bounds.json; fails where a ratio is over its bound
  */
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import type { Bench } from './runner/bench.ts'
-import { toMarkdown } from './runner/markdown.ts'
+import { isOurs, toMarkdown, toResultsPage } from './runner/markdown.ts'
 import { installPeers } from '../scripts/peers.ts'
 import { runBench } from './runner/run-bench.ts'
 import type { BenchResult } from './runner/run-bench.ts'
@@ -24,24 +26,33 @@ const { values, positionals } = parseArgs({
     quick: { type: 'boolean', default: false },
     peers: { type: 'boolean', default: true },
     save: { type: 'boolean', default: false },
+    write: { type: 'boolean', default: false },
+    check: { type: 'boolean', default: false },
   },
 })
+
+/** Bench → our largest ratio to its baseline that is no accident. */
+const bounds = JSON.parse(
+  readFileSync(join(import.meta.dirname, 'bounds.json'), 'utf8'),
+) as Readonly<Record<string, number>>
 
 const benches = readdirSync(import.meta.dirname, { recursive: true, encoding: 'utf8' })
   .map((file) => file.replaceAll('\\', '/'))
   .filter((file) => /^[a-z-]+\/[a-z0-9-]+\.bench\.ts$/.test(file))
   .map((file) => ({ id: file.replace('.bench.ts', ''), file: join(import.meta.dirname, file) }))
   .filter(({ id }) => positionals.length === 0 || positionals.some((part) => id.includes(part)))
+  .filter(({ id }) => !values.check || id in bounds)
   .toSorted((a, b) => a.id.localeCompare(b.id))
 
-const withPeers = values.peers && !values.quick
+const quick = values.quick || values.check
+const withPeers = values.peers && !quick
 const machine = `${cpus()[0]?.model.trim() ?? 'an unknown processor'} (${cpus().length} cores), Node ${process.versions.node}`
 const results: BenchResult[] = []
 for (const { id, file } of benches) {
   const { default: bench } = (await import(pathToFileURL(file).href)) as { default: Bench }
   const needsPeers = Object.values(bench.contenders).some(({ peers = [] }) => peers.length > 0)
   if (withPeers && needsPeers) await installBenchPeers()
-  const result = await runBench({ id, file, bench }, { quick: values.quick, withPeers })
+  const result = await runBench({ id, file, bench }, { quick, withPeers })
   console.log(toMarkdown([result], machine))
   results.push(result)
 }
@@ -54,6 +65,30 @@ if (values.save) {
     const report = { machine, date: new Date().toISOString().slice(0, 10), results: own }
     writeFileSync(join(folder, `${area}.json`), `${JSON.stringify(report, null, 2)}\n`)
     writeFileSync(join(folder, `${area}.md`), toMarkdown(own, `${machine}, ${report.date}`))
+  }
+}
+
+if (values.write) {
+  if (quick || !withPeers || positionals.length > 0)
+    throw new Error(
+      '--write publishes a whole run: without --quick, --check, --no-peers and names.',
+    )
+  const page = join(import.meta.dirname, 'README.md')
+  const [before, after] = readFileSync(page, 'utf8').split(
+    /(?<=<!-- results -->\n)[^]*(?=<!-- \/results -->)/,
+  )
+  const date = new Date().toISOString().slice(0, 10)
+  writeFileSync(page, `${before}\n${toResultsPage(results, `${machine}, ${date}`)}\n${after}`)
+}
+
+if (values.check) {
+  for (const { id, contenders } of results) {
+    const ratio = contenders.find(({ name }) => isOurs(name))?.ratio ?? Infinity
+    const bound = bounds[id] ?? 0
+    console.log(
+      `${ratio <= bound ? 'ok  ' : 'FAIL'} ${id}: ${ratio.toFixed(2)} of at most ${bound}`,
+    )
+    if (ratio > bound) process.exitCode = 1
   }
 }
 

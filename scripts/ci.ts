@@ -1,9 +1,9 @@
 /**
  * What CI does after `npm ci`: the test command as a stranger's clone runs it (nothing beside the
  * repository), the tests over the conformance data where that is present, then check, build, conformance
- * on the results of the first, and portability. Every step runs even when an earlier one failed; each
- * has a share of the time in time-budgets.json, and more than the total fails. The last lines name the
- * tests that failed and count.
+ * on the results of the first, portability, and a few benches as ratios with wide bounds. Every step runs
+ * even when an earlier one failed; each has a share of the time in time-budgets.json, and more than the
+ * total fails. The last lines name the tests that failed and count.
  */
 import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -27,6 +27,7 @@ const steps: ReadonlyArray<
   ['build', ['run', 'build']],
   ['conformance', ['run', 'conformance', '--', '--results', results]],
   ['portability', ['run', 'portability']],
+  ['bench', ['run', 'bench', '--', '--check']],
 ]
 
 // Results of an earlier run must never be counted for this one.

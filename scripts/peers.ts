@@ -24,15 +24,18 @@ export interface Peers {
   load<T>(name: string): Promise<T>
   /** The version of a package that is installed. */
   version(name: string): string
+  /** Address of the module whose `load(name)` imports them, for a process of its own. */
+  readonly loader: string
 }
 
 /** The peers that a folder (relative to the repository) names. */
 export function peersOf(folder: string): Peers {
   const installed = cacheOf(folder)
+  const loader = pathToFileURL(join(installed, 'load.js')).href
   return {
     isInstalled: existsSync(installed),
+    loader,
     load: async <T>(name: string) => {
-      const loader = pathToFileURL(join(installed, 'load.js')).href
       const { load } = (await import(loader)) as { load: (name: string) => Promise<T> }
       return load(name)
     },

@@ -28,3 +28,38 @@ export function figures(value: number): string {
   if (!Number.isFinite(value)) return '–'
   return value >= 100 ? value.toFixed(0) : value.toPrecision(3)
 }
+
+/** The whole page of results: what was measured when and where, then a table for each bench. */
+export function toResultsPage(results: readonly BenchResult[], machine: string): string {
+  const loads = results.flatMap(({ load }) => (load === undefined ? [] : [load]))
+  const behind = results.flatMap(({ id, contenders }) => {
+    const ours = contenders.find(({ name }) => isOurs(name))
+    const better = contenders.filter(
+      ({ name, ratio }) => ours && !isOurs(name) && ratio < ours.ratio,
+    )
+    return ours && better.length > 0
+      ? [
+          `| ${id} | ${ours.ratio.toFixed(2)}x | ${better.map(({ name, ratio }) => `${name} ${ratio.toFixed(2)}x`).join(', ')} |`,
+        ]
+      : []
+  })
+  return [
+    `Measured on ${machine}; load of the machine while it ran: ${figures(Math.min(...loads))} to ${figures(Math.max(...loads))}.`,
+    '',
+    '### Where Skein needs more than another',
+    '',
+    '| bench | skein | less |',
+    '| --- | ---: | --- |',
+    ...behind,
+    '',
+    toMarkdown(results, machine)
+      .replace(/\nMeasured on [^\n]*\n$/, '')
+      .trimEnd(),
+    '',
+  ].join('\n')
+}
+
+/** Whether a contender is what we publish, in its ordinary configuration. */
+export function isOurs(name: string): boolean {
+  return name === 'skein' || /^@skein\/[a-z]+$/.test(name)
+}

@@ -1,4 +1,5 @@
 import { fork } from 'node:child_process'
+import { loadavg } from 'node:os'
 import { join } from 'node:path'
 import type { Bench } from './bench.ts'
 import type { Samples } from './child.ts'
@@ -18,6 +19,8 @@ export interface BenchResult {
   readonly unit: string
   readonly amount?: { readonly value: number; readonly unit: string }
   readonly baseline: string
+  /** Processes that wanted a core while it ran, on average over the last minute; ours are among them. */
+  readonly load?: number
   readonly contenders: readonly ContenderResult[]
 }
 
@@ -63,6 +66,7 @@ export async function runBench(
     unit: bench.measure === 'returned' ? (bench.unit ?? 'ms') : 'ms',
     ...(bench.amount === undefined ? {} : { amount: bench.amount }),
     baseline: bench.baseline,
+    load: loadavg()[0] ?? 0,
     contenders: [...summaries].map(([name, summary]) => ({
       name,
       ratio: summary.median / base.median,

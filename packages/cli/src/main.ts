@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { findPackageJSON } from 'node:module'
 import { parseArgs } from 'node:util'
 import { closest } from '@skein/base'
 import { COMMANDS, isGroup, type Leaf } from './commands.ts'
-import { packageFolder } from './connect/server-file.ts'
 import { commandHelp, groupHelp, rootHelp, usageOf } from './help.ts'
 import { COMMON, ExitCode, type Command, type Input } from './terminal/command.ts'
 import { createOutput, type Output } from './terminal/output.ts'
@@ -24,7 +23,7 @@ export async function main(args: readonly string[]): Promise<void> {
 async function dispatch(args: readonly string[], output: Output): Promise<ExitCode> {
   const [noun = '', ...rest] = args.filter((word) => word !== '--no-color')
   if (noun === '--version') {
-    const manifest = readFileSync(join(packageFolder(), 'package.json'), 'utf8')
+    const manifest = readFileSync(findPackageJSON(import.meta.url)!, 'utf8')
     return print(String((JSON.parse(manifest) as { version: unknown }).version), output)
   }
   if (noun === '' || noun === 'help' || isHelp(noun)) return print(rootHelp(), output)

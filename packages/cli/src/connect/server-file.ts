@@ -27,7 +27,7 @@ export function definitionsFolder(named: string | undefined): string {
 }
 
 /** Returns the folder of this package. Its built code lies in chunks, whose depth is the bundler's choice. */
-export function packageFolder(): string {
+function packageFolder(): string {
   return dirname(findPackageJSON(import.meta.url)!)
 }
 
