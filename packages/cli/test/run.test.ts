@@ -109,6 +109,21 @@ export default defineAgent({ name: 'keyless', sideA: { prompt } })
     })
   })
 
+  test('a call is approved with other arguments, and only these run', async () => {
+    const cwd = tempFolder()
+    const thread = threadIn((await skein(['run', 'refunds', 'Refund O-7'], { cwd })).stderr)
+    const wrong = await skein(['approve', thread, '--with', '{"order":"O-7"}'], { cwd })
+    expect(wrong.code).toBe(1)
+    expect(wrong.stderr).toContain('amount')
+    const changed = '{"order":"O-7","amount":20}'
+    const approved = await skein(['approve', thread, '--with', changed], { cwd })
+    expect(approved.stderr).toContain(`approved: refund ${changed}`)
+    expect(approved.code).toBe(0)
+    const { stdout } = await skein(['thread', 'show', thread], { cwd })
+    expect(stdout).toContain(`calls refund ${changed}`)
+    expect(stdout).toMatch(/error "The call was refused: APPROVAL_DENIED/)
+  })
+
   test('a call in doubt is settled; what a person found absent needs a new approval', async () => {
     const cwd = tempFolder()
     const args = ['--folder', badAgents]

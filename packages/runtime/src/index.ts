@@ -26,7 +26,7 @@ export type {
 export type * from './contract/thread-state.ts'
 export type { ModelRequested, RuntimeEvent, StoredEvent } from './contract/event.ts'
 export { EVENT_VERSION } from './contract/event.ts'
-export { FOUND_EFFECTS, IF_BUSY } from './contract/runtime-api.ts'
+export { FOUND_EFFECTS } from './contract/runtime-api.ts'
 export { RuntimeError, type RuntimeErrorCode } from './contract/error.ts'
 export {
   defineAgent,

@@ -76,15 +76,16 @@ export const approveCommand: Command = defineCommand({
     const args = text === undefined ? undefined : tryParseJson(text)
     if (text !== undefined && !isPlainObject(args))
       throw usageError('--with takes a JSON object.', 'Give all arguments of the call.')
-    // What the person was shown is what is changed.
-    return decideOne(input, 'approve', (client, { threadId, interruptId, request }) =>
+    const changed = args as JsonObject | undefined // checked above
+    const decide = (client: Client, { threadId, interruptId, request }: WaitingItem) =>
       client.inbox.approve({
         threadId,
         interruptId,
         reason,
-        ...(args && { with: args as JsonObject, digest: request?.digest }),
-      }),
-    )
+        with: changed,
+        digest: request?.digest, // of the call that the command shows
+      })
+    return decideOne(input, 'approve', decide, changed)
   },
 })
 
@@ -149,6 +150,7 @@ function decideOne(
   { values, operands, output }: DecisionInput,
   verb: keyof typeof DECIDED,
   decide: (client: Client, item: WaitingItem) => Promise<void>,
+  changed?: JsonObject,
 ): Promise<ExitCode> {
   return withConnection(
     values,
@@ -159,7 +161,7 @@ function decideOne(
       const { threadId, interruptId, rootId } = item
       const before = await client.threads.get(rootId)
       await decide(client, item)
-      output.say(`${DECIDED[verb]}: ${callOf(item)}`)
+      output.say(`${DECIDED[verb]}: ${callText(item.toolName, changed ?? item.arguments)}`)
       if (values.follow || url === undefined)
         return (await showRun(client, before, output, { ...values, before })).code
       if (values.json) output.json({ threadId, interruptId, type: verb })

@@ -1,9 +1,13 @@
 import { text as readAll } from 'node:stream/consumers'
-import { IF_BUSY } from '@skein/runtime'
+import type { SendMessage } from '@skein/runtime'
 import { withConnection } from '../connect/connect.ts'
 import { findThreadByPrefix } from '../connect/find.ts'
 import { showRun, timeoutOf } from '../follow/show-run.ts'
 import { defineCommand, RUN_OPTIONS, usageError, type Command } from '../terminal/command.ts'
+
+const IF_BUSY = ['enqueue', 'reject', 'cut', 'restart'] as const satisfies readonly NonNullable<
+  SendMessage['ifBusy']
+>[]
 
 /** `skein run` */
 export const run: Command = defineCommand({

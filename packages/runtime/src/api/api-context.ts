@@ -364,28 +364,29 @@ interface CommitParts {
   readonly outage?: Outage
 }
 
-/** The drains that wait for an answer of their model, which an edit or a message can make obsolete. */
+/** The running requests and calls of drains, which an edit or a message can make obsolete. */
 export class EditListeners {
-  readonly #listeners = new Map<string, (event: ObsoletingEvent) => void>()
+  readonly #listeners = new Map<string, Set<(event: ObsoletingEvent) => void>>()
 
-  /** One drain works on a thread at a time, so a thread has at most one listener. */
   listen(threadId: string, listener: (event: ObsoletingEvent) => void): () => void {
-    this.#listeners.set(threadId, listener)
+    const own = this.#listeners.get(threadId) ?? new Set()
+    this.#listeners.set(threadId, own.add(listener))
     return () => {
-      if (this.#listeners.get(threadId) === listener) this.#listeners.delete(threadId)
+      own.delete(listener)
+      if (own.size === 0 && this.#listeners.get(threadId) === own) this.#listeners.delete(threadId)
     }
   }
 
   tell(threadId: string, events: readonly RuntimeEvent[]): void {
-    const listener = this.#listeners.get(threadId)
-    if (!listener) return
+    const listeners = this.#listeners.get(threadId)
+    if (!listeners) return
     for (const event of events)
       if (
         event.type === 'message_updated' ||
         event.type === 'message_removed' ||
         (event.type === 'message_queued' && event.ifBusy)
       )
-        listener(event)
+        for (const listener of listeners) listener(event)
   }
 }
 

@@ -26,7 +26,7 @@ import {
   messageOf,
 } from '@skein/base'
 import { messageToJSON, type ToolCall } from '@skein/ai'
-import { previewCall } from '../calls/gate.ts'
+import { foreseeAdmission } from '../calls/gate.ts'
 import { checkSchema, type NamedSchemas } from '../operations/shape.ts'
 import { findCall } from '../fold/calls.ts'
 import type { ThreadHead, ThreadQuery } from '../store/store.ts'
@@ -146,7 +146,7 @@ async function approveChanged(
   checkSeen(asked, decision)
   const changedTo = context.ids()
   const turnId = asked.turnId
-  const admission = await previewCall(
+  const admission = await foreseeAdmission(
     { agent: context.registry.agent(now.agent), head, state: now, environment: context },
     { id: `${entry.message.id}:${changedTo}`, toolCallId: changedTo, tool: toolName, args, turnId },
   )
@@ -189,8 +189,8 @@ async function approveChanged(
         waiting++
         append.push(givenEvent(context, { threadId, interruptId: own, by }, [token!]))
       } else {
-        const given = { type: 'approve', token: [token!], ...(reason !== undefined && { reason }) }
-        append.push(answerEvent(context, { interruptId: own, by }, given as InterruptAnswer))
+        const given: InterruptAnswer = { type: 'approve', token: [token!], reason }
+        append.push(answerEvent(context, { interruptId: own, by }, given))
       }
     }
     const wake = { by: context.clock.now() }
@@ -445,7 +445,7 @@ function toItem({ registry }: ApiContext, { head, state, open, path }: Found): W
     openedAt,
     expiresAt,
     risk,
-    ...(approval?.action.rollback?.type === 'impossible' && { isIrreversible: true }),
+    isIrreversible: approval?.action.rollback?.type === 'impossible' || undefined,
     request: approval,
     question: approval ? undefined : ((interrupt.request ?? null) as JsonValue), // the log is JSON
   }

@@ -36,7 +36,7 @@ export async function cutTurn(context: DrainContext, side: Side, drops: boolean)
     ...ended,
     ...stepEnd(context),
     ...turnEnd(context, 'interrupted', drops ? 'restarted' : 'cut'),
-    { type: 'turn_cut', at, turnId: turn.id, ...(drops && droppedBy(context)) },
+    { type: 'turn_cut', at, turnId: turn.id, ...(drops ? droppedBy(context) : {}) },
     ...(state.status === 'running'
       ? []
       : [{ type: 'status_changed', at, status: 'running' } as const]),

@@ -94,7 +94,7 @@ export async function admitCall(
  * Returns what the governor would answer to a call that is not in the log yet: the same judgement, with a
  * governor whose records are dropped. `state` is that of a thread whose message contains the call.
  */
-export async function previewCall(
+export async function foreseeAdmission(
   place: Pick<DrainContext, 'agent' | 'head' | 'state' | 'environment'>,
   call: Parameters<SessionGovernor['admit']>[0],
 ): Promise<Admission> {

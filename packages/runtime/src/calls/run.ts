@@ -251,7 +251,8 @@ export class RunningCall implements CallPorts {
   async run(args: JsonObject, context: ToolContext): Promise<unknown> {
     const { drain, side } = this
     const { tool, config, name } = this.#tool!
-    const { signal, toolCallId } = context
+    const { toolCallId } = context
+    const { signal, end } = this.#signalOf(args, context.signal)
     const facade = drain.facade(side, { tool, config, signal, toolCallId })
     try {
       const use = {
@@ -274,10 +275,26 @@ export class RunningCall implements CallPorts {
             throw new Error(`There is no file ${path} in this thread.`)
       return result
     } finally {
+      end()
       // Also hides the secrets that the tool has just set, because its result or its error may contain them.
       drain.hide(facade.secrets())
       this.#changes = facade.takeChanges()
     }
+  }
+
+  /**
+   * Returns the signal of the tool. A read is also told to stop when a message cuts its turn; a write runs to
+   * its end, because a write that is cut off may or may not have had its effect.
+   */
+  #signalOf(args: JsonObject, given: AbortSignal) {
+    if (effectiveRisk(this.#tool!.tool, args) !== 'read_only') return { signal: given, end() {} }
+    const { environment, head } = this.drain
+    const cut = new AbortController()
+    const end = environment.onEdit(head.id, ({ type }) => {
+      if (type === 'message_queued')
+        cut.abort(new DOMException('A new message came.', 'AbortError'))
+    })
+    return { signal: AbortSignal.any([given, cut.signal]), end }
   }
 
   /**

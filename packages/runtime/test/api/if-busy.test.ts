@@ -5,6 +5,7 @@ import { createRuntime, type EmbeddedRuntime, type RuntimeEvent } from '../../sr
 import { defineAgent, definePrompt } from '../../src/definitions/define.ts'
 import { defineTool } from '../../src/definitions/define-tool.ts'
 import type { AgentDefinition, PromptTool } from '../../src/definitions/types.ts'
+import { foldKernel } from '../../src/fold/fold.ts'
 import { deferred } from './harness.ts'
 
 let runtime: EmbeddedRuntime | undefined
@@ -154,6 +155,35 @@ test('cut: a call that has started ends, one that has not does not run, and both
   ])
 })
 
+test.each([
+  ['a read is told to stop', 'read_only', '= A new message came.'],
+  ['a write runs to its end', 'write_low_risk', '= written'],
+] as const)('cut: %s', async (_, risk, told) => {
+  const [entered, released] = [deferred(), deferred()]
+  const slow = defineTool({
+    name: 'slow',
+    description: 'Slow.',
+    risk,
+    async execute(_state, _args, { signal }) {
+      entered.resolve()
+      const isAborted = new Promise((_resolve, reject) =>
+        signal.addEventListener('abort', () => reject(signal.reason as Error)),
+      )
+      await Promise.race([isAborted, released.promise])
+      return 'written'
+    },
+  })
+  const { solo, model } = scriptedAgent([calls('slow', {}), says('Yes.')], [slow])
+  const { threads } = await start(solo)
+  const { id } = await threads.create({ agent: 'solo', message: 'one' })
+  await entered.promise
+  const result = threads.run(id, { text: 'two', ifBusy: 'cut' })
+  await threads.messages(id)
+  if (risk !== 'read_only') released.resolve()
+  expect(await result).toMatchObject({ text: 'Yes.' })
+  expect(shown(model, 1).at(-2)).toBe(told)
+})
+
 test.each(['cut', 'restart'] as const)(
   '%s: what was asked of a person is withdrawn, and its approval cannot be used',
   async (ifBusy) => {
@@ -289,4 +319,73 @@ test('cut: the strategy of an agent() starts again with the new message', async 
   await until(embedded, id, 'text_delta')
   expect(await threads.run(id, { text: 'two', ifBusy: 'cut' })).toMatchObject({ text: 'Yes.' })
   expect(shown(model, 1)).toEqual(['user one', 'assistant Half', 'user two'])
+})
+
+test('cut: a child goes on in the same session, and its parent gets one answer', async () => {
+  const done = defineTool({
+    name: 'done',
+    description: 'Ends.',
+    risk: 'read_only',
+    execute: () => 'finished',
+  })
+  const side = (name: string, script: readonly ScriptStep[], tools: readonly PromptTool[] = []) =>
+    definePrompt({ name, prompt: '', model: scripted(script), tools })
+  const child = defineAgent({
+    name: 'child',
+    type: 'dual_ai',
+    maxSessionTurns: 4,
+    exposeAsTool: true,
+    toolDescription: 'Works.',
+    sideA: { prompt: side('works', [THINKS, calls('done', {})], [done]), sessionStop: 'done' },
+    sideB: { prompt: side('reviews', []) },
+  })
+  const { solo, model } = scriptedAgent([calls('child', {}), says('Yes.')], [{ name: child }])
+  const embedded = await start(solo)
+  const { threads } = embedded
+  const { id } = await threads.create({ agent: 'solo', message: 'one' })
+  const below = async (): Promise<string> => {
+    for (;;) {
+      const [found] = await threads.children(id)
+      if (found) return found.reference
+      await new Promise((resolve) => setTimeout(resolve, 5))
+    }
+  }
+  const childId = await below()
+  await until(embedded, childId, 'text_delta')
+  await threads.send(childId, { text: 'be quick', ifBusy: 'cut' })
+  expect(await threads.settled(id)).toMatchObject({ outcome: 'completed', text: 'Yes.' })
+  expect(shown(model, 1).at(-1)).toBe('= finished')
+  const events = await eventsOf(embedded, childId)
+  expect(events.filter(({ type }) => type === 'session_end')).toHaveLength(1)
+})
+
+test('restart: a summary of what was dropped is dropped, too', () => {
+  const at = '2026-01-01T00:00:00.000Z'
+  const said = (id: string) => ({
+    type: 'message_added',
+    turnId: id,
+    side: 'b',
+    message: { id, type: 'user', timestamp: at, content: [{ type: 'text', text: id }] },
+  })
+  const compacted = (upTo: string) => ({
+    type: 'context_compacted',
+    side: 'a',
+    upTo,
+    summary: `up to ${upTo}`,
+  })
+  const session = (sessionId: string) => ({ type: 'session_start', sessionId, agent: 'a' })
+  const events = [
+    { type: 'thread_created', threadId: 't', agent: 'a', version: 2, depth: 0 },
+    session('s1'),
+    ...[said('m1'), said('m2'), compacted('m1')],
+    { type: 'session_end', sessionId: 's1', outcome: 'completed', reason: 'response' },
+    session('s2'),
+    ...[said('m3'), compacted('m2'), said('m4'), compacted('m3')],
+  ]
+  const fold = (log: readonly object[]) =>
+    foldKernel(log.map((event, place) => ({ seq: place + 1, event: { at, ...event } as never })))
+  expect(fold(events).compacted.a).toMatchObject({ upTo: 'm3' })
+  const cut = { type: 'turn_cut', turnId: 'x', dropped: ['m3', 'm4'] }
+  expect(fold([...events, cut]).compacted.a).toMatchObject({ upTo: 'm2' })
+  expect(fold([...events, { ...cut, dropped: [] }]).compacted.a).toMatchObject({ upTo: 'm3' })
 })

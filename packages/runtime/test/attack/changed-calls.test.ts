@@ -39,7 +39,10 @@ async function boot({ script = [PAY, says('Well.')], policy, store, isAgent }: S
     name: 'pay',
     description: 'Pays.',
     risk: 'write_high_risk',
-    args: z.object({ amount: z.number().positive(), to: z.string() }),
+    args: z.object({
+      amount: z.number().positive(),
+      to: z.string().refine((to) => to !== 'nobody', 'is nobody'),
+    }),
     rollback: 'impossible',
     execute: (_, { amount, to }) => {
       done.push(`pay ${amount} ${to}`)
@@ -159,7 +162,8 @@ describe('nothing is recorded and nothing runs', () => {
 
   test.each([
     ['arguments that do not fit the schema', { with: { amount: 'all', to: 'bob' } }, review],
-    ['arguments that the schema refines', { with: { amount: -5, to: 'bob' } }, review],
+    ['arguments beyond a bound', { with: { amount: -5, to: 'bob' } }, review],
+    ['arguments that the schema refines', { with: { amount: 5, to: 'nobody' } }, review],
     ['a missing argument', { with: { amount: 5 } }, review],
     ['a list', { with: [1] as never }, review],
     ['arguments that the policy denies', { with: { amount: 501, to: 'eve' } }, small],

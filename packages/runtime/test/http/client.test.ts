@@ -93,6 +93,26 @@ test('the client does over the network what the runtime does', async () => {
   })
 })
 
+test('a message says what happens if the thread is busy, and a call is approved with changes', async () => {
+  const { threads, inbox } = clientOf({ apiKey: KEYS.ada.key })
+  const { id } = await threads.create({ agent: 'desk' })
+  await threads.run(id, 'a refund')
+  const late = threads.send(id, { text: 'note', ifBusy: 'reject' })
+  await expect(late).rejects.toMatchObject({ code: 'THREAD_BUSY', status: 409 })
+  const [item] = await inbox.list({ rootId: id })
+  const stale = inbox.approve({ ...item!, with: { amount: 4 }, digest: 'sha256:0' })
+  await expect(stale).rejects.toMatchObject({ code: 'ANSWER_INVALID', status: 400 })
+  await inbox.approve({ ...item!, with: { amount: 4 }, digest: item!.request!.digest })
+  expect(await threads.settled(id)).toMatchObject({ outcome: 'completed' })
+  expect(JSON.stringify(await threads.messages(id))).toContain('Paid 4.')
+  expect(JSON.stringify(await threads.messages(id))).not.toContain('Paid 5.')
+  await threads.run(id, 'a refund')
+  expect(await threads.run(id, { text: 'hello', ifBusy: 'cut' })).toMatchObject({
+    outcome: 'completed',
+    text: expect.stringContaining('You said: hello.'),
+  })
+})
+
 test('approvals and questions are answered by whom the key belongs to', async () => {
   const { threads, inbox } = clientOf({ apiKey: KEYS.ada.key })
   const { id } = await threads.create({ agent: 'desk' })

@@ -226,6 +226,14 @@ describe('errors of one route are as the document says', () => {
         return {}
       },
     ],
+    [
+      'sendMessage',
+      'THREAD_BUSY',
+      async ({ threadId }) => {
+        await kit.runtime.threads.send(threadId, 'hang')
+        return { body: { text: 'Hello', ifBusy: 'reject' } }
+      },
+    ],
     ['decide', 'INTERRUPT_NOT_FOUND', () => ({ params: { interruptId: 'none' } })],
     [
       'decide',
