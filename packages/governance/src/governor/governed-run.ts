@@ -8,7 +8,7 @@ import type { CallOptions, CallResult, Init, Run } from '../contract/run.ts'
 import { isNamedCall } from '../journal/reduce.ts'
 import { type Admission, admit, admitNative, type CallRequest } from './admit.ts'
 import { emitChunk, execute, settle } from './execute.ts'
-import { conflict, type GovernedRequest } from './request.ts'
+import { conflict, type GovernedRequest, type Listeners } from './request.ts'
 
 /** A child run that a body starts with `run.child`. */
 export interface Child {
@@ -226,12 +226,22 @@ export class GovernedRun implements Run {
    * Asks whether the call may run. If a person has to approve and the caller passed `approve`, waits for
    * the answer.
    */
-  async #admit(call: CallRequest): Promise<Admission> {
+  #admit(call: CallRequest): Promise<Admission> {
     const request = this.#request
     const asked = request.state.reviews.get(call.id)
-    const admission = await admit(request, call, asked && this.#answerTo(asked.review))
+    const admission = admit(request, call, asked && this.#answerTo(asked.review))
     const { approve } = request.listeners
-    if (admission.type !== 'review' || !approve) return admission
+    return approve ? this.#askNow(call, admission, approve) : admission
+  }
+
+  async #askNow(
+    call: CallRequest,
+    admitted: Promise<Admission>,
+    approve: NonNullable<Listeners['approve']>,
+  ): Promise<Admission> {
+    const request = this.#request
+    const admission = await admitted
+    if (admission.type !== 'review') return admission
     const answer = await untilStopped(request, approve(admission.request))
     if (answer.type === 'wait') return admission
     // The call is made with the arguments that the person was shown, even if the caller has changed its

@@ -12,8 +12,9 @@ import { jsonNotesOf, setJsonNotes, type JsonNotes } from './json-stringify.ts'
  * the text.
  */
 export function keepText(text: string, value: unknown, maxDepth: number): boolean {
-  // A number at the root has no holder for its notes, and no document of this package is a number.
-  const end = passValue(text, value, skipSpace(text, 0), maxDepth, undefined, '')
+  // A string or number at the root has no holder for its notes; no document of this package is one.
+  if (typeof value === 'string' || typeof value === 'number') return true
+  const end = passValue(text, value, skipSpace(text, 0), maxDepth)
   return end !== MISMATCH && skipSpace(text, end) === text.length
 }
 
@@ -31,16 +32,7 @@ const ARRAY_INDEX = /^(?:0|[1-9]\d{0,9})$/
  * Each `pass` function takes the position where a token starts and returns the position after it, or
  * MISMATCH.
  */
-function passValue(
-  text: string,
-  value: unknown,
-  at: number,
-  depth: number,
-  holder: Holder | undefined,
-  key: string | number,
-): number {
-  if (typeof value === 'string') return passString(text, value.length, at)
-  if (typeof value === 'number') return passNumber(text, at, holder, key)
+function passValue(text: string, value: unknown, at: number, depth: number): number {
   if (value === null) return text.charCodeAt(at) === 110 ? at + 4 : MISMATCH
   if (value === true) return text.charCodeAt(at) === 116 ? at + 4 : MISMATCH
   if (typeof value !== 'object') return text.charCodeAt(at) === 102 ? at + 5 : MISMATCH
@@ -58,7 +50,10 @@ function passArray(text: string, items: readonly unknown[], at: number, depth: n
       if (text.charCodeAt(at) !== COMMA) return MISMATCH
       at = skipSpace(text, at + 1)
     }
-    at = passValue(text, items[index], at, depth, items, index)
+    const item = items[index]
+    if (typeof item === 'string') at = passString(text, item.length, at)
+    else if (typeof item === 'number') at = passNumber(text, at, items, index)
+    else at = passValue(text, item, at, depth)
     if (at === MISMATCH) return MISMATCH
     at = skipSpace(text, at)
   }
@@ -88,7 +83,10 @@ function passObject(
     }
     at = passKey(text, key.length, at)
     const value = object[key]
-    at = passValue(text, value, at, depth, object, key)
+    // Strings and numbers are most of the values, so they cost no further call.
+    if (typeof value === 'string') at = passString(text, value.length, at)
+    else if (typeof value === 'number') at = passNumber(text, at, object, key)
+    else at = passValue(text, value, at, depth)
     if (at === MISMATCH) return MISMATCH
   }
   at = skipSpace(text, at)
@@ -145,12 +143,7 @@ function closingQuote(text: string, from: number): number {
   }
 }
 
-function passNumber(
-  text: string,
-  at: number,
-  holder: Holder | undefined,
-  key: string | number,
-): number {
+function passNumber(text: string, at: number, holder: Holder, key: string | number): number {
   const end = endOfNumber(text, at)
   // An integer of up to 15 digits can be written in only one way, except zero with a sign.
   const isPlain = end <= 0
@@ -164,7 +157,7 @@ function passNumber(
     return stop
   }
   const source = text.slice(at, stop)
-  if (holder && String(Number(source)) !== source) noteNumber(holder, String(key), source)
+  if (String(Number(source)) !== source) noteNumber(holder, String(key), source)
   return stop
 }
 
