@@ -1,6 +1,6 @@
 import type { Tool } from '@skein/ai'
 import type { CheckpointStore } from '../contract/checkpoint-store.ts'
-import type { LedgerParent, LedgerRun, RunLedger } from './ledger.ts'
+import type { LedgerRun, RunLedger } from './ledger.ts'
 
 // How the runs of a tree find each other. The links are kept under symbols: they are passed on when a context
 // is spread, but are no part of the public types.
@@ -9,7 +9,7 @@ import type { LedgerParent, LedgerRun, RunLedger } from './ledger.ts'
  * Makes the ledger of a run. `subagent()` brings it along, so that an agent without sub-agents, whose ledger
  * would have nothing to share, needs no code for it.
  */
-export type OpenLedger = (run: LedgerRun, parent?: LedgerParent) => RunLedger
+export type OpenLedger = (run: LedgerRun) => RunLedger
 
 /** What a call's context says about the run that makes the call. */
 export interface CallerLink {
@@ -26,9 +26,7 @@ export interface ChildLink {
   /** The account id of the sub-agent's run. */
   readonly root: string
   readonly origin?: string
-  readonly toolCallId: string
-  readonly ledger?: RunLedger
-  readonly sharesBudget: boolean
+  /** Makes the ledger of the sub-agent's run, below that of its caller. */
   readonly openLedger: OpenLedger
 }
 
