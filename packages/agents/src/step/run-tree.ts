@@ -1,4 +1,5 @@
-import type { Tool } from '@skein/ai'
+import type { Tool, ToolCall } from '@skein/ai'
+import type { AgentContext, ExecutionContext } from '../contract/agent-types.ts'
 import type { CheckpointStore } from '../contract/checkpoint-store.ts'
 import type { LedgerRun, RunLedger } from './ledger.ts'
 
@@ -35,9 +36,34 @@ const child = Symbol.for('skein.child')
 const session = Symbol.for('skein.subagent')
 
 /** Returns a property for a call's context that names the calling run. */
-export function withCaller(link: CallerLink): object {
+function withCaller(link: CallerLink): object {
   return { [caller]: link }
 }
+
+/**
+ * Returns the fields that an agent adds to a tool's context (UAP §8.4, UAP §8.7), for tools whose `run` has a
+ * second parameter.
+ */
+export function agentContext(
+  { agent, state, sessionId, parentContext }: ExecutionContext,
+  { toolCallId }: Pick<ToolCall, 'toolCallId'>,
+  { root, messageId, ledgerOf, ...facts }: RunFacts,
+): Partial<AgentContext> {
+  return {
+    ...withCaller({ root, messageId, ledgerOf }),
+    parentModel: agent.model,
+    parentConfig: agent.config,
+    agentId: agent.id,
+    stateId: state.id,
+    sessionId,
+    parentContext,
+    ...facts,
+    idempotencyKey: `${root}:${toolCallId}`,
+  }
+}
+
+/** Data about the run that its execution context does not contain. */
+interface RunFacts extends Pick<AgentContext, 'step' | 'streaming' | 'shouldStop'>, CallerLink {}
 
 /** Returns the run that made a call, if its context names one. */
 export function callerOf(context: object): CallerLink | undefined {

@@ -16,7 +16,6 @@ import {
 } from '@skein/ai'
 import { codeError, throwIfAborted, awaitUnlessAborted } from '../contract/agent-error.ts'
 import type {
-  AgentContext,
   AgentStrategy,
   ExecutionContext,
   ExecutionResult,
@@ -24,7 +23,6 @@ import type {
   InferenceRequest,
   RunTotals,
 } from '../contract/agent-types.ts'
-import type { CheckpointStore } from '../contract/checkpoint-store.ts'
 import {
   type AgentStopReason,
   uapEvent,
@@ -39,14 +37,13 @@ import { lastCallsOf, openCallsOf, repairHistory } from '../state/transcript.ts'
 import type { LedgerRun, RunLedger } from '../step/ledger.ts'
 import type { LiveEvents, SubagentSink } from '../step/live-events.ts'
 import {
-  type CallerLink,
+  agentContext,
   childOf,
   isSubagent,
   ledgerMakerOf,
   type OpenLedger,
   sessionOf,
   type SubagentSession,
-  withCaller,
 } from '../step/run-tree.ts'
 import { runStep, type StepInput, type StepResult } from '../step/step.ts'
 import { hooksOf } from './hooks.ts'
@@ -343,15 +340,12 @@ export class StrategyRun {
     this.#sent = { state, messages }
     const isPlanner = given !== this.context.llm // a planner has its own tools, which no hook replaces
     const { model, params, tools: chosen } = changes
-    const isChanged = model ?? params ?? (isPlanner ? undefined : chosen)
+    const settings = Object.entries({ model, params, tools: isPlanner ? undefined : chosen })
+    const changed = settings.filter(([, value]) => value !== undefined)
     return {
       llm:
-        isChanged && typeof given.with === 'function'
-          ? given.with({
-              ...(model && { model }),
-              ...(params && { params }),
-              ...(chosen && !isPlanner && { tools: chosen }),
-            })
+        changed.length > 0 && typeof given.with === 'function'
+          ? given.with(Object.fromEntries(changed))
           : given,
       tools: isPlanner ? tools : request.tools,
       messages,
@@ -633,28 +627,3 @@ async function yieldToEventLoop(): Promise<void> {
 
 // Kept at import, so that a test with false timers does not stop here.
 const setTimer = globalThis.setTimeout
-
-/**
- * Returns the fields that an agent adds to a tool's context (UAP §8.4, UAP §8.7), for tools whose `run` has a
- * second parameter.
- */
-export function agentContext(
-  { agent, state, sessionId, parentContext }: ExecutionContext,
-  { toolCallId }: Pick<ToolCall, 'toolCallId'>,
-  { root, messageId, ledgerOf, ...facts }: RunFacts,
-): Partial<AgentContext> {
-  return {
-    ...withCaller({ root, messageId, ledgerOf }),
-    parentModel: agent.model,
-    parentConfig: agent.config,
-    agentId: agent.id,
-    stateId: state.id,
-    sessionId,
-    parentContext,
-    ...facts,
-    idempotencyKey: `${root}:${toolCallId}`,
-  }
-}
-
-/** Data about the run that its execution context does not contain. */
-interface RunFacts extends Pick<AgentContext, 'step' | 'streaming' | 'shouldStop'>, CallerLink {}
