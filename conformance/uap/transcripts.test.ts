@@ -1,7 +1,15 @@
 /** Whatever an agent goes through, what it sends next is a conversation that strict vendors accept. */
 import { agent, AgentState, type AgentOptions, type ExecutionStrategy } from '@skein/agents'
 import { loop, plan, react } from '@skein/agents/execution'
-import { defer, UserMessage, type ModelReference, type Tool } from '@skein/ai'
+import {
+  defer,
+  isAssistantMessage,
+  isToolResultMessage,
+  type Message,
+  type ModelReference,
+  type Tool,
+  UserMessage,
+} from '@skein/ai'
 import { anthropic } from '@skein/ai/anthropic'
 import { google } from '@skein/ai/google'
 import { ollama } from '@skein/ai/ollama'
@@ -9,6 +17,7 @@ import { openai } from '@skein/ai/openai'
 import {
   calls,
   says,
+  scripted,
   vendorServer,
   type ScriptFunction,
   type VendorServer,
@@ -100,4 +109,29 @@ describe.each(vendors)('%s', (_, model) => {
         expect(turn.response.text).toBe('done')
       }
   })
+})
+
+test('a hook that drops a result in the middle of a long history is repaired before the next inference', async () => {
+  const sent: (readonly Message[])[] = []
+  const model = scripted((request, index) => {
+    sent.push(request.messages)
+    return index < 4 ? calls('add', { a: 1, b: index }, { id: `call_${index}` }) : says('done')
+  })
+  const worker = agent({
+    model,
+    tools: [add],
+    strategy: {
+      onStepEnd: (step, { state }) =>
+        step === 3 ? state.withContext(state.messages.filter((_, at) => at !== 2)) : undefined,
+    },
+  })
+  const { state } = await worker.generate('go', start)
+  for (const messages of [...sent, state.messages]) {
+    const called = messages.flatMap((one) => (isAssistantMessage(one) ? (one.toolCalls ?? []) : []))
+    const answered = messages.flatMap((one) => (isToolResultMessage(one) ? one.results : []))
+    expect(answered.map(({ toolCallId }) => toolCallId)).toEqual(
+      called.map(({ toolCallId }) => toolCallId),
+    )
+  }
+  expect(sent[3]![2]).toMatchObject({ results: [{ toolCallId: 'call_0', isError: true }] })
 })

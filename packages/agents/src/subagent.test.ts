@@ -436,6 +436,23 @@ describe.each(modes)('one budget for a tree of runs: %s', (mode) => {
     expect([short.requests.length, long.requests.length]).toEqual([3, 2])
   })
 
+  test('sub-agents that a hook adds during a run share it too', async () => {
+    const usage = { inputTokens: 60, outputTokens: 40, totalTokens: 100 }
+    const model = scripted(() => [calls('work', {}), stops('tool_use', { usage })])
+    const kids = [0, 1, 2].map((index) =>
+      child(`kid${index}`, agent({ model, tools: [work] }), { sharesBudget: true }),
+    )
+    const top = agent({
+      model: scripted([kids.map(({ name }) => calls(name, {})), says('done')]),
+      strategy: { stopCondition: maxTokens(500), onInference: () => ({ tools: kids }) },
+    })
+    const { state, stopReason } = await go(top, mode)
+    const used = state.run!.usage.totalTokens + state.run!.subagentUsage.totalTokens
+    expect(stopReason).toBe('stop_condition')
+    expect(used).toBeGreaterThanOrEqual(500)
+    expect(used).toBeLessThanOrEqual(600)
+  })
+
   test('the tokens of a child that has ended count once for its siblings', async () => {
     const usage = { inputTokens: 60, outputTokens: 40, totalTokens: 100 }
     const short = scripted([[says('short'), stops('end_turn', { usage })]])

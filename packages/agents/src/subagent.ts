@@ -127,7 +127,7 @@ function check(definition: object): void {
   )
 }
 
-const openLedger: OpenLedger = (run, parent) => new RunLedger(run, parent)
+const openLedger: OpenLedger = (run) => new RunLedger(run)
 
 /** The longest session id that is readable; file names have at most 255 characters. */
 const MAX_LENGTH = 200
@@ -258,6 +258,8 @@ class SubagentRun<Args> {
   #options(agent: Agent): InternalRunOptions {
     const { signal, shouldStop, toolCallId } = this.#context
     const { sharesBudget = false } = this.#definition
+    const ledger = this.#caller?.ledgerOf?.(openLedger)
+    const parent = ledger && { ledger, toolCallId, sharesBudget }
     return {
       signal,
       parentContext: this.#context,
@@ -270,10 +272,7 @@ class SubagentRun<Args> {
       child: {
         root: this.#root,
         origin: this.#caller?.messageId,
-        toolCallId,
-        ledger: this.#caller?.ledgerOf?.(openLedger),
-        sharesBudget,
-        openLedger: (run, parent) => (this.#ledger = openLedger(run, parent)),
+        openLedger: (run) => (this.#ledger = new RunLedger(run, parent)),
       },
     }
   }

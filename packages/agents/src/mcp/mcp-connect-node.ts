@@ -181,11 +181,10 @@ interface Builtins {
 }
 
 /** Node's modules, also in Bun, Deno and workers; undefined in a browser. */
-const builtin: Builtins | undefined = (globalThis as { process?: { getBuiltinModule?: Builtins } })
-  .process?.getBuiltinModule
+const { process } = globalThis as { process?: { getBuiltinModule?: Builtins } }
 
 async function resolve(host: string): Promise<readonly string[]> {
-  const dns = builtin?.('node:dns')
+  const dns = process?.getBuiltinModule?.('node:dns')
   if (!dns) return [] // without a way to resolve names nothing can be said about them
   try {
     return (await dns.promises.lookup(host, { all: true })).map(({ address }) => address)
@@ -203,10 +202,10 @@ export function pinnedFetch(
   isPrivate: (address: string) => boolean = isPrivateAddress,
 ): (url: URL, init?: RequestInit) => Promise<Response> {
   const [dns, http, https, stream] = [
-    builtin?.('node:dns'),
-    builtin?.('node:http'),
-    builtin?.('node:https'),
-    builtin?.('node:stream'),
+    process?.getBuiltinModule?.('node:dns'),
+    process?.getBuiltinModule?.('node:http'),
+    process?.getBuiltinModule?.('node:https'),
+    process?.getBuiltinModule?.('node:stream'),
   ]
   if (!dns || !http || !https || !stream)
     throw invalidUse(
@@ -222,10 +221,8 @@ export function pinnedFetch(
       else callback(null, first.address, first.family)
     })
   // Agents of its own: a shared one may hold connections that were made without a check.
-  const agents = {
-    'http:': new http.Agent({ keepAlive: true }),
-    'https:': new https.Agent({ keepAlive: true }),
-  }
+  const plain = new http.Agent({ keepAlive: true })
+  const secure = new https.Agent({ keepAlive: true })
   return (url, init = {}) =>
     new Promise((resolve, reject) => {
       const { method = 'GET', headers, body, signal } = init
@@ -233,9 +230,9 @@ export function pinnedFetch(
       const request = (isSecure ? https.request : http.request)(url, {
         method,
         headers: Object.fromEntries(new Headers(headers)),
-        agent: isSecure ? agents['https:'] : agents['http:'],
+        agent: isSecure ? secure : plain,
         lookup,
-        ...(signal && { signal }),
+        signal: signal ?? undefined,
       })
       request.on('error', reject)
       request.on('response', (answer) => {

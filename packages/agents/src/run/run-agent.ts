@@ -37,11 +37,10 @@ import type { AgentState } from '../state/state.ts'
 import { isInsideTool } from '../step/tool-scope.ts'
 import { withAnswers } from '../step/calls.ts'
 import { followSubagents, type LiveEvents, type SubagentSink } from '../step/live-events.ts'
-import { type ChildLink, sessionOf, withChild } from '../step/run-tree.ts'
+import { agentContext, type ChildLink, sessionOf, withChild } from '../step/run-tree.ts'
 import { builtInRun } from '../strategies/built-in.ts'
 import { savingHooks } from '../strategies/hooks.ts'
 import { loop } from '../strategies/loop.ts'
-import { agentContext } from '../strategies/strategy-run.ts'
 import {
   type AgentCore,
   checkResult,

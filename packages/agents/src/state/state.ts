@@ -39,10 +39,10 @@ const key = Symbol('AgentState')
  * True if the history of a state begins with the whole history of another, known without comparing the
  * messages. False if that is not known.
  */
-export let extendsHistory: (state: AgentState, older: AgentState) => boolean
+export let extendsHistory: (state: AgentState, older: AgentState | undefined) => boolean
 
 /**
- * Returns a state with another step or account, for a run, which makes both itself: nothing is checked, and
+ * Returns a state with another step or another account, for a run, which makes both itself: nothing is checked, and
  * the account must be frozen data.
  */
 export let advance: (
@@ -95,14 +95,16 @@ export class AgentState {
 
   static {
     extendsHistory = (state, older) =>
-      #fields in state && #fields in older && state.#fields.messages.extends(older.#fields.messages)
+      older !== undefined &&
+      #fields in state &&
+      #fields in older &&
+      state.#fields.messages.extends(older.#fields.messages)
     advance = (state, changes) => {
       if (#fields in state) return state.#next(changes)
       // A state of another copy of this package.
+      const { step, run }: typeof changes = changes
       const other: AgentState = state
-      const { step = other.step, run } = changes
-      const next = other.withStep(step)
-      return run ? next.withRun(run) : next
+      return run ? other.withRun(run) : other.withStep(step ?? other.step)
     }
   }
 

@@ -9,7 +9,7 @@ import type { SubagentSink } from './live-events.ts'
 export interface LedgerRun {
   /** The current state; its `run` is what the run has used itself, and what its ended sub-agents used. */
   readonly state: () => AgentState
-  /** What the run and its ended sub-agents have used, newer than in the state. */
+  /** What the run and its ended sub-agents have used, those of the calls that run now included. */
   readonly settled: () => Spending
   /** Asks the stop condition of the run about these totals. */
   readonly stops: (totals: Spending) => Promise<boolean>
@@ -76,10 +76,6 @@ export class RunLedger {
   get spent(): Spending {
     let { usage, steps } = this.#run.settled()
     const ended = new Set(this.#sink?.traces.map(({ parentToolCallId }) => parentToolCallId))
-    if (this.#sink) {
-      usage = addUsage(usage, this.#sink.usage)
-      steps += this.#sink.steps
-    }
     for (const child of this.#children.values()) {
       const spent = child.spent
       usage = addUsage(usage, spent.usage)

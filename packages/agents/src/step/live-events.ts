@@ -63,16 +63,16 @@ export class LiveEvents {
   }
 
   /**
-   * Yields the events of a run and returns its result. If the reader leaves early, `onLeave` must abort the
-   * run, whose events then no longer wait for a reader.
+   * Starts a run with the first `next`, yields its events and returns its result. If the reader leaves early,
+   * `onLeave` must abort the run, whose events then no longer wait for a reader.
    */
-  async *read<R>(run: Promise<R>, onLeave: () => void = () => {}): Batches<R> {
+  async *read<R>(run: () => Promise<R>, onLeave?: () => void): Batches<R> {
     let outcome: { readonly result: R } | { readonly error: unknown } | undefined
     const end = (how: typeof outcome): void => {
       outcome = how
       this.#wake()
     }
-    const ended = run.then(
+    const ended = run().then(
       (result) => end({ result }),
       (error: unknown) => end({ error }),
     )
@@ -90,7 +90,7 @@ export class LiveEvents {
     } finally {
       this.#isClosed = true
       this.#free()
-      if (!outcome) onLeave()
+      if (!outcome) onLeave?.()
       await ended
     }
   }

@@ -1,6 +1,7 @@
-import type { Tool } from '@skein/ai'
+import type { Tool, ToolCall } from '@skein/ai'
+import type { AgentContext, ExecutionContext } from '../contract/agent-types.ts'
 import type { CheckpointStore } from '../contract/checkpoint-store.ts'
-import type { LedgerParent, LedgerRun, RunLedger } from './ledger.ts'
+import type { LedgerRun, RunLedger } from './ledger.ts'
 
 // How the runs of a tree find each other. The links are kept under symbols: they are passed on when a context
 // is spread, but are no part of the public types.
@@ -9,7 +10,7 @@ import type { LedgerParent, LedgerRun, RunLedger } from './ledger.ts'
  * Makes the ledger of a run. `subagent()` brings it along, so that an agent without sub-agents, whose ledger
  * would have nothing to share, needs no code for it.
  */
-export type OpenLedger = (run: LedgerRun, parent?: LedgerParent) => RunLedger
+export type OpenLedger = (run: LedgerRun) => RunLedger
 
 /** What a call's context says about the run that makes the call. */
 export interface CallerLink {
@@ -26,9 +27,7 @@ export interface ChildLink {
   /** The account id of the sub-agent's run. */
   readonly root: string
   readonly origin?: string
-  readonly toolCallId: string
-  readonly ledger?: RunLedger
-  readonly sharesBudget: boolean
+  /** Makes the ledger of the sub-agent's run, below that of its caller. */
   readonly openLedger: OpenLedger
 }
 
@@ -37,9 +36,34 @@ const child = Symbol.for('skein.child')
 const session = Symbol.for('skein.subagent')
 
 /** Returns a property for a call's context that names the calling run. */
-export function withCaller(link: CallerLink): object {
+function withCaller(link: CallerLink): object {
   return { [caller]: link }
 }
+
+/**
+ * Returns the fields that an agent adds to a tool's context (UAP §8.4, UAP §8.7), for tools whose `run` has a
+ * second parameter.
+ */
+export function agentContext(
+  { agent, state, sessionId, parentContext }: ExecutionContext,
+  { toolCallId }: Pick<ToolCall, 'toolCallId'>,
+  { root, messageId, ledgerOf, ...facts }: RunFacts,
+): Partial<AgentContext> {
+  return {
+    ...withCaller({ root, messageId, ledgerOf }),
+    parentModel: agent.model,
+    parentConfig: agent.config,
+    agentId: agent.id,
+    stateId: state.id,
+    sessionId,
+    parentContext,
+    ...facts,
+    idempotencyKey: `${root}:${toolCallId}`,
+  }
+}
+
+/** Data about the run that its execution context does not contain. */
+interface RunFacts extends Pick<AgentContext, 'step' | 'streaming' | 'shouldStop'>, CallerLink {}
 
 /** Returns the run that made a call, if its context names one. */
 export function callerOf(context: object): CallerLink | undefined {

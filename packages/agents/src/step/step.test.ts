@@ -86,3 +86,35 @@ test('a journal that fails before a call keeps it from running', async () => {
   await expect(finish({ ...input, commit })).rejects.toThrow('disk full')
   expect(ran).toEqual([])
 })
+
+test('leaving the generator aborts the running calls, and the step is over when it returns', async () => {
+  const { input, effects } = setup()
+  let signal: AbortSignal | undefined
+  const waits: Tool = {
+    name: 'a',
+    description: 'd',
+    parameters: { type: 'object' },
+    run: (_: unknown, context: { signal: AbortSignal }) =>
+      new Promise(() => (signal = context.signal)),
+  }
+  const tools = [waits, input.tools[1]!]
+  const batches = step({ ...input, tools })
+  for (;;) {
+    const { value, done } = await batches.next()
+    if (done) throw new Error('the step cannot end')
+    if (value.some(({ upp }) => upp?.type === 'tool_execution_start')) break
+  }
+  await batches.return(undefined as never)
+  expect(signal?.aborted).toBe(true)
+  expect(effects).not.toContain('call_end call_a')
+  expect(await batches.next()).toEqual({ value: undefined, done: true })
+})
+
+test('a step that nobody streams has the same result and yields nothing', async () => {
+  const { input, ran } = setup()
+  const batches = step({ ...input, streaming: false })
+  const { value, done } = await batches.next()
+  expect(done).toBe(true)
+  expect(ran).toEqual(['a', 'b'])
+  expect((value as StepResult).executions.map(({ result }) => result)).toEqual(['a ran', 'b ran'])
+})

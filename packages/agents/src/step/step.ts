@@ -75,17 +75,19 @@ export interface StepResult extends CallsResult {
  * Runs one step: yields events as they happen and returns the result. If the last message of the state has
  * open calls, the step runs those instead of an inference. Leaving the generator early aborts the step.
  */
-export async function* step(input: StepInput): Batches<StepResult> {
-  if (input.streaming === false) return runStep(input)
+export function step(input: StepInput): Batches<StepResult> {
   const controller = new AbortController()
   const { signal } = controller
-  const unlink = linkAbort([input.signal], controller)
   const live = new LiveEvents()
-  try {
-    return yield* live.read(runStep({ ...input, signal }, live), () => controller.abort())
-  } finally {
-    unlink()
+  const run = async (): Promise<StepResult> => {
+    const unlink = linkAbort([input.signal], controller)
+    try {
+      return await runStep({ ...input, signal }, input.streaming === false ? undefined : live)
+    } finally {
+      unlink()
+    }
   }
+  return live.read(run, () => controller.abort())
 }
 
 /** Runs one step and reports it to `live`, if somebody reads. All built-in strategies are built on it. */
@@ -202,8 +204,9 @@ async function runCalls(
   const { clock = systemClock, toolStrategy: strategy } = input
   const { step } = origin
   // What a tool yields before the start of its call is reported waits for that event.
-  const early = new Map<string, AgentStreamEvent[]>()
-  if (live) for (const { toolCallId } of batch.calls) early.set(toolCallId, [])
+  const early = new Map(
+    live && batch.calls.map(({ toolCallId }) => [toolCallId, [] as AgentStreamEvent[]]),
+  )
   const progress =
     live &&
     (({ toolCallId, toolName }: ToolCall, output: unknown): void => {

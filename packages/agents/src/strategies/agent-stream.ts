@@ -8,7 +8,7 @@ import type {
 } from '../contract/agent-types.ts'
 import type { AgentStreamEvent } from '../contract/event.ts'
 import type { AgentState } from '../state/state.ts'
-import { type Batches, LiveEvents } from '../step/live-events.ts'
+import { LiveEvents } from '../step/live-events.ts'
 
 /** The run that a stream reads. */
 export interface AgentStreamSource {
@@ -29,9 +29,14 @@ export class AgentStream implements AgentRun {
   constructor(source: AgentStreamSource) {
     this.#source = source
     const { controller } = source
-    const batches = this.#batches()
-    const isFinal = (): boolean => this.#live.isFinal
-    this.#reader = new BatchReader({ batches, controller, isFinal, origin: AGENT_ORIGIN })
+    const run = (): Promise<GenerateResult> =>
+      source.run(this.#live).finally(() => (this.#isOver = true))
+    this.#reader = new BatchReader({
+      batches: this.#live.read(run),
+      controller,
+      isFinal: () => this.#live.isFinal,
+      origin: AGENT_ORIGIN,
+    })
   }
 
   get result(): Promise<GenerateResult> {
@@ -53,15 +58,6 @@ export class AgentStream implements AgentRun {
         'Start another run: agent.generate(message, run.state).',
       )
     this.#source.steer(message)
-  }
-
-  /** Starts the run and notes its end, however it ends. */
-  async *#batches(): Batches<GenerateResult> {
-    try {
-      return yield* this.#live.read(this.#source.run(this.#live))
-    } finally {
-      this.#isOver = true
-    }
   }
 
   [Symbol.asyncIterator](): AsyncIterator<AgentStreamEvent, undefined> {

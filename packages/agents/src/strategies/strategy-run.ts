@@ -16,7 +16,6 @@ import {
 } from '@skein/ai'
 import { codeError, throwIfAborted, awaitUnlessAborted } from '../contract/agent-error.ts'
 import type {
-  AgentContext,
   AgentStrategy,
   ExecutionContext,
   ExecutionResult,
@@ -24,7 +23,6 @@ import type {
   InferenceRequest,
   RunTotals,
 } from '../contract/agent-types.ts'
-import type { CheckpointStore } from '../contract/checkpoint-store.ts'
 import {
   type AgentStopReason,
   uapEvent,
@@ -39,14 +37,13 @@ import { lastCallsOf, openCallsOf, repairHistory } from '../state/transcript.ts'
 import type { LedgerRun, RunLedger } from '../step/ledger.ts'
 import type { LiveEvents, SubagentSink } from '../step/live-events.ts'
 import {
-  type CallerLink,
+  agentContext,
   childOf,
   isSubagent,
   ledgerMakerOf,
   type OpenLedger,
   sessionOf,
   type SubagentSession,
-  withCaller,
 } from '../step/run-tree.ts'
 import { runStep, type StepInput, type StepResult } from '../step/step.ts'
 import { hooksOf } from './hooks.ts'
@@ -131,9 +128,7 @@ export class StrategyRun {
     this.#account = frozenData(known ? { ...known, id } : newAccount(id, child?.origin))
     this.steps = this.#askedSteps = this.#account.steps
     this.#startedAt = this.#clock.now()
-    const { ledger, toolCallId = '', sharesBudget = false } = child ?? {}
-    const open = child?.openLedger ?? ledgerMakerOf(context.tools)
-    this.#ledger = open?.(this.#ledgerRun, ledger && { ledger, toolCallId, sharesBudget })
+    this.#ledger = (child?.openLedger ?? ledgerMakerOf(context.tools))?.(this.#ledgerRun)
     const { calls, answered } = lastCallsOf(this.state.messages)
     const over = context.resume ? calls.filter((call) => answered.has(call.toolCallId)) : calls
     this.#oldSessions = this.#sessionsOf(over, context.state.run?.id ?? id)
@@ -175,11 +170,9 @@ export class StrategyRun {
     // With a limit of 0 the application runs the calls itself, so `onMaxIterations` is not called.
     if (!this.mayRunTools && this.rounds > 0) {
       const { toolStrategy } = this.context.agent
-      try {
-        await awaitUnlessAborted(toolStrategy?.onMaxIterations?.(this.rounds), this.context.signal)
-      } catch (error) {
-        throw codeError(error, 'onMaxIterations of the tool strategy')
-      }
+      await this.#guard('onMaxIterations of the tool strategy', () =>
+        toolStrategy?.onMaxIterations?.(this.rounds),
+      )
     }
     return 'max_iterations'
   }
@@ -330,36 +323,29 @@ export class StrategyRun {
     }
     for (const one of agent.middleware ?? []) {
       if (!one.onInference) continue
-      try {
-        apply(await awaitUnlessAborted(one.onInference(request), this.context.signal))
-      } catch (error) {
-        throw codeError(error, `onInference of the middleware "${one.name}"`)
-      }
+      const where = `onInference of the middleware "${one.name}"`
+      apply(await this.#guard(where, () => one.onInference?.(request)))
     }
     apply(await this.hook('onInference', (hooks) => hooks.onInference?.(request)))
     const sources = { ids: this.#ids, clock: this.#clock }
     const { state } = this
     // What an inference was sent is whole, so that only the messages since then are checked.
-    const sent = this.#sent
+    const { state: before, messages: sent } = this.#sent ?? {}
     const isGrown =
-      sent?.messages === sent?.state.messages &&
+      before?.messages === sent &&
       request.messages === state.messages &&
-      sent !== undefined &&
-      extendsHistory(state, sent.state)
-    const checked = isGrown ? sent.messages.length : 0
+      extendsHistory(state, before)
+    const checked = isGrown ? sent?.length : 0
     const messages = repairHistory(request.messages, { sources, checked })
     this.#sent = { state, messages }
     const isPlanner = given !== this.context.llm // a planner has its own tools, which no hook replaces
     const { model, params, tools: chosen } = changes
-    const isChanged = model ?? params ?? (isPlanner ? undefined : chosen)
+    const settings = Object.entries({ model, params, tools: isPlanner ? undefined : chosen })
+    const changed = settings.filter(([, value]) => value !== undefined)
     return {
       llm:
-        isChanged && typeof given.with === 'function'
-          ? given.with({
-              ...(model && { model }),
-              ...(params && { params }),
-              ...(chosen && !isPlanner && { tools: chosen }),
-            })
+        changed.length > 0 && typeof given.with === 'function'
+          ? given.with(Object.fromEntries(changed))
           : given,
       tools: isPlanner ? tools : request.tools,
       messages,
@@ -418,19 +404,19 @@ export class StrategyRun {
     return advance(state, { run })
   }
 
-  /** What the run and its ended sub-agents have used, without the calls that run now. */
+  /** What the run and its ended sub-agents have used. */
   get #settled(): Spending {
+    const { usage, subagentUsage, subagentSteps } = this.#account
+    const { usage: ended = zeroUsage, steps = 0 } = this.#running ?? {}
     return {
-      usage: addUsage(this.#account.usage, this.#account.subagentUsage),
-      steps: this.#askedSteps + this.#account.subagentSteps,
+      usage: addUsage(addUsage(usage, subagentUsage), ended),
+      steps: this.#askedSteps + subagentSteps + steps,
     }
   }
 
-  /** What the run has used with all its sub-agents, those that an application runs itself included. */
+  /** What the run has used with all its sub-agents. */
   get #spent(): Spending {
-    if (this.#ledger) return this.#ledger.spent
-    const { usage, steps } = this.#settled
-    return this.#running ? { usage: addUsage(usage, this.#running.usage), steps } : { usage, steps }
+    return this.#ledger?.spent ?? this.#settled
   }
 
   /** Makes the ledger of a run whose first sub-agent was added by a hook. */
@@ -471,13 +457,8 @@ export class StrategyRun {
   }
 
   /** Reports conflicts of saves: as events, and as warnings of the turn. */
-  #reportConflicts(): void | Promise<void> {
-    const conflicts = this.context.takeConflicts?.() ?? []
-    if (conflicts.length > 0) return this.#report(conflicts)
-  }
-
-  async #report(conflicts: readonly UAPEventData['checkpoint_conflict'][]): Promise<void> {
-    for (const conflict of conflicts) {
+  async #reportConflicts(): Promise<void> {
+    for (const conflict of this.context.takeConflicts?.() ?? []) {
       const { sessionId } = conflict
       const message = `The session ${JSON.stringify(sessionId)} was saved by somebody else during this run.`
       this.record.addExecutions([], [{ code: 'checkpoint_conflict', message }])
@@ -572,22 +553,21 @@ export class StrategyRun {
     return this.#live?.emit([uapEvent({ step: this.step, agentId: this.#agentId }, type, data)])
   }
 
-  /** Runs a hook of the application. An error message names the hook that threw. */
+  /** Runs a hook of the application, if it has this one. An error message names the hook that threw. */
   hook<T>(
     name: keyof AgentStrategy,
     call: (hooks: AgentStrategy) => T | Promise<T>,
   ): Promise<T> | undefined {
-    return this.#hooks[name] && this.#callHook(name, call)
+    if (!this.#hooks[name]) return undefined
+    return this.#guard(`${name} of the agent's strategy`, () => call(this.#hooks))
   }
 
-  async #callHook<T>(
-    name: keyof AgentStrategy,
-    call: (hooks: AgentStrategy) => T | Promise<T>,
-  ): Promise<T> {
+  /** Calls a function of the application and waits for it, unless the run is cancelled. */
+  async #guard<T>(where: string, call: () => T | Promise<T>): Promise<T> {
     try {
-      return await awaitUnlessAborted(call(this.#hooks), this.context.signal)
+      return await awaitUnlessAborted(call(), this.context.signal)
     } catch (error) {
-      throw codeError(error, `${name} of the agent's strategy`)
+      throw codeError(error, where)
     }
   }
 
@@ -647,28 +627,3 @@ async function yieldToEventLoop(): Promise<void> {
 
 // Kept at import, so that a test with false timers does not stop here.
 const setTimer = globalThis.setTimeout
-
-/**
- * Returns the fields that an agent adds to a tool's context (UAP §8.4, UAP §8.7), for tools whose `run` has a
- * second parameter.
- */
-export function agentContext(
-  { agent, state, sessionId, parentContext }: ExecutionContext,
-  { toolCallId }: Pick<ToolCall, 'toolCallId'>,
-  { root, messageId, ledgerOf, ...facts }: RunFacts,
-): Partial<AgentContext> {
-  return {
-    ...withCaller({ root, messageId, ledgerOf }),
-    parentModel: agent.model,
-    parentConfig: agent.config,
-    agentId: agent.id,
-    stateId: state.id,
-    sessionId,
-    parentContext,
-    ...facts,
-    idempotencyKey: `${root}:${toolCallId}`,
-  }
-}
-
-/** Data about the run that its execution context does not contain. */
-interface RunFacts extends Pick<AgentContext, 'step' | 'streaming' | 'shouldStop'>, CallerLink {}
