@@ -12,7 +12,7 @@ import { vendorCases } from './vendors.ts'
 const inputs: Record<string, readonly string[]> = {
   anthropic: ['image', 'document'],
   'azure-openai': ['image', 'document'],
-  cerebras: [],
+  cerebras: ['image'],
   deepseek: [],
   google: ['image', 'document', 'video', 'audio'],
   groq: ['image'],

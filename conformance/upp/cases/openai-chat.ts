@@ -315,7 +315,7 @@ export const openaiChatCases: readonly VendorCase[] = [
   }),
   chatCase(groq('m'), { bodies: imagesOnly }),
   chatCase(xai('m'), { bodies: imagesOnly }),
-  chatCase(cerebras('m'), { bodies: textOnly }),
+  chatCase(cerebras('m'), { bodies: imagesOnly }),
   chatCase(deepseek('m'), {
     bodies: { ...textOnly, ...toldSchema },
     errors: [

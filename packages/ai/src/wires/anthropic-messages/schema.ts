@@ -15,7 +15,7 @@ export interface AnthropicSchema {
 /** Limits that the API rejects, and constraints that it does not know. They are left out. */
 const rejected = new Set(
   `minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength maxItems uniqueItems
-  minProperties maxProperties contains minContains maxContains propertyNames not if then else
+  minProperties maxProperties contains propertyNames not if then else
   dependentRequired dependentSchemas dependencies unevaluatedProperties unevaluatedItems`.split(
     /\s+/,
   ),
@@ -58,28 +58,24 @@ export function toAnthropicSchema(structure: JsonSchema): AnthropicSchema {
       else result[keyword] = value
     }
     const { type, additionalProperties, properties, $ref } = part
-    if (additionalProperties !== undefined && additionalProperties !== false)
-      refuse('an object with further members of any name', `${pointer}/additionalProperties`)
-    else if ('patternProperties' in part)
-      refuse('members by pattern', `${pointer}/patternProperties`)
-    else if (type === 'object' && properties === undefined)
-      refuse('an object of any members', pointer)
+    const open = ['additionalProperties', 'patternProperties'].find((keyword) => part[keyword])
+    const tuple = ['items', 'prefixItems'].find((keyword) => Array.isArray(part[keyword]))
+    if (open) refuse('members of any name', `${pointer}/${open}`)
+    else if (type === 'object' && !properties) refuse('members of any name', pointer)
     else if (type === 'object' && additionalProperties === undefined) {
       result['additionalProperties'] = false
-      const message = 'The vendor takes only closed objects: additionalProperties: false was added.'
-      warn('schema_changed', message, pointer)
+      warn('schema_changed', 'The vendor takes only closed objects; it was closed.', pointer)
     }
-    if (Array.isArray(part['items']) || 'prefixItems' in part)
-      refuse('a tuple', `${pointer}/${'prefixItems' in part ? 'prefixItems' : 'items'}`)
+    if (tuple) refuse('a tuple', `${pointer}/${tuple}`)
     if (typeof $ref === 'string' && isRecursive(structure, $ref))
-      refuse('a schema that refers to itself', `${pointer}/$ref`)
+      refuse('recursion', `${pointer}/$ref`)
     if (!shapes.some((keyword) => keyword in result)) refuse('a value of any kind', pointer)
     const values = part['enum'] ?? [part['const']]
     if (
       Array.isArray(values) &&
       values.some((value) => typeof value === 'object' && value !== null)
     )
-      refuse('a list of values that are no scalars', pointer)
+      refuse('values that are no scalars', pointer)
     return result
   })
   if (!isNative) return { schema: structure, isWrapped: false, warnings, isNative }
