@@ -20,6 +20,8 @@ import { root, run } from './workspace.ts'
  */
 export interface Peers {
   readonly isInstalled: boolean
+  /** Where they are, or would be, installed. */
+  readonly folder: string
   /** Imports a package. The caller says what it expects: its types are not installed. */
   load<T>(name: string): Promise<T>
 }
@@ -29,6 +31,7 @@ export function peersOf(folder: string): Peers {
   const installed = cacheOf(folder)
   return {
     isInstalled: existsSync(installed),
+    folder: installed,
     load: async <T>(name: string) => {
       const loader = pathToFileURL(join(installed, 'load.js')).href
       const { load } = (await import(loader)) as { load: (name: string) => Promise<T> }
