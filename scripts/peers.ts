@@ -20,6 +20,8 @@ import { root, run } from './workspace.ts'
  */
 export interface Peers {
   readonly isInstalled: boolean
+  /** Where they are, or would be, installed. */
+  readonly folder: string
   /** Imports a package. The caller says what it expects: its types are not installed. */
   load<T>(name: string): Promise<T>
   /** The version of a package that is installed. */
@@ -35,6 +37,7 @@ export function peersOf(folder: string): Peers {
   return {
     isInstalled: existsSync(installed),
     loader,
+    folder: installed,
     load: async <T>(name: string) => {
       const { load } = (await import(loader)) as { load: (name: string) => Promise<T> }
       return load(name)

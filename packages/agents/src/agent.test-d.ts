@@ -2,6 +2,7 @@ import type {
   LLMInstance,
   LLMOptions,
   Message,
+  Params,
   StreamEvent,
   Tool,
   ToolCall,
@@ -9,6 +10,8 @@ import type {
   Turn,
 } from '@skein/ai'
 import { tool } from '@skein/ai'
+import { anthropic } from '@skein/ai/anthropic'
+import { openai } from '@skein/ai/openai'
 import { says, scripted } from '@skein/ai/testing'
 import { describe, expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
@@ -83,6 +86,24 @@ describe('options', () => {
         return args.city
       },
     })
+  })
+
+  test('params have the names that the vendor of the model documents', () => {
+    expectTypeOf(
+      agent({ model: openai('gpt-5'), params: { reasoning: { effort: 'low' } } }),
+    ).toEqualTypeOf<Agent>()
+    // @ts-expect-error -- the name is reasoning
+    agent({ model: openai('gpt-5'), params: { reasonning: { effort: 'low' } } })
+    const params: Params = { brand_new: true }
+    agent({ model: openai('gpt-5'), params })
+    agent({ model, params: { anything: 1 } })
+    agent({ params: { anything: 1 } })
+    agent({ ...agent({ model, params: { anything: 1 } }), model: openai('gpt-5') })
+  })
+
+  test('a model of another vendor may be chosen at run time', () => {
+    const chosen = Math.random() > 0.5 ? openai('gpt-5') : anthropic('m')
+    expectTypeOf(agent({ model: chosen, params: { speed: 'fast' } })).toEqualTypeOf<Agent>()
   })
 
   test('the structure decides the type of the data', async () => {

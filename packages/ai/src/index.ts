@@ -79,6 +79,7 @@ export {
   type Tool,
   type ToolCall,
   type ToolContext,
+  type ToolEnd,
   type ToolExecution,
   type ToolOutcome,
   type ToolResult,
@@ -148,4 +149,4 @@ export {
 export { BatchReader, ResultStream, StreamResult } from './turn/batch-reader.ts'
 export { partials } from './turn/partials.ts'
 export type { History, InferenceInput, Structure } from './turn/request.ts'
-export { defineVendor } from './vendors/define-vendor.ts'
+export { defineVendor, type Vendor } from './vendors/define-vendor.ts'

@@ -28,8 +28,11 @@ import type { AgentStopReason, AgentStreamEvent, SubagentEvent, UAPEventData } f
  * The settings of an agent (UAP §4.2): all options of `llm()` and some more. `middleware` wraps runs of the
  * agent; middleware of the model goes in `llmMiddleware`.
  */
-export interface AgentOptions<Data = unknown> extends Omit<LLMOptions<Data>, 'middleware'> {
-  readonly model: ModelReference
+export interface AgentOptions<
+  Data = unknown,
+  Model extends ModelReference = ModelReference,
+> extends Omit<LLMOptions<Data, Tool, Model>, 'middleware'> {
+  readonly model: Model
   /** Default: `loop()`. */
   readonly execution?: ExecutionStrategy
   readonly middleware?: readonly Middleware[]
@@ -46,8 +49,11 @@ export interface AgentOptions<Data = unknown> extends Omit<LLMOptions<Data>, 'mi
 }
 
 /** Options of an agent without a model: as a sub-agent it runs with its caller's model (UAP §8.4). */
-export type ModellessOptions<Data = unknown> = Omit<AgentOptions<Data>, 'model'> & {
-  readonly model?: ModelReference
+export type ModellessOptions<Data = unknown, Model extends ModelReference = ModelReference> = Omit<
+  AgentOptions<Data, Model>,
+  'model'
+> & {
+  readonly model?: Model
 }
 
 /**

@@ -2,13 +2,8 @@ import { openaiEmbeddings } from '../embeddings/openai.ts'
 import { openaiImages } from '../images/openai.ts'
 import { openaiParameters } from '../wires/settings.ts'
 import { defineVendor } from './define-vendor.ts'
-import {
-  chatCompletions,
-  chooseApi,
-  type OpenAIParams,
-  responses,
-  type TwoApis,
-} from './openai-family.ts'
+import { chatCompletions, chooseApi, responses } from './openai-family.ts'
+import type { TwoApis, OpenAIChatParams, ResponsesParams } from './openai.ts'
 
 const chat = chatCompletions({
   toolCallId: { pattern: /^[^]+$/, maxLength: 40 },
@@ -28,11 +23,13 @@ const name = 'azure-openai'
  * The address is that of the v1 API (learn.microsoft.com/azure/foundry/openai/api-version-lifecycle, read in
  * November 2026); bodies are those of `openai 7.53.0`, which Microsoft names as the client for it.
  */
-export function azureOpenaiResource(resource: string): TwoApis<OpenAIParams, 'responses'> {
+export function azureOpenaiResource(
+  resource: string,
+): TwoApis<OpenAIChatParams, ResponsesParams, 'responses'> {
   return at(`https://${encodeURIComponent(resource)}.openai.azure.com/openai/v1`)
 }
 
-function at(baseUrl: string): TwoApis<OpenAIParams, 'responses'> {
+function at(baseUrl: string): TwoApis<OpenAIChatParams, ResponsesParams, 'responses'> {
   return defineVendor({
     name,
     baseUrl,
@@ -49,7 +46,7 @@ function at(baseUrl: string): TwoApis<OpenAIParams, 'responses'> {
  * `https://my-resource.openai.azure.com/openai/v1`. The default host ends in `.invalid`, which never
  * resolves, so that the network error names the missing setting.
  */
-export const azureOpenai: TwoApis<OpenAIParams, 'responses'> = at(
+export const azureOpenai: TwoApis<OpenAIChatParams, ResponsesParams, 'responses'> = at(
   'https://config-base-url-is-not-set.invalid/openai/v1',
 )
 

@@ -1,5 +1,6 @@
 import { defineVendor, type Vendor } from './define-vendor.ts'
-import { chatCompletions, type ChatParams } from './openai-family.ts'
+import { chatCompletions } from './openai-family.ts'
+import type { ChatParams } from './openai.ts'
 
 /** Known parameters: those of Chat Completions, and those that `@ai-sdk/deepseek 2.0.69` sends. */
 type DeepseekParams = ChatParams & {

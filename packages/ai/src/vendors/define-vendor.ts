@@ -54,10 +54,8 @@ export interface VendorLLM<Dialect = unknown> {
 
 /** A provider whose vendor documents its parameters and model ids. Other ids are accepted too. */
 export type Vendor<Known, Ids extends string = never> = Pick<Provider, 'name' | 'handlers'> &
-  ((modelId: Ids | OtherId) => ModelReference<Known>)
-
-/** Any string; written so that editors still complete the known ids of the union it stands in. */
-export type OtherId = string & {}
+  // Any string, written so that editors still complete the known ids.
+  ((modelId: Ids | (string & {})) => ModelReference<Known>)
 
 /**
  * Makes the provider of a vendor definition: its wires over HTTP, with keys, retries and limits. Where the

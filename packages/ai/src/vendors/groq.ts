@@ -1,6 +1,7 @@
 import { openaiParameters } from '../wires/settings.ts'
 import { defineVendor, type Vendor } from './define-vendor.ts'
-import { chatCompletions, type ChatParams } from './openai-family.ts'
+import { chatCompletions } from './openai-family.ts'
+import type { ChatParams } from './openai.ts'
 
 /** Known parameters, by the names of `groq-sdk 1.6.0`. */
 type GroqParams = Omit<ChatParams, 'stream_options'> & {

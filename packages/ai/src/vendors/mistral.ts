@@ -1,6 +1,7 @@
 import { mistralEmbeddings } from '../embeddings/openai.ts'
 import { defineVendor, type Vendor } from './define-vendor.ts'
-import { chatCompletions, type ChatParams } from './openai-family.ts'
+import { chatCompletions } from './openai-family.ts'
+import type { ChatParams } from './openai.ts'
 
 /** Known parameters, by the names of `@mistralai/mistralai 2.7.0`. */
 type MistralParams = Pick<

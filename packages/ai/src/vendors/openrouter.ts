@@ -1,14 +1,8 @@
 import { openrouterEmbeddings } from '../embeddings/openai.ts'
 import { openrouterImages } from '../images/openrouter.ts'
 import { defineVendor } from './define-vendor.ts'
-import {
-  chatCompletions,
-  type ChatParams,
-  chooseApi,
-  responses,
-  type ResponsesParams,
-  type TwoApis,
-} from './openai-family.ts'
+import { chatCompletions, chooseApi, responses } from './openai-family.ts'
+import type { ChatParams, ResponsesParams, TwoApis } from './openai.ts'
 
 const chat = chatCompletions({
   media: ['image', 'audio', 'document', 'video'],
@@ -22,59 +16,59 @@ const chat = chatCompletions({
 const openResponses = responses({ media: ['image', 'document', 'audio', 'video'] })
 
 /** Known parameters, by the names of `@openrouter/sdk 1.3.19`. */
-type OpenRouterParams = {
-  readonly chat: Omit<ChatParams, 'n' | 'stream_options'> &
-    Routing & {
-      readonly max_completion_tokens?: number
-      readonly min_p?: number
-      readonly prediction?: object
-      readonly reasoning?: {
-        readonly effort?: Effort
-        readonly summary?: 'auto' | 'concise' | 'detailed'
-        readonly max_tokens?: number
-        readonly exclude?: boolean
-        readonly enabled?: boolean
-      }
-      readonly reasoning_effort?: Effort
-      readonly repetition_penalty?: number
-      readonly stream_options?: { readonly include_usage?: boolean }
-      readonly top_a?: number
-      readonly top_k?: number
+type ChatKnown = Omit<ChatParams, 'n' | 'stream_options'> &
+  Routing & {
+    readonly max_completion_tokens?: number
+    readonly min_p?: number
+    readonly prediction?: object
+    readonly reasoning?: {
+      readonly effort?: Effort
+      readonly summary?: 'auto' | 'concise' | 'detailed'
+      readonly max_tokens?: number
+      readonly exclude?: boolean
+      readonly enabled?: boolean
     }
-  readonly responses: Pick<
-    ResponsesParams,
-    | 'background'
-    | 'include'
-    | 'instructions'
-    | 'max_output_tokens'
-    | 'max_tool_calls'
-    | 'metadata'
-    | 'parallel_tool_calls'
-    | 'previous_response_id'
-    | 'prompt'
-    | 'safety_identifier'
-    | 'store'
-    | 'temperature'
-    | 'text'
-    | 'tool_choice'
-    | 'tools'
-    | 'top_logprobs'
-    | 'top_p'
-    | 'truncation'
-    | 'user'
-  > &
-    Routing & {
-      readonly frequency_penalty?: number
-      readonly presence_penalty?: number
-      readonly reasoning?: {
-        readonly effort?: Effort
-        readonly summary?: 'auto' | 'concise' | 'detailed'
-        readonly max_tokens?: number
-        readonly enabled?: boolean
-      }
-      readonly top_k?: number
+    readonly reasoning_effort?: Effort
+    readonly repetition_penalty?: number
+    readonly stream_options?: { readonly include_usage?: boolean }
+    readonly top_a?: number
+    readonly top_k?: number
+  }
+
+/** The same for Responses. */
+type ResponsesKnown = Pick<
+  ResponsesParams,
+  | 'background'
+  | 'include'
+  | 'instructions'
+  | 'max_output_tokens'
+  | 'max_tool_calls'
+  | 'metadata'
+  | 'parallel_tool_calls'
+  | 'previous_response_id'
+  | 'prompt'
+  | 'safety_identifier'
+  | 'temperature'
+  | 'text'
+  | 'tool_choice'
+  | 'tools'
+  | 'top_logprobs'
+  | 'top_p'
+  | 'truncation'
+  | 'user'
+> &
+  Routing & {
+    readonly frequency_penalty?: number
+    readonly presence_penalty?: number
+    readonly store?: false
+    readonly reasoning?: {
+      readonly effort?: Effort
+      readonly summary?: 'auto' | 'concise' | 'detailed'
+      readonly max_tokens?: number
+      readonly enabled?: boolean
     }
-}
+    readonly top_k?: number
+  }
 
 type Effort = 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max'
 
@@ -106,7 +100,7 @@ type Routing = {
  *
  * Request bodies are compared with those of `@openrouter/sdk 1.3.19` (docs/vendor-bodies.md).
  */
-export const openrouter: TwoApis<OpenRouterParams, 'chat'> = defineVendor({
+export const openrouter: TwoApis<ChatKnown, ResponsesKnown, 'chat'> = defineVendor({
   name: 'openrouter',
   baseUrl: 'https://openrouter.ai/api/v1',
   keyVariables: ['OPENROUTER_API_KEY'],

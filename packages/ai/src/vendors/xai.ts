@@ -1,24 +1,15 @@
 import { xaiImages } from '../images/openai.ts'
 import { defineVendor } from './define-vendor.ts'
-import {
-  chatCompletions,
-  type ChatParams,
-  chooseApi,
-  responses,
-  type ResponsesParams,
-  type TwoApis,
-} from './openai-family.ts'
+import { chatCompletions, chooseApi, responses } from './openai-family.ts'
+import type { ChatParams, ResponsesParams, TwoApis } from './openai.ts'
 
 /** Known parameters: those the APIs share with OpenAI, and those that `@ai-sdk/xai 3.0.138` sends. */
-type XaiParams = {
-  readonly chat: ChatParams & {
-    readonly max_completion_tokens?: number
-    readonly parallel_function_calling?: boolean
-    readonly reasoning_effort?: 'none' | 'low' | 'medium' | 'high'
-    readonly search_parameters?: object
-    readonly service_tier?: string
-  }
-  readonly responses: ResponsesParams
+type XaiChatParams = ChatParams & {
+  readonly max_completion_tokens?: number
+  readonly parallel_function_calling?: boolean
+  readonly reasoning_effort?: 'none' | 'low' | 'medium' | 'high'
+  readonly search_parameters?: object
+  readonly service_tier?: string
 }
 
 /** Models of the catalogue. */
@@ -43,7 +34,7 @@ type ModelId =
  * The facts are those of `@ai-sdk/xai 5.0.12`, which uses Responses alone and reads Chat Completions in its
  * batches, and of docs.x.ai, read in November 2026.
  */
-export const xai: TwoApis<XaiParams, 'chat', ModelId> = defineVendor({
+export const xai: TwoApis<XaiChatParams, ResponsesParams, 'chat', ModelId> = defineVendor({
   name: 'xai',
   baseUrl: 'https://api.x.ai/v1',
   keyVariables: ['XAI_API_KEY'],
