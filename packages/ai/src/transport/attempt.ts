@@ -1,3 +1,4 @@
+import { isServer } from '#platform'
 import { untilAborted, type Clock, systemClock } from '@skein/base'
 import type { ProviderConfig } from '../contract/provider.ts'
 import { ErrorCode, isUPPError, type Modality, overLimit, UPPError } from '../contract/error.ts'
@@ -76,7 +77,7 @@ export class Attempt implements VendorAnswer {
   constructor(call: VendorCall) {
     this.#call = call
     this.#context = contextOf(call)
-    this.limits = limitsFor(call.config, this.#context)
+    this.limits = limitsOf(call.config, this.#context)
     this.#watchdog = new Watchdog((phase, ms) =>
       this.#controller.abort(
         new UPPError(`${this.#context.provider} ${waitedFor[phase]} within ${ms} ms.`, {
@@ -173,8 +174,10 @@ export class Attempt implements VendorAnswer {
     this.#url = isSame
       ? known.url
       : requestUrl(config.baseUrl ?? endpoint.baseUrl, path, this.#context)
-    const key = resolveKey(endpoint, config, this.#context)
-    this.key = typeof key === 'object' ? await untilAborted(signal, key) : key
+    const found = resolveKey(endpoint, config, this.#context)
+    this.key = typeof found === 'object' ? await untilAborted(signal, found) : found
+    const isSameKey = isSame && known.key === this.key
+    this.secrets = isSameKey ? known.secrets : secretsOf(this.key, config.headers ?? {})
     // No content type is set for a form, because it must contain the boundary, which the form's encoder
     // chooses.
     const type: Record<string, string> =
@@ -183,17 +186,13 @@ export class Attempt implements VendorAnswer {
     const auth = this.key === undefined ? {} : endpoint.authHeaders(this.key)
     const { connectMs } = this.limits
     const request = { url: this.#url, method, signal, body, connectMs }
-    if (isSame && hasSame(known.own, own) && hasSame(known.auth, auth)) {
-      this.secrets = known.secrets
+    if (isSameKey && hasSame(known.own, own) && hasSame(known.auth, auth))
       return { ...request, headers: known.headers }
-    }
-    this.secrets = secretsOf(this.key, config.headers ?? {})
     const headers = requestHeaders({ endpoint, config, auth, request: own }, this.#context)
     this.secrets = secretsOf(this.key, headers)
     if (isConstant(config)) {
-      const { secrets } = this
-      const prepared = { endpoint, path, own, auth, url: this.#url, headers, secrets }
-      preparations.set(config, prepared)
+      const { key, secrets } = this
+      preparations.set(config, { endpoint, path, key, own, auth, url: this.#url, headers, secrets })
       Object.freeze(headers) // tells the transport that these headers are used again
     }
     return { ...request, headers }
@@ -227,6 +226,7 @@ export class Attempt implements VendorAnswer {
 interface Preparation {
   readonly endpoint: VendorEndpoint
   readonly path: string
+  readonly key: string | undefined
   /** The headers of the call itself, and those that carry the key. */
   readonly own: Readonly<Record<string, string>>
   readonly auth: Readonly<Record<string, string>>
@@ -236,19 +236,10 @@ interface Preparation {
 }
 
 const preparations = new WeakMap<ProviderConfig, Preparation>()
-const knownLimits = new WeakMap<ProviderConfig, CallLimits>()
 
 /** True if nothing in a configuration can change, so that what follows from it can be kept. */
 function isConstant(config: ProviderConfig): boolean {
-  return Object.isFrozen(config) && config.headers === undefined && config.timeouts === undefined
-}
-
-function limitsFor(config: ProviderConfig, context: ErrorContext): CallLimits {
-  const known = knownLimits.get(config)
-  if (known) return known
-  const limits = limitsOf(config, context)
-  if (isConstant(config)) knownLimits.set(config, limits)
-  return limits
+  return isServer && Object.isFrozen(config) && config.headers === undefined
 }
 
 type Fields = Readonly<Record<string, string>>

@@ -1,3 +1,4 @@
+import { isServer } from '#platform'
 import { isDeepFrozen, type JsonObject } from '@skein/base'
 import type { AssistantMessage, Message, ToolResultMessage } from '../contract/message.ts'
 import type { Warning } from '../contract/turn.ts'
@@ -66,9 +67,9 @@ const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
 function append(list: JsonList, added: string): JsonList {
   if (added === '') return list
   const items = list.length > 0 ? `,${added}` : added
-  if (typeof list !== 'string') return extended(list, items)
-  const text = list + items
-  return text.length > MAX_TEXT ? extended(new Uint8Array(), text) : text
+  if (isServer && typeof list !== 'string') return extended(list, items)
+  const text = `${list as string}${items}` // only a server has bytes
+  return isServer && text.length > MAX_TEXT ? extended(new Uint8Array(), text) : text
 }
 
 function extended(bytes: Uint8Array<ArrayBuffer>, text: string): Uint8Array<ArrayBuffer> {
@@ -173,7 +174,7 @@ export function listRequest(
   rest: Omit<EncodedRequest, 'body' | 'pieces'>,
 ): EncodedRequest {
   const between = first !== '' && history.length > 0 ? ',' : ''
-  if (typeof history === 'string')
+  if (!isServer || typeof history === 'string')
     return { body: bodyText(fields, listField, first + between + history), ...rest }
   const [before = '', after] = bodyText(fields, listField, '\0').split('\0')
   if (after === undefined) return { body: before, ...rest } // the list is overridden

@@ -1,4 +1,5 @@
 import type { JsonObject, JsonValue, SseEvent } from '@skein/base'
+import { isServer } from '#platform'
 import type { UPPError } from '../../contract/error.ts'
 import { type BlockKind, StopReason, type StreamEvent } from '../../contract/event.ts'
 import { objectOf, textOf, without } from '../read-json.ts'
@@ -43,7 +44,7 @@ export class AnthropicDecoder implements WireDecoder {
   #message: JsonObject = {}
   #usage: JsonObject = {}
   #stopReason: string | undefined
-  readonly #repeated = new RepeatedFrame('text')
+  readonly #repeated = isServer ? new RepeatedFrame('text') : undefined
   /** The vendor's block index in the frame that `RepeatedFrame` remembers. */
   #repeatedIndex: JsonValue = null
 
@@ -55,22 +56,21 @@ export class AnthropicDecoder implements WireDecoder {
   }
 
   push({ data }: SseEvent): StreamEvent[] {
-    const again = this.#repeated.textOf(data)
-    if (again !== undefined) {
+    const again = this.#repeated?.textOf(data)
+    if (isServer && again !== undefined) {
       const delta = { type: 'text_delta', text: again }
       return this.decode({ type: 'content_block_delta', index: this.#repeatedIndex, delta })
     }
     const event: AnthropicEvent = parseFrame(data, this.#provider)
     const events = this.decode(event)
-    if (this.#repeated.isLearning) this.#learn(data, event)
+    if (isServer && this.#repeated?.isLearning) {
+      // From a text delta `decode` reads only the block index and the text.
+      const { type, text } = objectOf(event.delta) ?? {}
+      const isText = event.type === 'content_block_delta' && type === 'text_delta'
+      if (isText && typeof text === 'string' && this.#repeated.remember(data, text))
+        this.#repeatedIndex = event.index ?? null
+    }
     return events
-  }
-
-  /** Remembers the frame of a text delta, from which `decode` reads only the block index and the text. */
-  #learn(data: string, { type, index, delta }: AnthropicEvent): void {
-    const { type: kind, text } = objectOf(delta) ?? {}
-    if (type !== 'content_block_delta' || kind !== 'text_delta' || typeof text !== 'string') return
-    if (this.#repeated.remember(data, text)) this.#repeatedIndex = index ?? null
   }
 
   decode(event: AnthropicEvent): StreamEvent[] {

@@ -1,4 +1,5 @@
 import type { JsonObject, JsonValue, SseEvent } from '@skein/base'
+import { isServer } from '#platform'
 import { decodeLooseBase64 } from '../../media/bytes.ts'
 import { ErrorCode } from '../../contract/error.ts'
 import { type BlockKind, StopReason, type StreamEvent } from '../../contract/event.ts'
@@ -41,7 +42,7 @@ export class GoogleDecoder implements WireDecoder {
   #fields: JsonObject = {}
   #usage: JsonObject = {}
   #finishReason: string | undefined
-  readonly #repeated = new RepeatedFrame('text', counts)
+  readonly #repeated = isServer ? new RepeatedFrame('text', counts) : undefined
   /** The part in the frame that `RepeatedFrame` remembers. */
   #repeatedPart: GooglePart = {}
   /** The last recognised frame, whose usage has not been read yet. */
@@ -54,8 +55,8 @@ export class GoogleDecoder implements WireDecoder {
 
   push(frame: SseEvent): StreamEvent[] {
     if (frame.data === '[DONE]') return [] // not sent by Google itself, but by some proxies
-    const again = this.#repeated.textOf(frame.data)
-    if (again !== undefined) {
+    const again = this.#repeated?.textOf(frame.data)
+    if (isServer && again !== undefined) {
       const events: StreamEvent[] = []
       this.#repeatedFrame = frame.data
       this.#text(this.#repeatedPart, again, events)
@@ -63,28 +64,12 @@ export class GoogleDecoder implements WireDecoder {
     }
     const parsed: GoogleResponse = parseFrame(frame.data, this.#provider)
     const events = this.decode(parsed)
-    if (this.#repeated.isLearning) this.#learn(frame.data, parsed)
+    if (isServer && this.#repeated?.isLearning) {
+      const part = onlyText(parsed)
+      if (part && this.#repeated.remember(frame.data, String(part['text'])))
+        this.#repeatedPart = part
+    }
     return events
-  }
-
-  /** Remembers the frame of a text, from which `decode` reads only the text and the usage. */
-  #learn(data: string, frame: GoogleResponse): void {
-    if (frame.error !== undefined || frame.promptFeedback !== undefined) return
-    const candidate = firstCandidate(frame.candidates)
-    const parts = objectOf(candidate?.['content'])?.['parts']
-    const part = Array.isArray(parts) && parts.length === 1 ? objectOf(parts[0]) : undefined
-    if (!candidate || typeof part?.['text'] !== 'string' || !hasOnly(part, textKeys)) return
-    const isText = candidate['finishReason'] === undefined && hasOnly(candidate, candidateKeys)
-    if (!isText || !hasOnly(frame as JsonObject, frameKeys)) return
-    if (this.#repeated.remember(data, part['text'])) this.#repeatedPart = part
-  }
-
-  /** Reads the usage of the last recognised frame; it replaces that of the frames before it. */
-  #readUsage({ usageMetadata }: GoogleResponse): void {
-    const before = this.#repeatedFrame
-    this.#repeatedFrame = undefined
-    if (before !== undefined) this.#readUsage(parseFrame(before, this.#provider))
-    if (usageMetadata !== undefined) this.#usage = { ...this.#usage, ...objectOf(usageMetadata) }
   }
 
   decode(frame: GoogleResponse): StreamEvent[] {
@@ -93,6 +78,7 @@ export class GoogleDecoder implements WireDecoder {
     if (error) throw vendorFailure(this.#provider, error)
     this.#checkPrompt(frame)
     if (!this.#isStarted) this.#start(frame, events)
+    if (isServer) this.#readRepeated()
     this.#readUsage(frame)
     if (!hasOnly(frame as JsonObject, frameKeys))
       this.#fields = mergeFields(this.#fields, without(frame as JsonObject, frameKeys))
@@ -106,7 +92,7 @@ export class GoogleDecoder implements WireDecoder {
       throw invalidResponse(this.#provider, 'it ended without a finishReason')
     }
     const events: StreamEvent[] = []
-    this.#readUsage({})
+    if (isServer) this.#readRepeated()
     this.#close(events)
     const { warnings } = this.#context
     events.push({
@@ -123,6 +109,17 @@ export class GoogleDecoder implements WireDecoder {
       },
     })
     return events
+  }
+
+  #readUsage({ usageMetadata }: GoogleResponse): void {
+    if (usageMetadata !== undefined) this.#usage = { ...this.#usage, ...objectOf(usageMetadata) }
+  }
+
+  /** Reads the usage of the last recognised frame; it replaces that of the recognised frames before it. */
+  #readRepeated(): void {
+    const data = this.#repeatedFrame
+    this.#repeatedFrame = undefined
+    if (data !== undefined) this.#readUsage(parseFrame(data, this.#provider))
   }
 
   #checkPrompt({ promptFeedback }: GoogleResponse): void {
@@ -322,6 +319,22 @@ const counts = {
  * replaced.
  */
 const growing = new Set(['citationMetadata', 'logprobsResult'])
+
+/** Returns the part of a frame from which `decode` reads only one text and the usage; undefined for others. */
+function onlyText(frame: GoogleResponse): GooglePart | undefined {
+  const candidate = firstCandidate(frame.candidates)
+  const parts = listOf(objectOf(candidate?.['content'])?.['parts'])
+  const part = objectOf(parts[0])
+  const isOnly =
+    frame.error === undefined &&
+    frame.promptFeedback === undefined &&
+    hasOnly(frame as JsonObject, frameKeys) &&
+    candidate?.['finishReason'] === undefined &&
+    hasOnly(candidate ?? {}, candidateKeys) &&
+    parts.length === 1 &&
+    hasOnly(part ?? {}, textKeys)
+  return isOnly && typeof part?.['text'] === 'string' ? part : undefined
+}
 
 /** Returns the first candidate. UPP has one answer, so others are ignored. */
 function firstCandidate(candidates: JsonValue | undefined): JsonObject | undefined {

@@ -1,4 +1,5 @@
 import type { JsonObject, JsonValue, SseEvent } from '@skein/base'
+import { isServer } from '#platform'
 import { type BlockKind, StopReason, type StreamEvent } from '../../contract/event.ts'
 import { withNative } from '../metadata.ts'
 import { isEmpty, listOf, numberOf, objectOf, textOf, without } from '../read-json.ts'
@@ -17,7 +18,9 @@ export class OllamaDecoder implements WireDecoder {
   readonly #logprobs: JsonValue[] = []
   #state: 'before' | 'open' | 'done' = 'before'
   #open: 'text' | 'reasoning' | undefined
-  readonly #repeated = new RepeatedFrame('content', { texts: ['created_at'] })
+  readonly #repeated = isServer
+    ? new RepeatedFrame('content', { texts: ['created_at'] })
+    : undefined
 
   constructor(context: DecodeContext<OllamaDialect>) {
     this.#context = context
@@ -25,24 +28,23 @@ export class OllamaDecoder implements WireDecoder {
   }
 
   push(frame: SseEvent): StreamEvent[] {
-    const again = this.#state === 'open' ? this.#repeated.textOf(frame.data) : undefined
-    if (again !== undefined) {
+    const again = this.#state === 'open' ? this.#repeated?.textOf(frame.data) : undefined
+    if (isServer && again !== undefined) {
       const events: StreamEvent[] = []
       if (again !== '') this.#text('text', again, events)
       return events
     }
     const line: OllamaResponse = parseFrame(frame.data, this.#provider)
     const events = this.decode(line)
-    if (this.#repeated.isLearning) this.#learn(frame.data, line)
+    if (isServer && this.#repeated?.isLearning) {
+      const { error, logprobs, done } = line
+      const { thinking, content, tool_calls } = objectOf(line.message) ?? {}
+      const hasMore = thinking || tool_calls !== undefined || error !== undefined
+      // From such a line `decode` reads only the text.
+      if (!hasMore && logprobs === undefined && done !== true && typeof content === 'string')
+        this.#repeated.remember(frame.data, content)
+    }
     return events
-  }
-
-  /** Remembers the line of a text, from which `decode` reads only the text. */
-  #learn(data: string, { message, error, logprobs, done }: OllamaResponse): void {
-    if (error !== undefined || logprobs !== undefined || done === true) return
-    const { thinking, content, tool_calls } = objectOf(message) ?? {}
-    if (thinking || tool_calls !== undefined || typeof content !== 'string') return
-    this.#repeated.remember(data, content)
   }
 
   decode(line: OllamaResponse): StreamEvent[] {

@@ -1,4 +1,5 @@
 import type { JsonObject, JsonValue, SseEvent } from '@skein/base'
+import { isServer } from '#platform'
 import { decodeLooseBase64 } from '../../media/bytes.ts'
 import { type BlockKind, StopReason, type StreamEvent } from '../../contract/event.ts'
 import { audioMimeType, parseDataUrl } from '../media.ts'
@@ -51,7 +52,7 @@ export class ChatDecoder implements WireDecoder {
   #hasRefusal = false
   #ignoresChoices = false
   #isDone = false
-  readonly #repeated = new RepeatedFrame('content', padding)
+  readonly #repeated = isServer ? new RepeatedFrame('content', padding) : undefined
 
   constructor(context: DecodeContext<OpenAIChatDialect>) {
     const { target, request } = context
@@ -70,13 +71,13 @@ export class ChatDecoder implements WireDecoder {
     if (this.#isDone) return []
     if (frame.data === '[DONE]') return this.finish()
     try {
-      const text = this.#repeated.textOf(frame.data)
+      const text = this.#repeated?.textOf(frame.data)
       if (text !== undefined && frame.event === '') return this.#repeat(text)
       const chunk = JSON.parse(frame.data) as ChatChunk
       if (frame.event === 'error')
         throw this.#failure({ error: chunk.error ?? (chunk as JsonObject) })
       const events = this.decode(chunk)
-      if (this.#repeated.isLearning) {
+      if (isServer && this.#repeated?.isLearning) {
         const alone = textAlone(chunk)
         if (alone !== undefined) this.#repeated.remember(frame.data, alone)
       }

@@ -1,4 +1,5 @@
 import type { JsonObject, JsonValue, SseEvent } from '@skein/base'
+import { isServer } from '#platform'
 import { decodeLooseBase64 } from '../../media/bytes.ts'
 import { StopReason, type StreamEvent } from '../../contract/event.ts'
 import { audioMimeType } from '../media.ts'
@@ -55,7 +56,7 @@ export class ResponsesDecoder implements WireDecoder {
   readonly #provider: string
   readonly #parts: MessageParts
   readonly #items: (StreamedItem | undefined)[] = []
-  readonly #repeated = new RepeatedFrame('delta', ignored)
+  readonly #repeated = isServer ? new RepeatedFrame('delta', ignored) : undefined
   /** The text event in the frame that `RepeatedFrame` remembers, and its part. */
   #repeatedEvent: ResponsesEvent = {}
   #repeatedPart: ItemPart = { type: 'text', index: 0 }
@@ -74,30 +75,28 @@ export class ResponsesDecoder implements WireDecoder {
   push(frame: SseEvent): StreamEvent[] {
     if (this.#isDone || frame.data === '[DONE]') return []
     const events: StreamEvent[] = []
-    const again = this.#repeated.textOf(frame.data)
+    const again = this.#repeated?.textOf(frame.data)
     try {
-      if (again !== undefined) {
+      if (isServer && again !== undefined) {
         if (again !== '')
           this.#itemOf(this.#repeatedEvent, events)?.open.delta(again, this.#repeatedPart, events)
         return events
       }
       const event = JSON.parse(frame.data) as ResponsesEvent
       this.#read(event, frame.event, events)
-      if (this.#repeated.isLearning) this.#learn(frame.data, event)
+      if (isServer && this.#repeated?.isLearning) {
+        // From a text delta `#text` reads only its place and the text.
+        const { type, delta } = event
+        const part = type === undefined ? undefined : textEvents.get(type)
+        if (part && typeof delta === 'string' && this.#repeated.remember(frame.data, delta)) {
+          this.#repeatedEvent = event
+          this.#repeatedPart = { type: part, index: partIndexOf(event) }
+        }
+      }
     } catch (error) {
       throw asDecodeError(this.#provider, error)
     }
     return events
-  }
-
-  /** Remembers the frame of a text delta, from which `#text` reads its place and the text. */
-  #learn(data: string, event: ResponsesEvent): void {
-    const { type, delta } = event
-    const part = type === undefined ? undefined : textEvents.get(type)
-    if (part === undefined || typeof delta !== 'string' || !this.#repeated.remember(data, delta))
-      return
-    this.#repeatedEvent = event
-    this.#repeatedPart = { type: part, index: partIndexOf(event) }
   }
 
   end(): StreamEvent[] {
