@@ -1,9 +1,8 @@
 import type { JsonObject, JsonValue, SseEvent } from '@skein/base'
-import { isServer } from '#platform'
+import { RepeatedFrame } from '#server'
 import type { UPPError } from '../../contract/error.ts'
 import { type BlockKind, StopReason, type StreamEvent } from '../../contract/event.ts'
 import { objectOf, textOf, without } from '../read-json.ts'
-import { RepeatedFrame } from '../repeated-frame.ts'
 import { toDialect, ValueUnwrapper } from '../schema-dialect.ts'
 import { orderMetadata } from '../transcript.ts'
 import { invalidResponse, parseFrame, vendorFailure } from '../wire-error.ts'
@@ -44,7 +43,7 @@ export class AnthropicDecoder implements WireDecoder {
   #message: JsonObject = {}
   #usage: JsonObject = {}
   #stopReason: string | undefined
-  readonly #repeated = isServer ? new RepeatedFrame('text') : undefined
+  readonly #repeated = new RepeatedFrame('text')
   /** The vendor's block index in the frame that `RepeatedFrame` remembers. */
   #repeatedIndex: JsonValue = null
 
@@ -56,14 +55,14 @@ export class AnthropicDecoder implements WireDecoder {
   }
 
   push({ data }: SseEvent): StreamEvent[] {
-    const again = this.#repeated?.textOf(data)
-    if (isServer && again !== undefined) {
+    const again = this.#repeated.textOf(data)
+    if (again !== undefined) {
       const delta = { type: 'text_delta', text: again }
       return this.decode({ type: 'content_block_delta', index: this.#repeatedIndex, delta })
     }
     const event: AnthropicEvent = parseFrame(data, this.#provider)
     const events = this.decode(event)
-    if (isServer && this.#repeated?.isLearning) {
+    if (this.#repeated.isLearning) {
       // From a text delta `decode` reads only the block index and the text.
       const { type, text } = objectOf(event.delta) ?? {}
       const isText = event.type === 'content_block_delta' && type === 'text_delta'

@@ -1,11 +1,10 @@
 import type { JsonObject, JsonValue, SseEvent } from '@skein/base'
-import { isServer } from '#platform'
+import { RepeatedFrame } from '#server'
 import { decodeLooseBase64 } from '../../media/bytes.ts'
 import { ErrorCode } from '../../contract/error.ts'
 import { type BlockKind, StopReason, type StreamEvent } from '../../contract/event.ts'
 import { withNative } from '../metadata.ts'
 import { isEmpty, listOf, objectOf, textOf, without } from '../read-json.ts'
-import { RepeatedFrame } from '../repeated-frame.ts'
 import { orderMetadata } from '../transcript.ts'
 import { asDecodeError, invalidResponse, parseFrame, vendorFailure } from '../wire-error.ts'
 import type { DecodeContext, WireDecoder } from '../wire.ts'
@@ -42,7 +41,7 @@ export class GoogleDecoder implements WireDecoder {
   #fields: JsonObject = {}
   #usage: JsonObject = {}
   #finishReason: string | undefined
-  readonly #repeated = isServer ? new RepeatedFrame('text', counts) : undefined
+  readonly #repeated = new RepeatedFrame('text', counts)
   /** The part in the frame that `RepeatedFrame` remembers. */
   #repeatedPart: GooglePart = {}
   /** The last recognised frame, whose usage has not been read yet. */
@@ -55,8 +54,8 @@ export class GoogleDecoder implements WireDecoder {
 
   push(frame: SseEvent): StreamEvent[] {
     if (frame.data === '[DONE]') return [] // not sent by Google itself, but by some proxies
-    const again = this.#repeated?.textOf(frame.data)
-    if (isServer && again !== undefined) {
+    const again = this.#repeated.textOf(frame.data)
+    if (again !== undefined) {
       const events: StreamEvent[] = []
       this.#repeatedFrame = frame.data
       this.#text(this.#repeatedPart, again, events)
@@ -64,7 +63,7 @@ export class GoogleDecoder implements WireDecoder {
     }
     const parsed: GoogleResponse = parseFrame(frame.data, this.#provider)
     const events = this.decode(parsed)
-    if (isServer && this.#repeated?.isLearning) {
+    if (this.#repeated.isLearning) {
       const part = onlyText(parsed)
       if (part && this.#repeated.remember(frame.data, String(part['text'])))
         this.#repeatedPart = part
@@ -78,7 +77,7 @@ export class GoogleDecoder implements WireDecoder {
     if (error) throw vendorFailure(this.#provider, error)
     this.#checkPrompt(frame)
     if (!this.#isStarted) this.#start(frame, events)
-    if (isServer) this.#readRepeated()
+    this.#readRepeated()
     this.#readUsage(frame)
     if (!hasOnly(frame as JsonObject, frameKeys))
       this.#fields = mergeFields(this.#fields, without(frame as JsonObject, frameKeys))
@@ -92,7 +91,7 @@ export class GoogleDecoder implements WireDecoder {
       throw invalidResponse(this.#provider, 'it ended without a finishReason')
     }
     const events: StreamEvent[] = []
-    if (isServer) this.#readRepeated()
+    this.#readRepeated()
     this.#close(events)
     const { warnings } = this.#context
     events.push({

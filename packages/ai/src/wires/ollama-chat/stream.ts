@@ -1,9 +1,8 @@
 import type { JsonObject, JsonValue, SseEvent } from '@skein/base'
-import { isServer } from '#platform'
+import { RepeatedFrame } from '#server'
 import { type BlockKind, StopReason, type StreamEvent } from '../../contract/event.ts'
 import { withNative } from '../metadata.ts'
 import { isEmpty, listOf, numberOf, objectOf, textOf, without } from '../read-json.ts'
-import { RepeatedFrame } from '../repeated-frame.ts'
 import { invalidResponse, parseFrame, vendorFailure } from '../wire-error.ts'
 import type { DecodeContext, WireDecoder } from '../wire.ts'
 import { readError } from './error.ts'
@@ -18,9 +17,7 @@ export class OllamaDecoder implements WireDecoder {
   readonly #logprobs: JsonValue[] = []
   #state: 'before' | 'open' | 'done' = 'before'
   #open: 'text' | 'reasoning' | undefined
-  readonly #repeated = isServer
-    ? new RepeatedFrame('content', { texts: ['created_at'] })
-    : undefined
+  readonly #repeated = new RepeatedFrame('content', { texts: ['created_at'] })
 
   constructor(context: DecodeContext<OllamaDialect>) {
     this.#context = context
@@ -28,15 +25,15 @@ export class OllamaDecoder implements WireDecoder {
   }
 
   push(frame: SseEvent): StreamEvent[] {
-    const again = this.#state === 'open' ? this.#repeated?.textOf(frame.data) : undefined
-    if (isServer && again !== undefined) {
+    const again = this.#state === 'open' ? this.#repeated.textOf(frame.data) : undefined
+    if (again !== undefined) {
       const events: StreamEvent[] = []
       if (again !== '') this.#text('text', again, events)
       return events
     }
     const line: OllamaResponse = parseFrame(frame.data, this.#provider)
     const events = this.decode(line)
-    if (isServer && this.#repeated?.isLearning) {
+    if (this.#repeated.isLearning) {
       const { error, logprobs, done } = line
       const { thinking, content, tool_calls } = objectOf(line.message) ?? {}
       const hasMore = thinking || tool_calls !== undefined || error !== undefined

@@ -1,12 +1,11 @@
 import type { JsonObject, JsonValue, SseEvent } from '@skein/base'
-import { isServer } from '#platform'
+import { RepeatedFrame } from '#server'
 import { decodeLooseBase64 } from '../../media/bytes.ts'
 import { type BlockKind, StopReason, type StreamEvent } from '../../contract/event.ts'
 import { audioMimeType, parseDataUrl } from '../media.ts'
 import { withNative } from '../metadata.ts'
 import { readErrorBody } from '../openai-error.ts'
 import { listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
-import { RepeatedFrame } from '../repeated-frame.ts'
 import { orderMetadata } from '../transcript.ts'
 import { ValueUnwrapper } from '../schema-dialect.ts'
 import { asDecodeError, invalidResponse, vendorFailure } from '../wire-error.ts'
@@ -52,7 +51,7 @@ export class ChatDecoder implements WireDecoder {
   #hasRefusal = false
   #ignoresChoices = false
   #isDone = false
-  readonly #repeated = isServer ? new RepeatedFrame('content', padding) : undefined
+  readonly #repeated = new RepeatedFrame('content', padding)
 
   constructor(context: DecodeContext<OpenAIChatDialect>) {
     const { target, request } = context
@@ -71,13 +70,13 @@ export class ChatDecoder implements WireDecoder {
     if (this.#isDone) return []
     if (frame.data === '[DONE]') return this.finish()
     try {
-      const text = this.#repeated?.textOf(frame.data)
+      const text = this.#repeated.textOf(frame.data)
       if (text !== undefined && frame.event === '') return this.#repeat(text)
       const chunk = JSON.parse(frame.data) as ChatChunk
       if (frame.event === 'error')
         throw this.#failure({ error: chunk.error ?? (chunk as JsonObject) })
       const events = this.decode(chunk)
-      if (isServer && this.#repeated?.isLearning) {
+      if (this.#repeated.isLearning) {
         const alone = textAlone(chunk)
         if (alone !== undefined) this.#repeated.remember(frame.data, alone)
       }

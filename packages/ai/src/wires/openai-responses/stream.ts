@@ -1,12 +1,11 @@
 import type { JsonObject, JsonValue, SseEvent } from '@skein/base'
-import { isServer } from '#platform'
+import { RepeatedFrame } from '#server'
 import { decodeLooseBase64 } from '../../media/bytes.ts'
 import { StopReason, type StreamEvent } from '../../contract/event.ts'
 import { audioMimeType } from '../media.ts'
 import { withNative } from '../metadata.ts'
 import { readErrorBody } from '../openai-error.ts'
 import { listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
-import { RepeatedFrame } from '../repeated-frame.ts'
 import { orderMetadata } from '../transcript.ts'
 import { asDecodeError, invalidResponse, vendorFailure } from '../wire-error.ts'
 import type { DecodeContext, WireDecoder } from '../wire.ts'
@@ -56,7 +55,7 @@ export class ResponsesDecoder implements WireDecoder {
   readonly #provider: string
   readonly #parts: MessageParts
   readonly #items: (StreamedItem | undefined)[] = []
-  readonly #repeated = isServer ? new RepeatedFrame('delta', ignored) : undefined
+  readonly #repeated = new RepeatedFrame('delta', ignored)
   /** The text event in the frame that `RepeatedFrame` remembers, and its part. */
   #repeatedEvent: ResponsesEvent = {}
   #repeatedPart: ItemPart = { type: 'text', index: 0 }
@@ -75,16 +74,16 @@ export class ResponsesDecoder implements WireDecoder {
   push(frame: SseEvent): StreamEvent[] {
     if (this.#isDone || frame.data === '[DONE]') return []
     const events: StreamEvent[] = []
-    const again = this.#repeated?.textOf(frame.data)
+    const again = this.#repeated.textOf(frame.data)
     try {
-      if (isServer && again !== undefined) {
+      if (again !== undefined) {
         if (again !== '')
           this.#itemOf(this.#repeatedEvent, events)?.open.delta(again, this.#repeatedPart, events)
         return events
       }
       const event = JSON.parse(frame.data) as ResponsesEvent
       this.#read(event, frame.event, events)
-      if (isServer && this.#repeated?.isLearning) {
+      if (this.#repeated.isLearning) {
         // From a text delta `#text` reads only its place and the text.
         const { type, delta } = event
         const part = type === undefined ? undefined : textEvents.get(type)
