@@ -80,10 +80,7 @@ function randomBytes(random: Random | undefined): Uint8Array {
   return pool.subarray(used, (used += 16))
 }
 
-/** The character codes of the two hex digits of each byte. */
-const hexCodes = Uint8Array.from({ length: 512 }, (_, i) =>
-  ((i >> 1) + 0x100).toString(16).charCodeAt(1 + (i & 1)),
-)
+const HEX = '0123456789abcdef'
 const DASH = 45
 const uuidCodes: number[] = Array.from({ length: 36 }, () => DASH)
 
@@ -95,9 +92,9 @@ function formatUuid(bytes: Uint8Array): string {
   let at = 0
   for (let i = 0; i < 16; i++) {
     if (i === 4 || i === 6 || i === 8 || i === 10) at++
-    const digits = bytes[i]! * 2
-    uuidCodes[at++] = hexCodes[digits]!
-    uuidCodes[at++] = hexCodes[digits + 1]!
+    const byte = bytes[i]!
+    uuidCodes[at++] = HEX.charCodeAt(byte >> 4)
+    uuidCodes[at++] = HEX.charCodeAt(byte & 15)
   }
   return String.fromCharCode.apply(null, uuidCodes)
 }

@@ -86,25 +86,14 @@ const MAX_TREE = 1000
  * would walk it again.
  */
 export function freezeTree<T>(value: T): T {
-  if (freezeNode(value, 0) > MAX_TREE) deepFreeze(value)
-  return value
-}
-
-/** Freezes from the leaves up, and returns how many objects were visited so far. */
-function freezeNode(node: unknown, before: number): number {
-  if (before > MAX_TREE || !isFreezable(node)) return before
-  let visited = before + 1
-  if (Array.isArray(node)) {
-    for (let i = 0; i < node.length; i++) {
-      const child: unknown = node[i]
-      if (typeof child === 'object' && child !== null) visited = freezeNode(child, visited)
-    }
-  } else {
-    for (const child of Object.values(node))
-      if (typeof child === 'object' && child !== null) visited = freezeNode(child, visited)
+  let left = MAX_TREE
+  const freeze = (node: unknown): void => {
+    if (!isFreezable(node) || left-- < 0) return
+    for (const child of Object.values(node)) if (typeof child === 'object') freeze(child)
+    Object.freeze(node)
   }
-  if (visited <= MAX_TREE) Object.freeze(node)
-  return visited
+  freeze(value)
+  return left < 0 ? deepFreeze(value) : value
 }
 
 /**

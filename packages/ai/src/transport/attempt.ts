@@ -64,9 +64,8 @@ export class Attempt implements VendorAnswer {
   readonly #watchdog: Watchdog
   readonly limits: CallLimits
   readonly #onAbort = (): void => this.#controller.abort(cancelled(this.#call))
-  /** The texts that must not appear in an error. */
-  secrets: readonly string[] = []
   key: string | undefined
+  #headers: Readonly<Record<string, string>> | undefined
   #url = ''
   #response: TransportResponse | undefined
   #hasRead = false
@@ -76,7 +75,7 @@ export class Attempt implements VendorAnswer {
   constructor(call: VendorCall) {
     this.#call = call
     this.#context = contextOf(call)
-    this.limits = limitsFor(call.config, this.#context)
+    this.limits = limitsOf(call.config, this.#context)
     this.#watchdog = new Watchdog((phase, ms) =>
       this.#controller.abort(
         new UPPError(`${this.#context.provider} ${waitedFor[phase]} within ${ms} ms.`, {
@@ -86,6 +85,11 @@ export class Attempt implements VendorAnswer {
         }),
       ),
     )
+  }
+
+  /** The texts that must not appear in an error. */
+  get secrets(): readonly string[] {
+    return secretsOf(this.key, this.#headers ?? this.#call.config.headers ?? {})
   }
 
   get status(): number {
@@ -168,35 +172,20 @@ export class Attempt implements VendorAnswer {
   async #prepare(): Promise<TransportRequest> {
     const { endpoint, config, path, method = 'POST', body } = this.#call
     const { signal } = this.#controller
-    const known = isConstant(config) ? preparations.get(config) : undefined
-    const isSame = known?.endpoint === endpoint && known.path === path
-    this.#url = isSame
-      ? known.url
-      : requestUrl(config.baseUrl ?? endpoint.baseUrl, path, this.#context)
+    this.#url = requestUrl(config.baseUrl ?? endpoint.baseUrl, path, this.#context)
     const key = resolveKey(endpoint, config, this.#context)
     this.key = typeof key === 'object' ? await untilAborted(signal, key) : key
     // No content type is set for a form, because it must contain the boundary, which the form's encoder
     // chooses.
     const type: Record<string, string> =
       typeof body === 'string' || isInPieces(body) ? { 'content-type': 'application/json' } : {}
-    const own = { ...type, ...this.#call.headers }
-    const auth = this.key === undefined ? {} : endpoint.authHeaders(this.key)
+    const headers = requestHeaders(
+      { endpoint, config, key: this.key, request: { ...type, ...this.#call.headers } },
+      this.#context,
+    )
+    this.#headers = headers
     const { connectMs } = this.limits
-    const request = { url: this.#url, method, signal, body, connectMs }
-    if (isSame && hasSame(known.own, own) && hasSame(known.auth, auth)) {
-      this.secrets = known.secrets
-      return { ...request, headers: known.headers }
-    }
-    this.secrets = secretsOf(this.key, config.headers ?? {})
-    const headers = requestHeaders({ endpoint, config, auth, request: own }, this.#context)
-    this.secrets = secretsOf(this.key, headers)
-    if (isConstant(config)) {
-      const { secrets } = this
-      const prepared = { endpoint, path, own, auth, url: this.#url, headers, secrets }
-      preparations.set(config, prepared)
-      Object.freeze(headers) // tells the transport that these headers are used again
-    }
-    return { ...request, headers }
+    return { url: this.#url, method, headers, signal, body, connectMs }
   }
 
   async #failure(response: TransportResponse): Promise<UPPError> {
@@ -221,42 +210,6 @@ export class Attempt implements VendorAnswer {
   tooLarge(name: 'maxResponseBytes' | 'maxEvents'): UPPError {
     return overLimit('The response', name, this.limits[name], this.#context)
   }
-}
-
-/** The address and the headers of the last request with a configuration, and what they were made from. */
-interface Preparation {
-  readonly endpoint: VendorEndpoint
-  readonly path: string
-  /** The headers of the call itself, and those that carry the key. */
-  readonly own: Readonly<Record<string, string>>
-  readonly auth: Readonly<Record<string, string>>
-  readonly url: string
-  readonly headers: Readonly<Record<string, string>>
-  readonly secrets: readonly string[]
-}
-
-const preparations = new WeakMap<ProviderConfig, Preparation>()
-const knownLimits = new WeakMap<ProviderConfig, CallLimits>()
-
-/** True if nothing in a configuration can change, so that what follows from it can be kept. */
-function isConstant(config: ProviderConfig): boolean {
-  return Object.isFrozen(config) && config.headers === undefined && config.timeouts === undefined
-}
-
-function limitsFor(config: ProviderConfig, context: ErrorContext): CallLimits {
-  const known = knownLimits.get(config)
-  if (known) return known
-  const limits = limitsOf(config, context)
-  if (isConstant(config)) knownLimits.set(config, limits)
-  return limits
-}
-
-type Fields = Readonly<Record<string, string>>
-
-function hasSame(a: Fields, b: Fields): boolean {
-  for (const name in a) if (a[name] !== b[name]) return false
-  for (const name in b) if (!(name in a)) return false
-  return true
 }
 
 /** Returns the provider and modality that errors of this call carry. */

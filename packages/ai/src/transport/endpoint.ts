@@ -75,8 +75,7 @@ function parseBase(base: string, context: ErrorContext): URL {
 interface HeaderParts {
   readonly endpoint: VendorEndpoint
   readonly config: ProviderConfig
-  /** The headers that carry the key. */
-  readonly auth: Readonly<Record<string, string>>
+  readonly key: string | undefined
   readonly request: Readonly<Record<string, string>>
 }
 
@@ -85,8 +84,9 @@ interface HeaderParts {
  * whatever the case of their names (UPP §4.1).
  */
 export function requestHeaders(parts: HeaderParts, context: ErrorContext): Record<string, string> {
-  const { endpoint, config, auth, request } = parts
+  const { endpoint, config, key, request } = parts
   const headers: Record<string, string> = Object.create(null)
+  const auth = key === undefined ? {} : endpoint.authHeaders(key)
   const layers = [endpoint.headers, auth, request, config.headers ?? {}]
   for (const layer of layers) {
     for (const [name, value] of Object.entries(layer)) addHeader(headers, name, value, context)

@@ -29,10 +29,19 @@ interface NodeModules {
   readonly zlib: () => typeof Zlib
 }
 
+let shared: Transport | undefined | null = null
+
 /**
- * Makes a transport that uses HTTP/1.1 over kept-alive sockets, which is much faster than Node's `fetch`.
- * Returns undefined on platforms other than Node, including those that imitate Node.
+ * Returns the transport that uses HTTP/1.1 over kept-alive sockets, which is much faster than Node's `fetch`.
+ * Returns undefined on platforms other than Node, including those that imitate Node, and where the application
+ * has changed how `fetch` works.
  */
+export function sharedTransport(): Transport | undefined {
+  if (dispatchers.some(isCustomDispatcher)) return undefined
+  return (shared ??= nodeTransport())
+}
+
+/** Makes a transport with connections of its own. */
 export function nodeTransport(): Transport | undefined {
   const { process } = globalThis as { process?: NodeProcess }
   const versions = process?.versions
@@ -44,13 +53,53 @@ export function nodeTransport(): Transport | undefined {
   return new NodeTransport({ net, tls, zlib: () => process!.getBuiltinModule!('node:zlib') })
 }
 
+/**
+ * The symbols under which undici stores the dispatcher set with `setGlobalDispatcher`, for Node's own
+ * copy of undici and for the package from npm.
+ */
+const dispatchers = [1, 2].map((version) => Symbol.for(`undici.globalDispatcher.${version}`))
+
+interface DispatcherLike {
+  readonly constructor: { readonly name: string; readonly prototype: { dispatch?: unknown } }
+  readonly dispatch?: unknown
+}
+
+/**
+ * Checks whether the application has set its own global dispatcher. The dispatcher that Node creates for
+ * its first `fetch` is an `Agent` without options. A dispatcher of any other class (a proxy, a mock), or
+ * with options, a connector, a factory or interceptors, was set on purpose.
+ */
+function isCustomDispatcher(symbol: symbol): boolean {
+  const dispatcher = (globalThis as Record<symbol, unknown>)[symbol] as DispatcherLike | undefined
+  if (!dispatcher) return false
+  if (dispatcher.constructor.name !== 'Agent') return true
+  if (dispatcher.dispatch !== dispatcher.constructor.prototype.dispatch) return true
+  let isPlain = plainAgents.get(dispatcher)
+  if (isPlain === undefined) plainAgents.set(dispatcher, (isPlain = isPlainAgent(dispatcher)))
+  return !isPlain
+}
+
+/** Whether the agents that were looked at have no options; these are given to the constructor only. */
+const plainAgents = new WeakMap<DispatcherLike, boolean>()
+
+function isPlainAgent(dispatcher: DispatcherLike): boolean {
+  const own = new Map(
+    Object.getOwnPropertySymbols(dispatcher).map((key) => [
+      key.description,
+      (dispatcher as unknown as Record<symbol, unknown>)[key],
+    ]),
+  )
+  const { connect, ...options } = (own.get('options') ?? {}) as Record<string, unknown>
+  const factory = own.get('factory') as { name?: string } | undefined
+  const hasOptions = Object.keys(options).some((name) => name !== 'maxOrigins')
+  return connect === undefined && !hasOptions && factory?.name === 'defaultFactory'
+}
+
 /** How requests to one address travel. */
 interface Route {
   readonly url: URL
   readonly proxy: Proxy | undefined
   readonly pool: Pool
-  /** The heads, without the length, of requests whose headers are used again and again. */
-  readonly heads: WeakMap<object, string>
   /** The time on the `performance.now()` clock until which the environment is not read again. */
   readonly until: number
 }
@@ -97,8 +146,7 @@ class NodeTransport implements Transport {
     const url = known?.url ?? new URL(address)
     const proxy = proxyFor(url)
     const pool = this.#pool(url, proxy)
-    const heads = known?.pool === pool ? known.heads : new WeakMap<object, string>()
-    const route = { url, proxy, pool, heads, until: now + ROUTE_MS }
+    const route = { url, proxy, pool, until: now + ROUTE_MS }
     if (this.#routes.size >= MAX_ROUTES) this.#routes.clear()
     this.#routes.set(address, route)
     return route
@@ -255,18 +303,7 @@ async function encodeForm({ body, headers, ...rest }: TransportRequest): Promise
  */
 const ownHeaders = new Set(['content-length', 'transfer-encoding', 'connection', 'host'])
 
-function requestHead(route: Route, request: ReadyRequest): string {
-  const { headers, method } = request
-  const isKept = Object.isFrozen(headers) && method === 'POST'
-  let head = isKept ? route.heads.get(headers) : undefined
-  if (head === undefined) {
-    head = headOf(route, request)
-    if (isKept) route.heads.set(headers, head)
-  }
-  return `${head}content-length: ${lengthOf(request.body)}\r\n\r\n`
-}
-
-function headOf({ url, proxy }: Route, { method, headers }: ReadyRequest): string {
+function requestHead({ url, proxy }: Route, { method, headers, body }: ReadyRequest): string {
   // A proxy of plain HTTP gets the whole address and its own credentials (RFC 9112 §3.2.2). With https, the
   // request travels inside a tunnel and the proxy sees nothing of it.
   const isForProxy = proxy !== undefined && url.protocol === 'http:'
@@ -279,7 +316,7 @@ function headOf({ url, proxy }: Route, { method, headers }: ReadyRequest): strin
   if (headers['accept-encoding'] === undefined) head += 'accept-encoding: identity\r\n'
   if (headers['user-agent'] === undefined) head += 'user-agent: skein\r\n'
   for (const name in headers) if (!ownHeaders.has(name)) head += `${name}: ${headers[name]}\r\n`
-  return head
+  return `${head}content-length: ${lengthOf(body)}\r\n\r\n`
 }
 
 function lengthOf(body: SentBody | undefined): number {

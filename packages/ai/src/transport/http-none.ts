@@ -1,6 +1,6 @@
 import type { Transport } from './transport.ts'
 
 /** Replaces `http-node.ts` on platforms other than Node, where only `fetch` exists. */
-export function nodeTransport(): Transport | undefined {
+export function sharedTransport(): Transport | undefined {
   return undefined
 }

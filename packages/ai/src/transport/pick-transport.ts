@@ -1,5 +1,5 @@
 import { untilAborted } from '@skein/base'
-import { nodeTransport } from '#http-client'
+import { sharedTransport } from '#http-client'
 import type { Fetch, ProviderConfig } from '../contract/provider.ts'
 import {
   type ByteSource,
@@ -16,8 +16,6 @@ import { AbortRace } from '../contract/abort-race.ts'
  */
 const platformFetch: unknown = globalThis.fetch
 
-let fast: Transport | undefined | null = null
-
 /**
  * Chooses how to send one request: the caller's `fetch`, the fast Node client, or the platform's
  * `fetch`.
@@ -26,56 +24,11 @@ export function pickTransport({ fetch }: ProviderConfig): Transport {
   if (fetch) return fetchTransport(fetch)
   // The fast client is used only where nothing in the process changes how `fetch` works. It knows the proxies
   // of the environment itself.
-  if (globalThis.fetch === platformFetch && !dispatchers.some(isCustomDispatcher)) {
-    fast ??= nodeTransport()
-    if (fast) return fast
-  }
-  return fetchTransport(callPlatformFetch)
+  const fast = globalThis.fetch === platformFetch ? sharedTransport() : undefined
+  return fast ?? fetchTransport(callPlatformFetch)
 }
 
 const callPlatformFetch: Fetch = (input, init) => globalThis.fetch(input, init)
-
-/**
- * The symbols under which undici stores the dispatcher set with `setGlobalDispatcher`, for Node's own
- * copy of undici and for the package from npm.
- */
-const dispatchers = [1, 2].map((version) => Symbol.for(`undici.globalDispatcher.${version}`))
-
-interface DispatcherLike {
-  readonly constructor: { readonly name: string; readonly prototype: { dispatch?: unknown } }
-  readonly dispatch?: unknown
-}
-
-/**
- * Checks whether the application has set its own global dispatcher. The dispatcher that Node creates for
- * its first `fetch` is an `Agent` without options. A dispatcher of any other class (a proxy, a mock), or
- * with options, a connector, a factory or interceptors, was set on purpose.
- */
-function isCustomDispatcher(symbol: symbol): boolean {
-  const dispatcher = (globalThis as Record<symbol, unknown>)[symbol] as DispatcherLike | undefined
-  if (!dispatcher) return false
-  if (dispatcher.constructor.name !== 'Agent') return true
-  if (dispatcher.dispatch !== dispatcher.constructor.prototype.dispatch) return true
-  let isPlain = plainAgents.get(dispatcher)
-  if (isPlain === undefined) plainAgents.set(dispatcher, (isPlain = isPlainAgent(dispatcher)))
-  return !isPlain
-}
-
-/** Whether the agents that were looked at have no options; these are given to the constructor only. */
-const plainAgents = new WeakMap<DispatcherLike, boolean>()
-
-function isPlainAgent(dispatcher: DispatcherLike): boolean {
-  const own = new Map(
-    Object.getOwnPropertySymbols(dispatcher).map((key) => [
-      key.description,
-      (dispatcher as unknown as Record<symbol, unknown>)[key],
-    ]),
-  )
-  const { connect, ...options } = (own.get('options') ?? {}) as Record<string, unknown>
-  const factory = own.get('factory') as { name?: string } | undefined
-  const hasOptions = Object.keys(options).some((name) => name !== 'maxOrigins')
-  return connect === undefined && !hasOptions && factory?.name === 'defaultFactory'
-}
 
 /**
  * Makes a transport from any `fetch`. A `fetch` that ignores its abort signal, or resolves after the

@@ -1,3 +1,4 @@
+import { extended, inPieces } from '#server'
 import { isDeepFrozen, type JsonObject } from '@skein/base'
 import type { AssistantMessage, Message, ToolResultMessage } from '../contract/message.ts'
 import type { Warning } from '../contract/turn.ts'
@@ -59,29 +60,15 @@ export function encodeHistory(
   return list
 }
 
-const encoder = new TextEncoder()
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
 
 /** Adds items to a list. Bytes are written after those of the list, into its buffer if that has room. */
 function append(list: JsonList, added: string): JsonList {
   if (added === '') return list
   const items = list.length > 0 ? `,${added}` : added
-  if (typeof list !== 'string') return extended(list, items)
-  const text = list + items
-  return text.length > MAX_TEXT ? extended(new Uint8Array(), text) : text
-}
-
-function extended(bytes: Uint8Array<ArrayBuffer>, text: string): Uint8Array<ArrayBuffer> {
-  const start = bytes.length
-  // UTF-8 takes at most three bytes per character of a string.
-  const most = start + text.length * 3
-  let whole = new Uint8Array(bytes.buffer)
-  if (whole.length < most) {
-    whole = new Uint8Array(most * 2)
-    whole.set(bytes)
-  }
-  const { written } = encoder.encodeInto(text, whole.subarray(start))
-  return whole.subarray(0, start + written)
+  return typeof list === 'string' && list.length + items.length <= MAX_TEXT
+    ? list + items
+    : extended(list, items)
 }
 
 /** Finds the longest conversation sent so far that these messages continue. */
@@ -173,20 +160,9 @@ export function listRequest(
   rest: Omit<EncodedRequest, 'body' | 'pieces'>,
 ): EncodedRequest {
   const between = first !== '' && history.length > 0 ? ',' : ''
-  if (typeof history === 'string')
-    return { body: bodyText(fields, listField, first + between + history), ...rest }
-  const [before = '', after] = bodyText(fields, listField, '\0').split('\0')
-  if (after === undefined) return { body: before, ...rest } // the list is overridden
-  const pieces = [before + first + between, history, after]
-  return {
-    ...rest,
-    pieces,
-    get body() {
-      return pieces
-        .map((piece) => (typeof piece === 'string' ? piece : decoder.decode(piece)))
-        .join('')
-    },
-  }
+  return typeof history === 'string'
+    ? { body: bodyText(fields, listField, first + between + history), ...rest }
+    : inPieces(bodyText(fields, listField, `${first}${between}\0`), history, rest)
 }
 
 /** Returns the JSON text of `{ ...fields, [listField]: [items] }`; see `listRequest`. */

@@ -1,9 +1,9 @@
 import type { JsonObject, JsonValue, SseEvent } from '@skein/base'
+import { RepeatedFrame } from '#server'
 import type { UPPError } from '../../contract/error.ts'
 import { type BlockKind, StopReason, type StreamEvent } from '../../contract/event.ts'
 import type { Source } from '../../contract/turn.ts'
 import { listOf, objectOf, textOf, without } from '../read-json.ts'
-import { RepeatedFrame } from '../repeated-frame.ts'
 import { ValueUnwrapper } from '../schema-dialect.ts'
 import { toSources } from '../sources.ts'
 import { orderMetadata } from '../transcript.ts'
@@ -65,15 +65,14 @@ export class AnthropicDecoder implements WireDecoder {
     }
     const event: AnthropicEvent = parseFrame(data, this.#provider)
     const events = this.decode(event)
-    if (this.#repeated.isLearning) this.#learn(data, event)
+    if (this.#repeated.isLearning) {
+      // From a text delta `decode` reads only the block index and the text.
+      const { type, text } = objectOf(event.delta) ?? {}
+      const isText = event.type === 'content_block_delta' && type === 'text_delta'
+      if (isText && typeof text === 'string' && this.#repeated.remember(data, text))
+        this.#repeatedIndex = event.index ?? null
+    }
     return events
-  }
-
-  /** Remembers the frame of a text delta, from which `decode` reads only the block index and the text. */
-  #learn(data: string, { type, index, delta }: AnthropicEvent): void {
-    const { type: kind, text } = objectOf(delta) ?? {}
-    if (type !== 'content_block_delta' || kind !== 'text_delta' || typeof text !== 'string') return
-    if (this.#repeated.remember(data, text)) this.#repeatedIndex = index ?? null
   }
 
   decode(event: AnthropicEvent): StreamEvent[] {

@@ -1,11 +1,11 @@
 import type { JsonObject, JsonValue, SseEvent } from '@skein/base'
+import { RepeatedFrame } from '#server'
 import { decodeLooseBase64 } from '../../media/bytes.ts'
 import { ErrorCode } from '../../contract/error.ts'
 import { type BlockKind, StopReason, type StreamEvent } from '../../contract/event.ts'
 import type { Source } from '../../contract/turn.ts'
 import { withNative } from '../metadata.ts'
 import { isEmpty, listOf, objectOf, textOf, without } from '../read-json.ts'
-import { RepeatedFrame } from '../repeated-frame.ts'
 import { toSources } from '../sources.ts'
 import { orderMetadata } from '../transcript.ts'
 import { asDecodeError, invalidResponse, parseFrame, vendorFailure } from '../wire-error.ts'
@@ -65,28 +65,12 @@ export class GoogleDecoder implements WireDecoder {
     }
     const parsed: GoogleResponse = parseFrame(frame.data, this.#provider)
     const events = this.decode(parsed)
-    if (this.#repeated.isLearning) this.#learn(frame.data, parsed)
+    if (this.#repeated.isLearning) {
+      const part = onlyText(parsed)
+      if (part && this.#repeated.remember(frame.data, String(part['text'])))
+        this.#repeatedPart = part
+    }
     return events
-  }
-
-  /** Remembers the frame of a text, from which `decode` reads only the text and the usage. */
-  #learn(data: string, frame: GoogleResponse): void {
-    if (frame.error !== undefined || frame.promptFeedback !== undefined) return
-    const candidate = firstCandidate(frame.candidates)
-    const parts = objectOf(candidate?.['content'])?.['parts']
-    const part = Array.isArray(parts) && parts.length === 1 ? objectOf(parts[0]) : undefined
-    if (!candidate || typeof part?.['text'] !== 'string' || !hasOnly(part, textKeys)) return
-    const isText = candidate['finishReason'] === undefined && hasOnly(candidate, candidateKeys)
-    if (!isText || !hasOnly(frame as JsonObject, frameKeys)) return
-    if (this.#repeated.remember(data, part['text'])) this.#repeatedPart = part
-  }
-
-  /** Reads the usage of the last recognised frame; it replaces that of the frames before it. */
-  #readUsage({ usageMetadata }: GoogleResponse): void {
-    const before = this.#repeatedFrame
-    this.#repeatedFrame = undefined
-    if (before !== undefined) this.#readUsage(parseFrame(before, this.#provider))
-    if (usageMetadata !== undefined) this.#usage = { ...this.#usage, ...objectOf(usageMetadata) }
   }
 
   decode(frame: GoogleResponse): StreamEvent[] {
@@ -95,6 +79,7 @@ export class GoogleDecoder implements WireDecoder {
     if (error) throw vendorFailure(this.#provider, error)
     this.#checkPrompt(frame)
     if (!this.#isStarted) this.#start(frame, events)
+    this.#readRepeated()
     this.#readUsage(frame)
     if (!hasOnly(frame as JsonObject, frameKeys))
       this.#fields = mergeFields(this.#fields, without(frame as JsonObject, frameKeys))
@@ -108,7 +93,7 @@ export class GoogleDecoder implements WireDecoder {
       throw invalidResponse(this.#provider, 'it ended without a finishReason')
     }
     const events: StreamEvent[] = []
-    this.#readUsage({})
+    this.#readRepeated()
     this.#close(events)
     const { warnings } = this.#context
     events.push({
@@ -126,6 +111,17 @@ export class GoogleDecoder implements WireDecoder {
       },
     })
     return events
+  }
+
+  #readUsage({ usageMetadata }: GoogleResponse): void {
+    if (usageMetadata !== undefined) this.#usage = { ...this.#usage, ...objectOf(usageMetadata) }
+  }
+
+  /** Reads the usage of the last recognised frame; it replaces that of the recognised frames before it. */
+  #readRepeated(): void {
+    const data = this.#repeatedFrame
+    this.#repeatedFrame = undefined
+    if (data !== undefined) this.#readUsage(parseFrame(data, this.#provider))
   }
 
   #checkPrompt({ promptFeedback }: GoogleResponse): void {
@@ -348,6 +344,22 @@ const counts = {
  * replaced.
  */
 const growing = new Set(['citationMetadata', 'logprobsResult'])
+
+/** Returns the part of a frame from which `decode` reads only one text and the usage; undefined for others. */
+function onlyText(frame: GoogleResponse): GooglePart | undefined {
+  const candidate = firstCandidate(frame.candidates)
+  const parts = listOf(objectOf(candidate?.['content'])?.['parts'])
+  const part = objectOf(parts[0])
+  const isOnly =
+    frame.error === undefined &&
+    frame.promptFeedback === undefined &&
+    hasOnly(frame as JsonObject, frameKeys) &&
+    candidate?.['finishReason'] === undefined &&
+    hasOnly(candidate ?? {}, candidateKeys) &&
+    parts.length === 1 &&
+    hasOnly(part ?? {}, textKeys)
+  return isOnly && typeof part?.['text'] === 'string' ? part : undefined
+}
 
 /** Returns the first candidate. UPP has one answer, so others are ignored. */
 function firstCandidate(candidates: JsonValue | undefined): JsonObject | undefined {

@@ -1,8 +1,8 @@
 import type { JsonObject, JsonValue, SseEvent } from '@skein/base'
+import { RepeatedFrame } from '#server'
 import { type BlockKind, StopReason, type StreamEvent } from '../../contract/event.ts'
 import { withNative } from '../metadata.ts'
 import { isEmpty, listOf, numberOf, objectOf, textOf, without } from '../read-json.ts'
-import { RepeatedFrame } from '../repeated-frame.ts'
 import { invalidResponse, parseFrame, vendorFailure } from '../wire-error.ts'
 import type { DecodeContext, WireDecoder } from '../wire.ts'
 import { readError } from './error.ts'
@@ -33,16 +33,15 @@ export class OllamaDecoder implements WireDecoder {
     }
     const line: OllamaResponse = parseFrame(frame.data, this.#provider)
     const events = this.decode(line)
-    if (this.#repeated.isLearning) this.#learn(frame.data, line)
+    if (this.#repeated.isLearning) {
+      const { error, logprobs, done } = line
+      const { thinking, content, tool_calls } = objectOf(line.message) ?? {}
+      const hasMore = thinking || tool_calls !== undefined || error !== undefined
+      // From such a line `decode` reads only the text.
+      if (!hasMore && logprobs === undefined && done !== true && typeof content === 'string')
+        this.#repeated.remember(frame.data, content)
+    }
     return events
-  }
-
-  /** Remembers the line of a text, from which `decode` reads only the text. */
-  #learn(data: string, { message, error, logprobs, done }: OllamaResponse): void {
-    if (error !== undefined || logprobs !== undefined || done === true) return
-    const { thinking, content, tool_calls } = objectOf(message) ?? {}
-    if (thinking || tool_calls !== undefined || typeof content !== 'string') return
-    this.#repeated.remember(data, content)
   }
 
   decode(line: OllamaResponse): StreamEvent[] {

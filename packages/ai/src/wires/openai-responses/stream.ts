@@ -1,11 +1,11 @@
 import type { JsonObject, JsonValue, SseEvent } from '@skein/base'
+import { RepeatedFrame } from '#server'
 import { decodeLooseBase64 } from '../../media/bytes.ts'
 import { StopReason, type StreamEvent } from '../../contract/event.ts'
 import { audioMimeType } from '../media.ts'
 import { withNative } from '../metadata.ts'
 import { readErrorBody } from '../openai-error.ts'
 import { listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
-import { RepeatedFrame } from '../repeated-frame.ts'
 import { orderMetadata } from '../transcript.ts'
 import { asDecodeError, invalidResponse, vendorFailure } from '../wire-error.ts'
 import type { DecodeContext, WireDecoder } from '../wire.ts'
@@ -83,21 +83,19 @@ export class ResponsesDecoder implements WireDecoder {
       }
       const event = JSON.parse(frame.data) as ResponsesEvent
       this.#read(event, frame.event, events)
-      if (this.#repeated.isLearning) this.#learn(frame.data, event)
+      if (this.#repeated.isLearning) {
+        // From a text delta `#text` reads only its place and the text.
+        const { type, delta } = event
+        const part = type === undefined ? undefined : textEvents.get(type)
+        if (part && typeof delta === 'string' && this.#repeated.remember(frame.data, delta)) {
+          this.#repeatedEvent = event
+          this.#repeatedPart = { type: part, index: partIndexOf(event) }
+        }
+      }
     } catch (error) {
       throw asDecodeError(this.#provider, error)
     }
     return events
-  }
-
-  /** Remembers the frame of a text delta, from which `#text` reads its place and the text. */
-  #learn(data: string, event: ResponsesEvent): void {
-    const { type, delta } = event
-    const part = type === undefined ? undefined : textEvents.get(type)
-    if (part === undefined || typeof delta !== 'string' || !this.#repeated.remember(data, delta))
-      return
-    this.#repeatedEvent = event
-    this.#repeatedPart = { type: part, index: partIndexOf(event) }
   }
 
   end(): StreamEvent[] {

@@ -1,0 +1,45 @@
+import type { EncodedRequest } from './wire.ts'
+
+/**
+ * What makes calls cheaper where a program serves many at once. Elsewhere `server-none.ts` takes its place,
+ * because the size of a program for browsers and workers counts more.
+ */
+export { RepeatedFrame } from './repeated-frame.ts'
+
+const encoder = new TextEncoder()
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
+
+/** Returns a list with further text as bytes, in the buffer of the list if that has room. */
+export function extended(
+  list: string | Uint8Array<ArrayBuffer>,
+  text: string,
+): string | Uint8Array<ArrayBuffer> {
+  if (typeof list === 'string') return extended(new Uint8Array(), list + text)
+  const start = list.length
+  // UTF-8 takes at most three bytes per character of a string.
+  const most = start + text.length * 3
+  let whole = new Uint8Array(list.buffer)
+  if (whole.length < most) {
+    whole = new Uint8Array(most * 2)
+    whole.set(list)
+  }
+  const { written } = encoder.encodeInto(text, whole.subarray(start))
+  return whole.subarray(0, start + written)
+}
+
+/** Returns a request whose body has the history in place of the NUL character, if there is one. */
+export function inPieces(
+  body: string,
+  history: Uint8Array,
+  rest: Omit<EncodedRequest, 'body' | 'pieces'>,
+): EncodedRequest {
+  const [before = '', after] = body.split('\0')
+  if (after === undefined) return { body, ...rest } // the caller's parameters override the list
+  return {
+    ...rest,
+    pieces: [before, history, after],
+    get body() {
+      return before + decoder.decode(history) + after
+    },
+  }
+}
