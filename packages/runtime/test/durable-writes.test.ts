@@ -162,6 +162,9 @@ test.each(['answer', 'call_end', 'session_end'])(
       await runtime.start()
       const { id } = await runtime.threads.create({ agent: 'desk' })
       await runtime.threads.run(id, 'Go.')
+      const taken = async () =>
+        (await logOf(store, id)).filter((event) => event.type === 'message_added' && event.queueId)
+      await expect.poll(async () => (await taken()).length).toBe(2)
       await expect.poll(async () => (await store.head(id))?.lifecycle).toBe('idle')
       expect(mailed).toBe(1)
       const log = await logOf(store, id)
@@ -169,8 +172,6 @@ test.each(['answer', 'call_end', 'session_end'])(
       expect(answers).toHaveLength(told.asked)
       const started = log.filter(({ type }) => type === 'tool_execution_start')
       expect(started).toHaveLength(told.ran.length)
-      const taken = log.filter((event) => event.type === 'message_added' && event.queueId)
-      expect(taken).toHaveLength(2)
       KernelFold.prototype.push = push
       for (const { state, ahead } of folds) {
         if (ahead > 0 || state.threadId !== id) continue
