@@ -13,9 +13,11 @@ describe('store verify', { timeout: 60_000 }, () => {
     expect(whole.code).toBe(0)
     const database = new DatabaseSync(join(cwd, '.skein', 'skein.db'))
     database.exec(
-      "UPDATE events SET json = replace(json, 'O-7', 'O-8') WHERE type = 'message_queued'",
+      "UPDATE events SET json = replace(json, 'O-7', 'O-8') WHERE json ->> 'type' = 'message_queued'",
     )
-    const [row] = database.prepare("SELECT seq FROM events WHERE type = 'message_queued'").all()
+    const [row] = database
+      .prepare("SELECT id & 4294967295 AS seq FROM events WHERE json ->> 'type' = 'message_queued'")
+      .all()
     database.close()
     const damaged = await skein(['store', 'verify', '.skein', '--json'], { cwd })
     expect(damaged.code).toBe(1)

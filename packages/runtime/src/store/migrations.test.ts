@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, expect, test } from 'vitest'
 import { valueSet } from '../testing/contract.ts'
-import { migrate, migrations, type StoreMigration } from './migrations.ts'
+import { migrate, migrations, rowSum, type StoreMigration } from './migrations.ts'
 import { sqliteStore } from './sqlite-store.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'skein-migrations-'))
@@ -65,6 +65,66 @@ test('a store that version 1 wrote opens with all that is in it', async () => {
   })
   await store.erase('old', [])
   expect(await store.blob(hash)).toBeUndefined()
+  await store.close()
+})
+
+test('a store that version 2 wrote keeps its events, audit lines, checksums and log ids', async () => {
+  const path = join(folder, 'v2.db')
+  const old = new DatabaseSync(path)
+  migrate(old, path, migrations.slice(0, 2))
+  old.function('row_sum', (key, number, content) =>
+    rowSum(String(key), Number(number), String(content)),
+  )
+  const insert =
+    old.prepare(`INSERT INTO threads (id, tenant, agent, root_id, tags, search, lifecycle, waiting,
+    tokens, cost_usd, created_at, updated_at, seq, epoch, attempts, log_id)
+    VALUES (?1, 't', 'a', ?1, '[]', ?1 || char(10) || char(10) || 'a' || char(10), 'idle', 0, 0, 0, 0, 0, ?2, 0, 0, ?3)`)
+  // The order of the ids is not the order of the logs, and one log has no events.
+  for (const [id, seq, logId] of [
+    ['x', 3, 70],
+    ['y', 2, 8],
+    ['z', 0, 9],
+  ] as const) {
+    insert.run(id, seq, logId)
+    for (let number = 1; number <= seq; number++) {
+      const event = valueSet(`${id} ${number}`, number)
+      old
+        .prepare(
+          'INSERT INTO events (thread_id, seq, at, type, json, sum) VALUES (?1, ?2, ?3, ?4, ?5, row_sum(?1, ?2, ?5))',
+        )
+        .run(id, number, event.at, event.type, JSON.stringify(event))
+      old
+        .prepare(
+          'INSERT INTO audit (tree, idx, request_id, seq, line, sum) VALUES (?1, ?2, ?3, ?2, ?4, row_sum(?1, ?2, ?4))',
+        )
+        .run(id, number - 1, `r-${id}`, `{"${id}":${number}}`)
+    }
+  }
+  old.exec(`UPDATE counters SET value = 70 WHERE name = 'log_id';
+    INSERT INTO counters VALUES ('threads idle', 3)`)
+  old.close()
+  const store = sqliteStore({ path })
+  expect(await store.check()).toEqual([])
+  expect((await store.head('x'))?.logId).toBe(70)
+  expect(await store.events('y')).toEqual([
+    { seq: 1, event: valueSet('y 1', 1) },
+    { seq: 2, event: valueSet('y 2', 2) },
+  ])
+  expect(await store.events('x', { after: 2 })).toEqual([{ seq: 3, event: valueSet('x 3', 3) }])
+  expect(await store.events('z')).toEqual([])
+  expect(await store.audit('x', { from: 1, requestId: 'r-x' })).toEqual([
+    { index: 1, line: '{"x":2}' },
+    { index: 2, line: '{"x":3}' },
+  ])
+  const audit = [{ tree: 'x', requestId: 'r-x', seq: 3, line: '{"x":4}' }]
+  const append = [valueSet('z 1', 1)]
+  expect(await store.commit({ point: 'test', threads: [{ id: 'z', append }], audit })).toEqual({
+    seqs: new Map([['z', 1]]),
+    auditFrom: 3,
+  })
+  await store.remove('y')
+  expect(await store.check()).toEqual([])
+  expect((await store.events('x')).length).toBe(3)
   await store.close()
 })
 

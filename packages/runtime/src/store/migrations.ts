@@ -128,6 +128,34 @@ CREATE INDEX threads_by_lease ON threads (lease_owner) WHERE lease_owner IS NOT 
 UPDATE threads SET attempts = 0;
 `,
   },
+  {
+    version: 3,
+    sql: `
+-- One key for a log and its numbers, log_id * 2^32 + seq, so that events need neither an index nor the id of
+-- their thread. Type and time are in the JSON. Checksums still depend on the id of the thread.
+CREATE TABLE log_events (id INTEGER PRIMARY KEY NOT NULL, json TEXT NOT NULL, sum INTEGER NOT NULL);
+INSERT INTO log_events SELECT (log_id << 32) | events.seq, json, sum
+  FROM events JOIN threads ON threads.id = thread_id ORDER BY 1;
+DROP TABLE events;
+ALTER TABLE log_events RENAME TO events;
+
+-- The same for audit lines: the number of the tree * 2^32 + the index of the line.
+CREATE TABLE audit_trees (key INTEGER PRIMARY KEY NOT NULL, tree TEXT NOT NULL UNIQUE);
+INSERT INTO audit_trees (tree) SELECT DISTINCT tree FROM audit ORDER BY tree;
+CREATE TABLE audit_lines (
+  id INTEGER PRIMARY KEY NOT NULL,
+  request_id TEXT NOT NULL,
+  seq INTEGER NOT NULL,
+  line TEXT NOT NULL,
+  sum INTEGER NOT NULL
+);
+INSERT INTO audit_lines SELECT (key << 32) | idx, request_id, seq, line, sum
+  FROM audit JOIN audit_trees USING (tree) ORDER BY 1;
+DROP TABLE audit;
+ALTER TABLE audit_lines RENAME TO audit;
+CREATE UNIQUE INDEX audit_by_request ON audit (request_id, seq);
+`,
+  },
 ]
 
 /**

@@ -38,8 +38,6 @@ export interface CommitPlan {
 export interface EventRow {
   readonly threadId: string
   readonly seq: number
-  readonly type: string
-  readonly at: string
   readonly json: string
 }
 
@@ -90,8 +88,6 @@ export function eventRows(change: Pick<ThreadChange, 'id' | 'append'>, after: nu
   return (change.append ?? []).map((event, index) => ({
     threadId: change.id,
     seq: after + index + 1,
-    type: event.type,
-    at: event.at,
     json: storedText(event, `The event ${event.type} of thread ${change.id}`),
   }))
 }

@@ -17,7 +17,9 @@ export function openDatabase({
   const database = new DatabaseSync(path, { timeout: busyTimeoutMs })
   try {
     // FULL: a confirmed commit survives a power failure. secure_delete: erased data is overwritten.
+    // Small pages, for a new file: a commit changes a few rows on each of several pages, and writes whole pages.
     database.exec(`
+      PRAGMA page_size = 2048;
       PRAGMA journal_mode = WAL;
       PRAGMA synchronous = FULL;
       PRAGMA foreign_keys = ON;

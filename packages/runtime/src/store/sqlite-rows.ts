@@ -66,15 +66,16 @@ function tagsFrom(row: Row): readonly string[] {
 /** Converts a row of the table `events`; throws `STORE_CORRUPT` if it is not what was written. */
 export function eventFrom(threadId: string, row: Row): StoredEvent {
   const seq = row['seq'] as number
-  const json = row['json'] as string
-  if (rowSum(threadId, seq, json) !== row['sum'])
+  const json = row['json']
+  // Damage to the header of a row may also change the type of a column.
+  if (typeof json !== 'string' || rowSum(threadId, seq, json) !== row['sum'])
     throw damaged(`Event ${seq} of thread ${threadId}`)
   return { seq, event: JSON.parse(json) as RuntimeEvent }
 }
 
 /** Creates the error for a row that is not what was written. */
-export function damaged(what: string): StoreError {
-  return new StoreError(`${what} is damaged: its checksum is wrong.`, {
+export function damaged(what: string, why = 'its checksum is wrong'): StoreError {
+  return new StoreError(`${what} is damaged: ${why}.`, {
     code: 'STORE_CORRUPT',
     hint: 'Run `skein store verify` to see what else is damaged, and open a backup.',
   })

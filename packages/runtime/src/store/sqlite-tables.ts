@@ -28,6 +28,23 @@ import { claimedHead } from './thread-head.ts'
 /** The beginning of the names of counters that count the threads of a lifecycle. */
 const THREADS = 'threads '
 
+/** The bits of a row's id that are its number in its log; the bits above say which log it is. */
+export const LOW = 0xff_ff_ff_ff
+
+/** The condition for the events of the thread `?1` whose number is greater than `?2`. */
+function inLog(): string {
+  return range('(SELECT log_id FROM threads WHERE threads.id = ?1)', '>')
+}
+
+/** The condition for the audit lines of the tree `?1` from the index `?2`. */
+function inTree(): string {
+  return range('(SELECT key FROM audit_trees WHERE tree = ?1)', '>=')
+}
+
+function range(log: string, compare: string): string {
+  return `id ${compare} ((${log} << 32) + ?2) AND id < ((${log} + 1) << 32)`
+}
+
 /** Reads and writes the tables of a store synchronously; the caller manages transactions. */
 export class SqliteTables implements StoreView {
   readonly #database: DatabaseSync
@@ -67,8 +84,9 @@ export class SqliteTables implements StoreView {
   }
 
   auditLength(tree: string): number {
-    const last = this.#get('SELECT max(idx) AS idx FROM audit WHERE tree = ?', tree)?.['idx']
-    return last === null || last === undefined ? 0 : Number(last) + 1
+    const sql = `SELECT id & ${LOW} AS idx FROM audit WHERE ${inTree()} ORDER BY id DESC LIMIT 1`
+    const last = this.#get(sql, tree, 0)
+    return last ? Number(last['idx']) + 1 : 0
   }
 
   isSpent(jti: string): boolean {
@@ -81,12 +99,20 @@ export class SqliteTables implements StoreView {
   }
 
   events(threadId: string, after: number, limit: number): StoredEvent[] {
-    return this.#all(
-      'SELECT seq, json, sum FROM events WHERE thread_id = ? AND seq > ? ORDER BY seq LIMIT ?',
-      threadId,
-      after,
+    const log = this.#get('SELECT log_id, seq FROM threads WHERE id = ?', threadId)
+    if (!log) return []
+    const from = Math.max(Math.floor(after), 0)
+    const rows = this.#all(
+      `SELECT id & ${LOW} AS seq, json, sum FROM events
+      WHERE id > (?1 << 32) + ?2 AND id < (?1 + 1) << 32 ORDER BY id LIMIT ?3`,
+      log['log_id']!,
+      from,
       rowCount(limit),
-    ).map((row) => eventFrom(threadId, row))
+    )
+    const expected = Math.max(Math.min((log['seq'] as number) - from, limit), 0)
+    if (rows.length !== expected)
+      throw damaged(`The log of thread ${threadId}`, 'events are missing')
+    return rows.map((row) => eventFrom(threadId, row))
   }
 
   due(now: number, limit: number): string[] {
@@ -137,24 +163,26 @@ export class SqliteTables implements StoreView {
   blob(hash: string): Uint8Array | undefined {
     const row = this.#get('SELECT bytes, sum FROM blobs WHERE hash = ?', hash)
     if (!row) return undefined
-    const bytes = row['bytes'] as Uint8Array
-    if (rowSum(hash, 0, bytes) !== row['sum']) throw damaged(`The content ${hash}`)
+    const bytes = row['bytes']
+    if (!(bytes instanceof Uint8Array) || rowSum(hash, 0, bytes) !== row['sum'])
+      throw damaged(`The content ${hash}`)
     return bytes
   }
 
   audit(tree: string, from: number, requestId?: string): { index: number; line: string }[] {
     // Without `INDEXED BY`, SQLite reads all lines of the tree to find those of the request.
-    const own = requestId === undefined ? '' : 'AND request_id = ?'
+    const own = requestId === undefined ? '' : 'AND request_id = ?3'
     const index = requestId === undefined ? '' : 'INDEXED BY audit_by_request'
     return this.#all(
-      `SELECT idx, line, sum FROM audit ${index} WHERE tree = ? AND idx >= ? ${own} ORDER BY idx`,
+      `SELECT id & ${LOW} AS idx, line, sum FROM audit ${index}
+      WHERE ${inTree()} ${own} ORDER BY id`,
       tree,
       from,
       ...(requestId === undefined ? [] : [requestId]),
     ).map((row) => {
       const index = row['idx'] as number
-      const line = row['line'] as string
-      if (rowSum(tree, index, line) !== row['sum'])
+      const line = row['line']
+      if (typeof line !== 'string' || rowSum(tree, index, line) !== row['sum'])
         throw damaged(`Line ${index} of the audit log of thread ${tree}`)
       return { index, line }
     })
@@ -175,7 +203,7 @@ export class SqliteTables implements StoreView {
 
   write(plan: CommitPlan): void {
     for (const { head, before } of plan.heads) this.#writeHead(head, before)
-    this.#append(plan.events)
+    this.#append(plan.events, new Map(plan.heads.map(({ head }) => [head.id, head.logId])))
     for (const { hash, bytes } of plan.blobs)
       this.#run(
         'INSERT OR IGNORE INTO blobs (hash, bytes, sum) VALUES (?, ?, ?)',
@@ -184,9 +212,12 @@ export class SqliteTables implements StoreView {
         rowSum(hash, 0, bytes),
       )
     this.#nameBlobs(plan.blobNames)
+    for (const tree of new Set(plan.audit.map((line) => line.tree)))
+      this.#run('INSERT OR IGNORE INTO audit_trees (tree) VALUES (?)', tree)
     for (const { tree, index, requestId, seq, line } of plan.audit)
       this.#run(
-        'INSERT INTO audit (tree, idx, request_id, seq, line, sum) VALUES (?, ?, ?, ?, ?, ?)',
+        `INSERT INTO audit (id, request_id, seq, line, sum)
+        VALUES (((SELECT key FROM audit_trees WHERE tree = ?) << 32) | ?, ?, ?, ?, ?)`,
         tree,
         index,
         requestId,
@@ -227,11 +258,11 @@ export class SqliteTables implements StoreView {
     const hashes = this.#blobsOf(head.id)
     const before = this.head(head.id)
     this.#count(head, before)
-    this.#run('DELETE FROM events WHERE thread_id = ?', head.id)
+    this.#run(`DELETE FROM events WHERE ${inLog()}`, head.id, 0)
     this.#run('DELETE FROM blob_names WHERE thread_id = ?', head.id)
     if (before) this.#updateHead(head, before)
     this.#run(updateLabels, ...labels(head), head.id)
-    this.#append(events)
+    this.#append(events, new Map([[head.id, head.logId]]))
     this.#nameBlobs(names)
     this.#dropUnnamed(hashes)
   }
@@ -239,9 +270,11 @@ export class SqliteTables implements StoreView {
   remove(id: string): void {
     const hashes = this.#blobsOf(id)
     this.#count(undefined, this.head(id))
-    // The database deletes the thread's events and blob names with it.
+    this.#run(`DELETE FROM events WHERE ${inLog()}`, id, 0)
+    // The database deletes the blob names of the thread with it.
     this.#run('DELETE FROM threads WHERE id = ?', id)
-    this.#run('DELETE FROM audit WHERE tree = ?', id)
+    this.#run(`DELETE FROM audit WHERE ${inTree()}`, id, 0)
+    this.#run('DELETE FROM audit_trees WHERE tree = ?', id)
     this.#dropUnnamed(hashes)
   }
 
@@ -279,14 +312,12 @@ export class SqliteTables implements StoreView {
     if (update) this.#run(update.sql, ...update.values)
   }
 
-  #append(events: readonly EventRow[]): void {
-    for (const { threadId, seq, at, type, json } of events)
+  #append(events: readonly EventRow[], logIds: ReadonlyMap<string, number>): void {
+    for (const { threadId, seq, json } of events)
       this.#run(
-        'INSERT INTO events (thread_id, seq, at, type, json, sum) VALUES (?, ?, ?, ?, ?, ?)',
-        threadId,
+        'INSERT INTO events (id, json, sum) VALUES ((?1 << 32) | ?2, ?3, ?4)',
+        logIds.get(threadId)!,
         seq,
-        at,
-        type,
         json,
         rowSum(threadId, seq, json),
       )
