@@ -252,7 +252,7 @@ export class RunningCall implements CallPorts {
     const { drain, side } = this
     const { tool, config, name } = this.#tool!
     const { toolCallId } = context
-    const { signal, end } = this.#signalOf(args, context.signal)
+    const { signal, end } = this.#signalOf(context.signal)
     const facade = drain.facade(side, { tool, config, signal, toolCallId })
     try {
       const use = {
@@ -286,8 +286,8 @@ export class RunningCall implements CallPorts {
    * Returns the signal of the tool. A read is also told to stop when a message cuts its turn; a write runs to
    * its end, because a write that is cut off may or may not have had its effect.
    */
-  #signalOf(args: JsonObject, given: AbortSignal) {
-    if (effectiveRisk(this.#tool!.tool, args) !== 'read_only') return { signal: given, end() {} }
+  #signalOf(given: AbortSignal) {
+    if (this.#admitted?.risk !== 'read_only') return { signal: given, end() {} }
     const { environment, head } = this.drain
     const cut = new AbortController()
     const end = environment.onEdit(head.id, ({ type }) => {

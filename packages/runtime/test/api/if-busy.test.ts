@@ -377,10 +377,15 @@ test('restart: a summary of what was dropped is dropped, too', () => {
   const events = [
     { type: 'thread_created', threadId: 't', agent: 'a', version: 2, depth: 0 },
     session('s1'),
-    ...[said('m1'), said('m2'), compacted('m1')],
+    said('m1'),
+    said('m2'),
+    compacted('m1'),
     { type: 'session_end', sessionId: 's1', outcome: 'completed', reason: 'response' },
     session('s2'),
-    ...[said('m3'), compacted('m2'), said('m4'), compacted('m3')],
+    said('m3'),
+    compacted('m2'),
+    said('m4'),
+    compacted('m3'),
   ]
   const fold = (log: readonly object[]) =>
     foldKernel(log.map((event, place) => ({ seq: place + 1, event: { at, ...event } as never })))
