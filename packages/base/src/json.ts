@@ -70,6 +70,7 @@ export function deepFreeze<T>(value: T): T {
  * is recognised by itself, and need not be noted as frozen while it lives.
  */
 export abstract class FrozenData {
+  // oxlint-disable-next-line no-unused-private-class-members -- `#mark in value` looks for it
   readonly #mark = true
 
   static isFrozen(value: object): boolean {

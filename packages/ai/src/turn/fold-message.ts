@@ -202,10 +202,8 @@ const SHORT = 512
 
 /** Returns how many bytes a text has in UTF-8. Short ASCII texts need not be encoded. */
 function utf8Length(text: string): number {
-  if (text.length > SHORT) return encoder.encode(text).length
-  for (let i = 0; i < text.length; i++)
-    if (text.charCodeAt(i) >= 0x80) return encoder.encode(text).length
-  return text.length
+  const isAscii = text.length <= SHORT && !/[^\n -~]/.test(text)
+  return isAscii ? text.length : encoder.encode(text).length
 }
 
 const kindOf = {

@@ -2,7 +2,10 @@
 interface IgnoredFields {
   /** Names of fields with a text, e.g. padding or the time. A frame may have each of them once. */
   readonly texts?: readonly string[]
-  /** Names of fields with a whole number, e.g. a sequence number. They may occur several times. */
+  /**
+   * Names of fields with a whole number, e.g. a sequence number, or patterns of names. They may occur several
+   * times.
+   */
   readonly numbers?: readonly string[]
 }
 

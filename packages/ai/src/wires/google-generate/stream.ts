@@ -79,7 +79,6 @@ export class GoogleDecoder implements WireDecoder {
     if (error) throw vendorFailure(this.#provider, error)
     this.#checkPrompt(frame)
     if (!this.#isStarted) this.#start(frame, events)
-    this.#readRepeated()
     this.#readUsage(frame)
     if (!hasOnly(frame as JsonObject, frameKeys))
       this.#fields = mergeFields(this.#fields, without(frame as JsonObject, frameKeys))
@@ -93,7 +92,7 @@ export class GoogleDecoder implements WireDecoder {
       throw invalidResponse(this.#provider, 'it ended without a finishReason')
     }
     const events: StreamEvent[] = []
-    this.#readRepeated()
+    this.#readUsage({})
     this.#close(events)
     const { warnings } = this.#context
     events.push({
@@ -113,15 +112,12 @@ export class GoogleDecoder implements WireDecoder {
     return events
   }
 
+  /** Reads the usage of a frame, after that of the last recognised one, which replaces those before it. */
   #readUsage({ usageMetadata }: GoogleResponse): void {
-    if (usageMetadata !== undefined) this.#usage = { ...this.#usage, ...objectOf(usageMetadata) }
-  }
-
-  /** Reads the usage of the last recognised frame; it replaces that of the recognised frames before it. */
-  #readRepeated(): void {
-    const data = this.#repeatedFrame
+    const last = this.#repeatedFrame
     this.#repeatedFrame = undefined
-    if (data !== undefined) this.#readUsage(parseFrame(data, this.#provider))
+    if (last !== undefined) this.#readUsage(JSON.parse(last) as GoogleResponse)
+    if (usageMetadata !== undefined) this.#usage = { ...this.#usage, ...objectOf(usageMetadata) }
   }
 
   #checkPrompt({ promptFeedback }: GoogleResponse): void {
@@ -330,15 +326,7 @@ const frameKeys: ReadonlySet<string> = new Set([
   'error',
 ])
 /** The counts of the usage, which change from frame to frame. */
-const counts = {
-  numbers: [
-    'promptTokenCount',
-    'candidatesTokenCount',
-    'thoughtsTokenCount',
-    'totalTokenCount',
-    'tokenCount',
-  ],
-}
+const counts = { numbers: ['\\w*okenCount'] }
 /**
  * Each frame contains only new entries of these fields, so they are appended; other fields are
  * replaced.
@@ -347,18 +335,13 @@ const growing = new Set(['citationMetadata', 'logprobsResult'])
 
 /** Returns the part of a frame from which `decode` reads only one text and the usage; undefined for others. */
 function onlyText(frame: GoogleResponse): GooglePart | undefined {
-  const candidate = firstCandidate(frame.candidates)
-  const parts = listOf(objectOf(candidate?.['content'])?.['parts'])
-  const part = objectOf(parts[0])
-  const isOnly =
-    frame.error === undefined &&
-    frame.promptFeedback === undefined &&
-    hasOnly(frame as JsonObject, frameKeys) &&
-    candidate?.['finishReason'] === undefined &&
-    hasOnly(candidate ?? {}, candidateKeys) &&
-    parts.length === 1 &&
-    hasOnly(part ?? {}, textKeys)
-  return isOnly && typeof part?.['text'] === 'string' ? part : undefined
+  const { candidates, usageMetadata: _, modelVersion: _model, responseId: _id, ...beside } = frame
+  const { content, index: _index, ...inside } = firstCandidate(candidates) ?? {}
+  const [first, ...more] = listOf(objectOf(content)?.['parts'])
+  const part = objectOf(first) ?? {}
+  const { text, thought: _thought, ...others } = part
+  const isOnly = more.length === 0 && isEmpty({ ...beside, ...inside, ...others })
+  return isOnly && typeof text === 'string' ? part : undefined
 }
 
 /** Returns the first candidate. UPP has one answer, so others are ignored. */

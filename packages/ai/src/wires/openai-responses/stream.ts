@@ -28,10 +28,6 @@ const textEvents: ReadonlyMap<string, ItemPart['type']> = new Map([
 /** Fields of a text delta that say nothing about the answer. */
 const ignored = { texts: ['obfuscation'], numbers: ['sequence_number'] }
 
-function partIndexOf({ content_index, summary_index }: ResponsesEvent): number {
-  return content_index ?? summary_index ?? 0
-}
-
 interface StreamedItem {
   readonly open: OpenItem
   /** The item as announced; used if its closing event never comes. */
@@ -56,9 +52,8 @@ export class ResponsesDecoder implements WireDecoder {
   readonly #parts: MessageParts
   readonly #items: (StreamedItem | undefined)[] = []
   readonly #repeated = new RepeatedFrame('delta', ignored)
-  /** The text event in the frame that `RepeatedFrame` remembers, and its part. */
-  #repeatedEvent: ResponsesEvent = {}
-  #repeatedPart: ItemPart = { type: 'text', index: 0 }
+  /** Reads a text that stands where that of the remembered frame stood. */
+  #again: ((text: string, events: StreamEvent[]) => void) | undefined
   #audio: OpenAudio | undefined
   #isStarted = false
   #isDone = false
@@ -77,21 +72,17 @@ export class ResponsesDecoder implements WireDecoder {
     const again = this.#repeated.textOf(frame.data)
     try {
       if (again !== undefined) {
-        if (again !== '')
-          this.#itemOf(this.#repeatedEvent, events)?.open.delta(again, this.#repeatedPart, events)
+        this.#again?.(again, events)
         return events
       }
       const event = JSON.parse(frame.data) as ResponsesEvent
       this.#read(event, frame.event, events)
-      if (this.#repeated.isLearning) {
-        // From a text delta `#text` reads only its place and the text.
-        const { type, delta } = event
-        const part = type === undefined ? undefined : textEvents.get(type)
-        if (part && typeof delta === 'string' && this.#repeated.remember(frame.data, delta)) {
-          this.#repeatedEvent = event
-          this.#repeatedPart = { type: part, index: partIndexOf(event) }
-        }
-      }
+      const part = textEvents.get(event.type ?? '')
+      const { delta } = event
+      // From a text delta `#text` reads only its place and the text.
+      if (part && typeof delta === 'string' && this.#repeated.isLearning)
+        if (this.#repeated.remember(frame.data, delta))
+          this.#again = (text, out) => this.#text(part, { ...event, delta: text }, out)
     } catch (error) {
       throw asDecodeError(this.#provider, error)
     }
@@ -170,7 +161,8 @@ export class ResponsesDecoder implements WireDecoder {
   #text(type: ItemPart['type'], event: ResponsesEvent, events: StreamEvent[]): void {
     const { delta } = event
     if (typeof delta !== 'string' || delta === '') return
-    this.#itemOf(event, events)?.open.delta(delta, { type, index: partIndexOf(event) }, events)
+    const index = event.content_index ?? event.summary_index ?? 0
+    this.#itemOf(event, events)?.open.delta(delta, { type, index }, events)
   }
 
   /** Opens a part of a message, so that refusals and empty texts are recognised before any text arrives. */
