@@ -3,7 +3,8 @@
  *
  * Prints:
  *
- *     sent: {"effort":"high"}, brand_new true, web_search beside the weather
+ *     sent: {"effort":"high"}, brand_new true
+ *     and web_search beside the weather
  *     Oslo: 7 degrees, measured 1970-01-01T00:00:00.000Z
  */
 
@@ -35,12 +36,10 @@ const turn = await forecaster.generate('How is Oslo?')
 const params: Params = { brand_new: true }
 await forecaster.with({ params }).generate('Hello')
 
-const [first, , last] = server.requests
-const [mine, theirs] = first?.body['tools'] as { name?: string; type: string }[]
-const { effort } = first?.body['reasoning'] as { effort: string }
-console.log(
-  `sent: ${JSON.stringify({ effort })}, brand_new ${last?.body['brand_new']}, ${theirs?.type} beside the ${mine?.name}`,
-)
+const [first, , last] = server.requests.map(({ body }) => body)
+const [mine, theirs] = (first?.['tools'] ?? []) as { name?: string; type: string }[]
+console.log(`sent: ${JSON.stringify(first?.['reasoning'])}, brand_new ${last?.['brand_new']}`)
+console.log(`and ${theirs?.type} beside the ${mine?.name}`)
 
 for (const execution of turn.toolExecutions)
   if (!execution.isError && execution.toolName === 'weather') {

@@ -1,6 +1,19 @@
 export { ai, ai as default } from './ai.ts'
-export { llm, type InferOptions, type LLMInstance, type LLMOptions } from './llm.ts'
-export * from './embedding.ts'
+export { llm, type LLMInstance, type LLMOptions } from './llm.ts'
+export {
+  embedding,
+  type BoundEmbeddingModel,
+  type Embedding,
+  type EmbeddingHandler,
+  type EmbeddingInput,
+  type EmbeddingInstance,
+  type EmbeddingOptions,
+  type EmbeddingProgress,
+  type EmbeddingRequest,
+  type EmbeddingResult,
+  type EmbeddingStream,
+  type EmbeddingUsage,
+} from './embedding.ts'
 export {
   image,
   type ImageCapabilities,
@@ -12,7 +25,6 @@ export {
   type ImageHandler,
   type BoundImageModel,
   type ImageOptions,
-  type ImageCallOptions,
   type ImageInstance,
 } from './image.ts'
 export type {
@@ -65,7 +77,7 @@ export {
   type KeyStrategy,
   type RetryStrategy,
 } from './contract/provider.ts'
-export { Thread, type ThreadJSON, type ThreadOptions } from './contract/thread.ts'
+export { Thread, type ThreadJSON } from './contract/thread.ts'
 export {
   defer,
   deny,
@@ -79,13 +91,13 @@ export {
   type Tool,
   type ToolCall,
   type ToolContext,
-  type ToolEnd,
   type ToolExecution,
   type ToolOutcome,
   type ToolResult,
   type ToolRisk,
   type ToolUseStrategy,
 } from './contract/tool.ts'
+export type { ToolEnd } from './contract/tool-types.ts'
 export {
   addSources,
   addUsage,
@@ -97,17 +109,10 @@ export {
   type Warning,
 } from './contract/turn.ts'
 export { Audio, Document, Image, Video } from './media/media.ts'
-export type { MediaReadOptions } from './media/media-type.ts'
-export {
-  loggingMiddleware,
-  LogLevel,
-  type Logger,
-  type LoggingOptions,
-} from './middleware/logging.ts'
+export { loggingMiddleware, LogLevel, type Logger } from './middleware/logging.ts'
 export {
   parsedObjectMiddleware,
   type ParsedEventDelta,
-  type ParsedObjectOptions,
   type ParsedStreamEvent,
 } from './middleware/parsed-object.ts'
 export {
@@ -135,15 +140,12 @@ export {
 export { executeTools, succeededTools, type BatchResult, type ToolBatch } from './tools/executor.ts'
 export { ToolResultError, toResultJson } from './tools/result.ts'
 
-export { DynamicKey, RoundRobinKeys, WeightedKeys, type WeightedKey } from './transport/keys.ts'
+export { DynamicKey, RoundRobinKeys, WeightedKeys } from './transport/keys.ts'
 export {
   ExponentialBackoff,
   judgeRetry,
   LinearBackoff,
   NoRetry,
-  type ExponentialBackoffOptions,
-  type LinearBackoffOptions,
-  type RetryLimits,
   type RetryVerdict,
 } from './transport/retry.ts'
 export { BatchReader, ResultStream, StreamResult } from './turn/batch-reader.ts'

@@ -39,7 +39,8 @@ import { type ErrorOrigin, hookError, invalidRequest } from './contract/error.ts
 import { deriveTool } from './tools/define.ts'
 import { joinPorts } from './tools/call.ts'
 import { type BatchResult, executeTools, settleTools, type ToolBatch } from './tools/executor.ts'
-import type { Tool, ToolTypes, ToolUseStrategy, TypesOf } from './contract/tool.ts'
+import type { Tool, ToolUseStrategy } from './contract/tool.ts'
+import type { ToolTypes, TypesOf } from './contract/tool-types.ts'
 import type { Turn } from './contract/turn.ts'
 
 /** The settings of an LLM instance: everything except the conversation (UPP §5.2). */

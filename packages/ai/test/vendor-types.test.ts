@@ -9,6 +9,11 @@ import { root, run } from '../../../scripts/workspace.ts'
 // writes, and ids against the catalogue, which exists at run time.
 
 const peers = peersOf('packages/ai/test/peers')
+const sdks = {
+  groq: 'groq-sdk/resources/chat/completions',
+  mistral: '@mistralai/mistralai/models/components',
+  openrouter: '@openrouter/sdk/models',
+}
 const made: string[] = []
 
 afterAll(() => {
@@ -43,14 +48,14 @@ test.runIf(peers.isInstalled)(
     const { code, output } = await compile(
       peers.folder,
       `
-import type { ChatCompletionRequest$Outbound as Mistral } from '@mistralai/mistralai/models/components'
+import type { ChatCompletionRequest$Outbound as Mistral } from '${sdks.mistral}'
 import type {
   ChatRequest$Outbound as Chat,
   ResponsesRequest$Outbound as Responses,
   WebFetchServerTool$Outbound as WebFetch,
   WebSearchServerToolOpenRouter$Outbound as WebSearch,
-} from '@openrouter/sdk/models'
-import type { ChatCompletionCreateParamsNonStreaming as GroqChat } from 'groq-sdk/resources/chat/completions'
+} from '${sdks.openrouter}'
+import type { ChatCompletionCreateParamsNonStreaming as GroqChat } from '${sdks.groq}'
 import { groq } from '@skein/ai/groq'
 import { mistral } from '@skein/ai/mistral'
 import { openrouter } from '@skein/ai/openrouter'

@@ -1,6 +1,6 @@
 import type { JsonObject } from '@skein/base'
 import type { ProviderMetadata } from './content.ts'
-import type { ToolTypes } from './tool.ts'
+import type { ToolTypes } from './tool-types.ts'
 import type { Source, TokenUsage, Warning } from './turn.ts'
 
 /**

@@ -1,6 +1,7 @@
 import type { StopReason } from './event.ts'
 import type { AssistantMessage, Message } from './message.ts'
-import type { DeferRequest, ToolTypes } from './tool.ts'
+import type { DeferRequest } from './tool.ts'
+import type { ToolTypes } from './tool-types.ts'
 import type { JsonValue } from '@skein/base'
 
 /**

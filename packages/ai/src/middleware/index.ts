@@ -1,8 +1,7 @@
-export { loggingMiddleware, LogLevel, type Logger, type LoggingOptions } from './logging.ts'
+export { loggingMiddleware, LogLevel, type Logger } from './logging.ts'
 export {
   parsedObjectMiddleware,
   type ParsedEventDelta,
-  type ParsedObjectOptions,
   type ParsedStreamEvent,
 } from './parsed-object.ts'
 export { cacheMiddleware, type CacheStore } from './cache.ts'

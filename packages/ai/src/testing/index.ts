@@ -9,17 +9,12 @@ export {
   stops,
   waits,
   type ScriptedModel,
-  type ScriptedOptions,
   type ScriptFunction,
   type ScriptPart,
   type ScriptStep,
 } from './scripted.ts'
-export {
-  checkTranscript,
-  transcriptRules,
-  type CheckOptions,
-} from './transcript/check-transcript.ts'
-export { type ChunkOptions, type Fault } from './vendor-server/faults.ts'
+export { checkTranscript, transcriptRules } from './transcript/check-transcript.ts'
+export { type Fault } from './vendor-server/faults.ts'
 export {
   startVendorServer,
   type RunningVendorServer,
@@ -31,12 +26,7 @@ export {
   type VendorServerOptions,
 } from './vendor-server/vendor-server.ts'
 export { fileStore } from './record-replay/file-store-node.ts'
-export {
-  recordFetch,
-  replayFetch,
-  type RecordOptions,
-  type ReplayOptions,
-} from './record-replay/record-replay.ts'
+export { recordFetch, replayFetch } from './record-replay/record-replay.ts'
 export {
   memoryRecordings,
   RecordingError,

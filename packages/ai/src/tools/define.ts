@@ -9,13 +9,8 @@ import {
   type StandardJSONSchemaV1,
   type StandardSchemaV1,
 } from '@skein/base'
-import {
-  TOOL_RISKS,
-  type ApprovalResult,
-  type Tool,
-  type ToolContext,
-  type ToolValue,
-} from '../contract/tool.ts'
+import { TOOL_RISKS, type ApprovalResult, type Tool, type ToolContext } from '../contract/tool.ts'
+import type { ToolValue } from '../contract/tool-types.ts'
 
 /** A schema that can validate and convert itself to JSON Schema: Zod 4, ArkType, Valibot with its adapter. */
 export type ToolSchema<Args, Input = unknown> = StandardSchemaV1<Input, Args> &

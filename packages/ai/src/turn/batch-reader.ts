@@ -1,6 +1,6 @@
 import { type ErrorOrigin, invalidRequest } from '../contract/error.ts'
 import type { StreamEvent } from '../contract/event.ts'
-import type { ToolTypes } from '../contract/tool.ts'
+import type { ToolTypes } from '../contract/tool-types.ts'
 import type { Turn } from '../contract/turn.ts'
 
 /** The call that a reader reads. */

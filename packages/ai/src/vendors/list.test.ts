@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterEach, expect, test, vi } from 'vitest'
 import { llm, type Provider } from '../index.ts'
 import { vendors as vendorsUnderTest } from '../../test/testing/vendors.ts'
-import type { OpenAICompatibleOptions } from './openai-compatible.ts'
+import type { openaiCompatible } from './openai-compatible.ts'
 import { vendors } from './list.ts'
 
 const folder = join(import.meta.dirname, '..', '..')
@@ -12,7 +12,7 @@ function readJson<T>(...path: string[]): T {
   return JSON.parse(readFileSync(join(folder, ...path), 'utf8')) as T
 }
 
-type MakeProvider = (options: OpenAICompatibleOptions) => Provider
+type MakeProvider = typeof openaiCompatible
 
 /** The provider that a page exports; a page that makes providers is given the facts of its row. */
 async function providerOf({ name, entry }: (typeof vendors)[number]): Promise<Provider> {

@@ -5,7 +5,7 @@ import { defineVendor } from './define-vendor.ts'
 import { chatCompletions } from './openai-family.ts'
 
 /** The settings of `openaiCompatible`. */
-export interface OpenAICompatibleOptions {
+interface OpenAICompatibleOptions {
   /** The provider name, as used in errors and as the namespace of metadata. */
   readonly name: string
   /** The address with its version prefix, e.g. `http://127.0.0.1:8000/v1`. */

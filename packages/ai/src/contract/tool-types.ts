@@ -1,0 +1,93 @@
+import type { JsonObject, JsonValue } from '@skein/base'
+import type { Deferred, Tool, ToolExecution } from './tool.ts'
+
+/** The end of a call, as a stream reports it. */
+export type ToolEnd<
+  Name extends string = string,
+  Result = unknown,
+  IsError extends boolean = boolean,
+> = {
+  readonly toolCallId: string
+  readonly toolName: Name
+  readonly result: Result
+  readonly isError: IsError
+  readonly timestamp: number
+  readonly durationMs: number
+}
+
+/** The types of finished calls, in turns and in streams. */
+export type ToolTypes = {
+  readonly execution: ToolExecution
+  readonly end: ToolEnd
+}
+
+/**
+ * The types of the calls of the tools `T`. A call that succeeded has the name, arguments and result of its
+ * tool; one that failed, also because the model invented its name, has a text as result.
+ */
+export type TypesOf<T extends Tool> = Tool extends T
+  ? ToolTypes
+  : {
+      readonly execution: Execution<T> | ToolExecution<string, JsonObject, string, true>
+      readonly end: End<T> | ToolEnd<string, string, true>
+    }
+
+type Execution<T extends Tool> = T extends Tool
+  ? ToolExecution<
+      T['name'],
+      T extends { readonly '~types'?: { readonly input: infer Input } }
+        ? JsonObject & Input
+        : JsonObject,
+      ResultOf<T>,
+      false
+    >
+  : never
+
+type End<T extends Tool> = T extends Tool ? ToolEnd<T['name'], ResultOf<T>, false> : never
+
+type ResultOf<T extends Tool> = ResultJson<
+  Exclude<ToolValue<Awaited<ReturnType<T['run']>>>, Deferred>
+>
+
+/** The result of a tool: what `run` returns, or what it yields if it is an async generator. */
+export type ToolValue<Result> =
+  Result extends AsyncGenerator<infer Yielded, infer Returned>
+    ? Yielded | Exclude<Returned, void>
+    : Result
+
+/** What `toResultJson` makes of a value that a tool returns: JSON, with dates as text and so on. */
+export type ResultJson<Value> = unknown extends Value
+  ? unknown
+  : Value extends string | number | boolean | null | readonly JsonValue[]
+    ? Value
+    : Value extends undefined | void
+      ? null
+      : Value extends bigint | Date | RegExp
+        ? string
+        : Value extends { toJSON: (...given: never[]) => infer Json }
+          ? ResultJson<Json>
+          : Value extends ReadonlyMap<unknown, unknown> | Error | ArrayBufferLike | ArrayBufferView
+            ? JsonValue
+            : Value extends ReadonlySet<infer Item>
+              ? readonly ResultJson<Item>[]
+              : Value extends readonly unknown[]
+                ? { readonly [Index in keyof Value]: ResultJson<Value[Index]> }
+                : ResultObject<Value>
+
+/** Methods and symbols are left out. An object that may have any member is left as it is. */
+type ResultObject<Value> = string extends keyof Value
+  ? Value
+  : {
+      readonly [
+        Key in keyof Value as Key extends symbol
+          ? never
+          : Value[Key] extends (...given: never[]) => unknown
+            ? never
+            : Key
+      ]: ResultMember<Value[Key]>
+    }
+
+/** A member that is undefined is left out. */
+type ResultMember<Value> = unknown extends Value
+  ? unknown
+  : ResultJson<Exclude<Value, undefined>> | (undefined extends Value ? undefined : never)
