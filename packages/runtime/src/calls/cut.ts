@@ -57,7 +57,8 @@ async function withdraw(context: DrainContext, { call, interruptId }: CallState)
   if (asked?.interrupt.kind !== 'approval') return
   const answer = answerToApproval(asked)
   const reason = 'A new message came before the call ran.'
-  await withdrawReview(context, call, answer?.type === 'deny' ? answer : { type: 'deny', reason })
+  const withdrawn = { type: 'deny', reason, by: { type: 'system', id: 'runtime' } } as const
+  await withdrawReview(context, call, answer?.type === 'deny' ? answer : withdrawn)
 }
 
 function endOf(context: DrainContext, { call, interruptId, mayHaveRun }: CallState): RuntimeEvent {
