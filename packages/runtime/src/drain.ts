@@ -549,8 +549,8 @@ class ThreadDrain implements DrainContext {
 
   /**
    * Reads the log again after a refused commit, because the fold has events that are not in it, and commits
-   * each write that had joined by itself. Throws `JoinedWriteError` if one of them was
-   * no longer right: what was decided since then has to be decided again.
+   * each write that had joined by itself. Throws `JoinedWriteError` if one of them was no longer right: what
+   * was decided since then has to be decided again.
    */
   async #takeBack({ redo }: Joined, error: unknown): Promise<void> {
     this.#joined = undefined

@@ -101,14 +101,13 @@ test('a turn with a tool round is four commits that are synced, and one that is 
     ['call_end+step_end', false],
     ['answer+session_end+park', false],
   ])
-  expect(types.filter((type) => type !== 'evidence_added' && type !== 'gate_decided')).toEqual([
-    ...types.slice(0, types.indexOf('message_queued')),
-    ...['message_queued', 'session_start', 'status_changed', 'message_added'],
-    ...['turn_start', 'step_start', 'model_requested', 'model_answered', 'message_added'],
-    ...['tool_execution_start', 'tool_execution_end', 'step_end', 'step_start'],
-    ...['model_requested', 'model_answered', 'message_added'],
-    ...['step_end', 'turn_end', 'session_end', 'status_changed'],
-  ])
+  const ofTurn = types
+    .slice(types.indexOf('message_queued'))
+    .filter((type) => type !== 'evidence_added' && type !== 'gate_decided')
+  const expected = `message_queued session_start status_changed message_added turn_start step_start
+    model_requested model_answered message_added tool_execution_start tool_execution_end step_end step_start
+    model_requested model_answered message_added step_end turn_end session_end status_changed`
+  expect(ofTurn).toEqual(expected.split(/\s+/))
 })
 
 test('the start of a call that must not run twice is synced before it runs', async () => {

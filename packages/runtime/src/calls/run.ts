@@ -394,7 +394,7 @@ export class RunningCall implements CallPorts {
       epoch: drain.epoch,
     }
     try {
-      await drain.commit('call_start', { events: [started], isLazy: this.#mayRunAgain(args) })
+      await drain.commit('call_start', { events: [started], isLazy: this.#onlyReads })
     } catch (error) {
       if (!isStoreError(error, 'TOKEN_SPENT')) throw error
       await refuseReplayed(drain, call)
@@ -408,12 +408,12 @@ export class RunningCall implements CallPorts {
   }
 
   /**
-   * Whether the call has no effect, or may have it twice. Then nothing is lost if a failure of the machine
+   * Whether the call has no effect, whatever its arguments are. Then nothing is lost if a failure of the machine
    * undoes its start: the call runs again. The start of any other call is synced before the call runs.
    */
-  #mayRunAgain(args: JsonObject): boolean {
-    const tool = this.#tool?.tool
-    return tool !== undefined && effectiveRisk(tool, args) === 'read_only'
+  get #onlyReads(): boolean {
+    const { risk, raise } = this.#tool?.tool.governance ?? {}
+    return risk === 'read_only' && raise === undefined
   }
 
   /** Commits the outcome together with the changes, the child and the status text that belong to it. */

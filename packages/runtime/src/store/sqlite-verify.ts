@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { messageOf } from '@skein/base'
 import { checkStoreVersion, rowSum } from './migrations.ts'
 import { sqliteFailure } from './sqlite-file.ts'
-import { headFrom, type Row } from './sqlite-rows.ts'
+import { damaged, headFrom, type Row } from './sqlite-rows.ts'
 import { LOW } from './sqlite-tables.ts'
 import { StoreError, type ThreadHead } from './store.ts'
 import { searchText } from './thread-head.ts'
@@ -42,6 +42,10 @@ export function verifyStore(path: string): StoreReport {
     database?.close()
   }
 }
+
+const EVENTS = `SELECT id >> 32 AS log, id & ${LOW} AS seq, json, sum FROM events ORDER BY id`
+const AUDIT = `SELECT tree, id & ${LOW} AS idx, line, sum
+  FROM audit LEFT JOIN audit_trees ON key = id >> 32 ORDER BY id`
 
 /** The number of problems that a report lists. */
 const MAX_PROBLEMS = 100
@@ -101,18 +105,16 @@ export function verifyDatabase(database: SqliteReader): StoreReport {
   })
 
   const last = new Map<string, number>()
-  const events = `SELECT id >> 32 AS log, id & ${LOW} AS seq, json, sum FROM events ORDER BY id`
-  read('The events', events, (row) => {
+  read('The events', EVENTS, (row) => {
     count.events++
     const threadId = logs.get(Number(row['log']))
     if (threadId === undefined) return expect(false, () => 'A row of events belongs to no thread.')
     const seq = Number(row['seq'])
     const before = last.get(threadId) ?? 0
     last.set(threadId, seq)
-    const event = `Event ${seq} of thread ${threadId}`
     expect(seq === before + 1, () => `Event ${before + 1} of thread ${threadId} is missing.`)
     const isWhole = rowSum(threadId, seq, String(row['json'])) === row['sum']
-    expect(isWhole, () => `${event} is damaged: its checksum is wrong.`)
+    expect(isWhole, () => messageOf(damaged(`Event ${seq} of thread ${threadId}`)))
   })
   for (const { id, seq } of heads.values()) {
     const found = last.get(id) ?? 0
@@ -120,28 +122,21 @@ export function verifyDatabase(database: SqliteReader): StoreReport {
   }
 
   const lines = new Map<string, number>()
-  const audit = `SELECT tree, id & ${LOW} AS idx, line, sum
-    FROM audit LEFT JOIN audit_trees ON key = id >> 32 ORDER BY id`
-  read('The audit logs', audit, (row) => {
+  read('The audit logs', AUDIT, (row) => {
     count.auditLines++
     const tree = String(row['tree'])
     const index = Number(row['idx'])
     const next = lines.get(tree) ?? 0
     lines.set(tree, index + 1)
-    const line = `Line ${index} of the audit log of thread ${tree}`
     expect(index === next, () => `Line ${next} of the audit log of thread ${tree} is missing.`)
     const isRight = rowSum(tree, index, String(row['line'])) === row['sum']
-    expect(isRight, () => `${line} is damaged: its checksum is wrong.`)
+    expect(isRight, () => messageOf(damaged(`Line ${index} of the audit log of thread ${tree}`)))
   })
 
   read('The contents', 'SELECT hash, bytes, sum FROM blobs', (row) => {
     count.blobs++
     const name = String(row['hash'])
-    const bytes = row['bytes'] as Uint8Array
-    const isRight =
-      bytes instanceof Uint8Array &&
-      rowSum(name, 0, bytes) === row['sum'] &&
-      hash('sha256', bytes) === name
+    const isRight = isContent(name, row['bytes'], row['sum'])
     expect(isRight, () => `The content ${name} is damaged: it has another hash.`)
   })
 
@@ -160,6 +155,12 @@ export function verifyDatabase(database: SqliteReader): StoreReport {
   })
   for (const [name, sum] of sums) expect(sum === 0, () => `The counter "${name}" is missing.`)
   return { problems, ...count }
+}
+
+/** Whether the bytes have the checksum of their row and the hash that is their name. */
+function isContent(name: string, bytes: unknown, sum: unknown): boolean {
+  if (!(bytes instanceof Uint8Array)) return false
+  return rowSum(name, 0, bytes) === sum && hash('sha256', bytes) === name
 }
 
 function isJson(text: string): boolean {
