@@ -1,15 +1,18 @@
 import {
   AssistantMessage,
+  defer,
   messageToJSON,
   ToolResultMessage,
   UserMessage,
   zeroUsage,
 } from '@skein/ai'
+import { calls, says, scripted } from '@skein/ai/testing'
 import { expect, test } from 'vitest'
+import { agent } from '../index.ts'
 import { newAccount } from '../state/run-account.ts'
 import { AgentState } from '../state/state.ts'
 import type { CallRecord } from '../contract/checkpoint-store.ts'
-import { foldJournal } from './index.ts'
+import { foldJournal, memoryCheckpoints } from './index.ts'
 
 const asked = ['a', 'b'].map((toolCallId) => ({ toolCallId, toolName: 'kid', arguments: {} }))
 const open = AgentState.initial()
@@ -52,7 +55,45 @@ test('a call that the state already knows is not counted again', () => {
   expect(folded.run!.subagentUsage.totalTokens).toBe(5)
 })
 
+test('a call that waited and has a result now waits no longer', () => {
+  const request = { kind: 'input', request: 'well?' } as const
+  const deferred = ['a', 'b'].map((toolCallId) => ({ toolCallId, request }))
+  const json = open.withSuspension({ deferred }).toJSON()
+  const folded = AgentState.fromJSON(foldJournal(json, [entry('a', 'known')]))
+  expect(folded.interrupts.map(({ toolCallId }) => toolCallId)).toEqual(['b'])
+  expect(folded.suspension?.answered?.results).toMatchObject([{ toolCallId: 'a' }])
+})
+
 test('a journal without results of open calls changes nothing', () => {
   const json = open.toJSON()
   expect(foldJournal(json, [entry('z', 'other', true)])).toBe(json)
+})
+
+test('the journal of a run has its finished calls, and not those that wait for an answer', async () => {
+  const recorded: string[] = []
+  const store = memoryCheckpoints({ journal: true })
+  const parameters = { type: 'object' }
+  const worker = agent({
+    model: scripted([[calls('pay', {}, { id: 'p' }), calls('ask', {}, { id: 'a' })], says('done')]),
+    tools: [
+      { name: 'pay', description: 'd', parameters, run: () => 'paid' },
+      {
+        name: 'ask',
+        description: 'd',
+        parameters,
+        run: () => defer({ kind: 'input', request: 'well?' }),
+      },
+    ],
+    checkpoints: {
+      ...store,
+      record: async (sessionId, entry) => {
+        recorded.push(entry.toolCallId)
+        await store.record?.(sessionId, entry)
+      },
+    },
+    sessionId: 's',
+  })
+  const { interrupts } = await worker.generate('go', AgentState.initial())
+  expect(interrupts?.map(({ toolCallId }) => toolCallId)).toEqual(['a'])
+  expect(recorded).toEqual(['p'])
 })
