@@ -1,6 +1,6 @@
 export { messageOf, SkeinError, type SkeinErrorOptions } from './error.ts'
 export { encodeSse, SseDecoder, type SseDecoderOptions, type SseEvent } from './sse.ts'
-export { NdjsonDecoder, type NdjsonDecoderOptions } from './line-decoder.ts'
+export { NdjsonDecoder } from './line-decoder.ts'
 export { decodeBase64, decodeBase64Url, encodeBase64, encodeBase64Url } from './base64.ts'
 export { canonicalJson } from './canonical-json.ts'
 export { createSha256, sha256, sha256Hex, type Sha256 } from './hash.ts'
@@ -47,7 +47,6 @@ export {
   uuidV7,
   type IdSource,
   type Random,
-  type TimeOrderedIdOptions,
 } from './ids.ts'
 export { deepFreeze, freezeTree, FrozenData, frozenCopy, isDeepFrozen } from './json.ts'
 export { defaultInputLimits, type InputLimits } from './input-limits.ts'
