@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { calls, says, scripted, type ScriptFunction } from '@skein/ai/testing'
 import {
+  defineHook,
   createRuntime,
   defineAgent,
   definePrompt,
@@ -120,10 +121,10 @@ describe('progress', () => {
         if (toolCalls) Object.assign(event, { message: { ...message, toolCalls } })
       }
     })
-    const desk = solo('desk', {
-      script: [[calls('look'), calls('look')], says('Better.')],
-      tools: [tool('look')],
-    })
+    const script = [[calls('look'), calls('look')], says('Better.')]
+    // With this hook an answer is committed by itself, and folded as the store was given it.
+    const hooks = [defineHook({ id: 'see', hook: 'after_create_message', execute: () => {} })]
+    const desk = solo('desk', { script, tools: [tool('look')] }, { hooks })
     const it = await simulate({ agents: [desk], store })
     const { id, ...result } = await it.ask('go')
     expect(result).toMatchObject({ outcome: 'failed', reason: 'no_progress' })
