@@ -37,6 +37,13 @@ export function errorResponse(
   )
 }
 
+/** Returns the error if it is the client's to read and to mend; undefined for all other errors. */
+export function clientError(
+  error: unknown,
+): (SkeinError & { readonly code: ApiErrorCode }) | undefined {
+  return isUnwritable(error) ? undefined : toKnown(error)
+}
+
 /** Returns the code under which an error is counted in the metrics. */
 export function errorCodeOf(error: unknown): ApiErrorCode {
   return toKnown(error)?.code ?? 'INTERNAL'

@@ -14,6 +14,7 @@ import { agUiOperations } from './chat/ag-ui.ts'
 import { chatOperations } from './chat/chat-operations.ts'
 import { compatOperations } from './compat/compat-operations.ts'
 import { endpointOperations } from './endpoints.ts'
+import { mcpOperations } from './mcp/mcp-operations.ts'
 import { serverOperations } from './server-operations.ts'
 import { streamOperations } from './stream/event-stream.ts'
 
@@ -38,5 +39,6 @@ export const ROUTES: readonly OperationRoute[] = [
   ...endpointOperations,
   ...chatOperations,
   ...agUiOperations,
+  ...mcpOperations,
   ...compatOperations,
 ]

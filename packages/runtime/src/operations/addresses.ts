@@ -81,6 +81,10 @@ export const ADDRESSES = {
   stopChat: 'POST /agents/{agent}/chat/{threadId}/stop',
   runAgUi: 'POST /agents/{agent}/ag-ui',
 
+  mcp: 'POST /agents/{agent}/mcp',
+  resumeMcp: 'GET /agents/{agent}/mcp',
+
+
   chatCompletions: 'POST /v1/chat/completions',
   responses: 'POST /v1/responses',
   messages: 'POST /v1/messages',

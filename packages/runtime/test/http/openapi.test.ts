@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ROUTES } from '../../src/http/routes.ts'
+import { compatId } from '../../src/http/compat/compat-id.ts'
 import { errorsOf } from '../../src/http/openapi.ts'
 import { STATUS, type ApiErrorCode } from '../../src/operations/http-error.ts'
 import { startKit, type Kit, type Who } from './http-kit.ts'
@@ -63,6 +64,7 @@ async function send(
         : (special(operation, world).who ?? 'acme')
   const response = await (changes.kit ?? kit).ask(who, operation.method, `${path}?${query}`, body, {
     ...type,
+    ...special(operation, world).headers,
     ...changes.headers,
   })
   const copy = response.headers.get('content-type')?.startsWith('text/event-stream')
@@ -84,13 +86,23 @@ async function send(
 function special(
   { id }: Operation,
   { threadId }: World,
-): { body?: unknown; params?: Record<string, string>; query?: Record<string, string>; who?: Who } {
+): {
+  body?: unknown
+  params?: Record<string, string>
+  query?: Record<string, string>
+  headers?: Record<string, string>
+  who?: Who
+} {
   if (id === 'createThread')
     return { body: { agent: 'desk', message: { text: 'Hello' }, tags: ['a'] } }
   if (id === 'importThread') return { body: '' }
   if (id === 'provideVariables') return { body: { VAULT_CODE: '1' } }
   if (id.endsWith('Endpoint')) return { params: { path: 'example' } }
   if (id === 'streamThread') return { query: { until: 'parked' } }
+  if (id === 'resumeMcp') {
+    const part = JSON.stringify({ id: 1, asked: [] })
+    return { headers: { 'last-event-id': compatId('event', threadId, part) } }
+  }
   if (id === 'decide') return { who: 'ada', params: { threadId } }
   return {}
 }

@@ -186,7 +186,7 @@ function chatResponse(
 }
 
 /** Finds the thread of a chat; creates it when the chat id is new. */
-async function openChat(
+export async function openChat(
   runtime: Runtime,
   principal: Principal,
   { chatId, agent }: { readonly chatId: string; readonly agent: string },

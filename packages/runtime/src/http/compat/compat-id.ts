@@ -4,7 +4,7 @@ import { decodeBase64Url, encodeBase64Url } from '@skein/base'
  * The kinds of ids that are sent to clients. An id contains the thread id and the part of the thread that it
  * names, so the server need not store it.
  */
-export type CompatIdKind = 'resp' | 'conv' | 'call'
+export type CompatIdKind = 'resp' | 'conv' | 'call' | 'task' | 'ask' | 'mcp' | 'event'
 
 const encoder = new TextEncoder()
 const decoder = new TextDecoder('utf-8', { fatal: true })
