@@ -91,6 +91,7 @@ export const STATUS: Readonly<Record<ApiErrorCode, number>> = {
   LOG_MOVED: 409,
   STATE_CONFLICT: 409,
   TOKEN_SPENT: 409,
+  LIMIT_REACHED: 429,
   STORE_LOCKED: 503,
   STORE_VERSION: 503,
   STORE_CLOSED: 503,

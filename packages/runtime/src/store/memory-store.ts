@@ -55,6 +55,7 @@ class MemoryStore implements Store {
   readonly #audit = new Map<string, NumberedLine[]>()
   readonly #auditKeys = new Set<string>()
   readonly #spent = new Set<string>()
+  readonly #counters = new Map<string, number>()
   readonly #settings = new Map<string, string>()
   readonly #counts = new Map<ThreadLifecycle, number>()
   #tokens = 0
@@ -76,6 +77,7 @@ class MemoryStore implements Store {
       hasAuditLine: (requestId, seq) => this.#auditKeys.has(keyOf(requestId, seq)),
       auditLength: (tree) => this.#audit.get(tree)?.length ?? 0,
       isSpent: (jti) => this.#spent.has(jti),
+      counter: (name) => this.#counters.get(name) ?? 0,
     })
     this.#write(plan)
     return plan.result
@@ -176,6 +178,11 @@ class MemoryStore implements Store {
     return { threads: new Map(this.#counts), tokens: this.#tokens, costUsd: this.#costUsd }
   }
 
+  async counters(prefix: string): Promise<ReadonlyMap<string, number>> {
+    this.#mustBeOpen()
+    return new Map([...this.#counters].filter(([name]) => name.startsWith(prefix)))
+  }
+
   async blob(hash: string): Promise<Uint8Array | undefined> {
     this.#mustBeOpen()
     return this.#blobs.get(hash)?.slice()
@@ -243,6 +250,9 @@ class MemoryStore implements Store {
       this.#auditKeys.add(keyOf(line.requestId, line.seq))
     }
     for (const { jti } of plan.spent) this.#spent.add(jti)
+    for (const [name, value] of plan.counters)
+      if (value === null) this.#counters.delete(name)
+      else this.#counters.set(name, value)
   }
 
   #setHead(head: ThreadHead): ThreadHead {

@@ -20,6 +20,8 @@ export interface StoreView {
   /** Number of lines in the audit log of a root thread. */
   auditLength(tree: string): number
   isSpent(jti: string): boolean
+  /** Returns the value of a counter; 0 if there is none. */
+  counter(name: string): number
 }
 
 /** The rows to be written for a commit whose conditions hold. */
@@ -31,6 +33,8 @@ export interface CommitPlan {
   readonly blobNames: readonly BlobName[]
   readonly audit: readonly (AuditLine & { readonly index: number })[]
   readonly spent: readonly { readonly jti: string; readonly exp: number }[]
+  /** The counters that change, with their new values; `null` removes one. */
+  readonly counters: ReadonlyMap<string, number | null>
   readonly result: CommitResult
 }
 
@@ -57,6 +61,7 @@ export function planCommit(commit: Commit, view: StoreView): CommitPlan {
       })
     spent.add(jti)
   }
+  const counters = newCounters(commit, view)
   const heads = new Map(before)
   const events = commit.threads.flatMap((change) => {
     const head = heads.get(change.id)
@@ -76,6 +81,7 @@ export function planCommit(commit: Commit, view: StoreView): CommitPlan {
     blobNames: blobNames(commit, events),
     audit,
     spent: commit.spent ?? [],
+    counters,
     result: {
       seqs: new Map([...heads].map(([id, { seq }]) => [id, seq])),
       auditFrom: audit[0]?.index,
@@ -170,6 +176,28 @@ function checkConditions({ id, fence, expectSeq, mustBeLive }: ThreadChange, hea
       code: 'LOG_MOVED',
       hint: `Read its events after ${Math.min(expectSeq, head.seq)} and decide again.`,
     })
+}
+
+/** The beginning of the names of counters that commits change. */
+export const COUNTERS = 'limit '
+
+function newCounters({ counters = [] }: Commit, view: StoreView): CommitPlan['counters'] {
+  const values = new Map<string, number | null>()
+  for (const { name, add, below } of counters) {
+    if (!name.startsWith(COUNTERS) || !isStorable(name) || (add !== null && !Number.isFinite(add)))
+      throw new StoreError(`The counter ${JSON.stringify(name)} cannot be changed by ${add}.`, {
+        code: 'TEXT_INVALID',
+        hint: `Its name has to begin with "${COUNTERS}", and what is added has to be a finite number.`,
+      })
+    const value = values.get(name) ?? (values.has(name) ? 0 : view.counter(name))
+    if (below !== undefined && value >= below)
+      throw new StoreError(`The counter ${name} is ${value}, not below ${below}.`, {
+        code: 'LIMIT_REACHED',
+        hint: 'Wait until it is lowered, or until its period is over.',
+      })
+    values.set(name, add === null ? null : value + add)
+  }
+  return values
 }
 
 function numberAudit({ audit = [] }: Commit, view: StoreView): CommitPlan['audit'] {

@@ -181,6 +181,10 @@ class FileStore implements SqliteStore {
     return this.#read((tables) => tables.totals())
   }
 
+  counters(prefix: string): Promise<ReadonlyMap<string, number>> {
+    return this.#read((tables) => tables.counters(prefix))
+  }
+
   blob(hash: string): Promise<Uint8Array | undefined> {
     return this.#read((tables) => tables.blob(hash))
   }

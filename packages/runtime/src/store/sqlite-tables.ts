@@ -93,6 +93,17 @@ export class SqliteTables implements StoreView {
     return this.#has('SELECT 1 FROM spent WHERE jti = ?', jti)
   }
 
+  counter(name: string): number {
+    return Number(this.#get('SELECT value FROM counters WHERE name = ?', name)?.['value'] ?? 0)
+  }
+
+  counters(prefix: string): Map<string, number> {
+    // U+10FFFF is the last character in the order of the key.
+    const sql = `SELECT name, value FROM counters WHERE name >= ?1 AND name < ?1 || char(0x10ffff)`
+    const rows = this.#all(sql, prefix)
+    return new Map(rows.map((row) => [row['name'] as string, Number(row['value'])]))
+  }
+
   list(query: ThreadQuery): ThreadHead[] {
     const { sql, values } = listStatement(query)
     return this.#all(sql, ...values).map(headFrom)
@@ -146,7 +157,10 @@ export class SqliteTables implements StoreView {
 
   totals(): StoreTotals {
     const values = new Map(
-      this.#all('SELECT name, value FROM counters').map((row) => [
+      this.#all(
+        `SELECT name, value FROM counters WHERE name IN ('tokens', 'cost_usd')
+        OR name BETWEEN '${THREADS}' AND '${THREADS}~'`,
+      ).map((row) => [
         row['name'] as string,
         row['value'] as number,
       ]),
@@ -227,6 +241,9 @@ export class SqliteTables implements StoreView {
       )
     for (const { jti, exp } of plan.spent)
       this.#run('INSERT INTO spent (jti, exp) VALUES (?, ?)', jti, exp)
+    for (const [name, value] of plan.counters)
+      if (value === null) this.#run('DELETE FROM counters WHERE name = ?', name)
+      else this.#run('INSERT OR REPLACE INTO counters (name, value) VALUES (?, ?)', name, value)
   }
 
   claim(id: string, options: ClaimOptions, now: number): ThreadHead | HeldThread | undefined {

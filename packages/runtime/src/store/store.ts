@@ -163,6 +163,17 @@ export interface Commit {
   readonly audit?: readonly AuditLine[]
   /** Approval tokens to be marked as spent; a token that is already spent is refused (`TOKEN_SPENT`). */
   readonly spent?: readonly { readonly jti: string; readonly exp: number }[]
+  readonly counters?: readonly CounterChange[]
+}
+
+/** A change of a counter of the whole store, such as what a tenant has spent today. */
+export interface CounterChange {
+  /** Begins with `limit `; other names belong to the store. */
+  readonly name: string
+  /** A counter that does not exist is 0. `null` removes the counter. */
+  readonly add: number | null
+  /** Refuses the commit (`LIMIT_REACHED`) unless the counter is below this number before the addition. */
+  readonly below?: number
 }
 
 /** Bytes that are stored once under their hash. */
@@ -284,6 +295,8 @@ export interface Store {
   treeUsage(rootId: string): Promise<TreeUsage>
   /** Returns how many threads there are and what they have used. Kept up to date, not counted. */
   totals(): Promise<StoreTotals>
+  /** Returns the counters of commits whose names begin with `prefix`. */
+  counters(prefix: string): Promise<ReadonlyMap<string, number>>
   blob(hash: string): Promise<Uint8Array | undefined>
   audit(
     tree: string,
@@ -309,6 +322,7 @@ export type StoreErrorCode =
   | 'LOG_MOVED'
   | 'STATE_CONFLICT'
   | 'TOKEN_SPENT'
+  | 'LIMIT_REACHED'
   | 'NOT_JSON'
   | 'TEXT_INVALID'
   | 'STORE_LOCKED'

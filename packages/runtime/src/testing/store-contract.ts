@@ -211,6 +211,35 @@ const writingCases: Readonly<Record<string, Case>> = {
     await store.remove('v')
     await expectTotals()
   },
+  'counters are added up; one that is not below its limit refuses the whole commit': async (store) => {
+    const count = (...counters: NonNullable<Commit['counters']>): Promise<unknown> =>
+      store.commit({ point: 'test', threads: [], counters })
+    const all = async (prefix: string) => Object.fromEntries(await store.counters(prefix))
+    await count({ name: 'limit a', add: 2 }, { name: 'limit a', add: 1.5, below: 3 })
+    await count({ name: 'limit b', add: 1, below: 1 }, { name: 'limitless', add: 1 }).catch(() => {})
+    same(await all('limit'), { 'limit a': 3.5 }, 'the counters')
+    await refused(
+      count({ name: 'limit b', add: 1 }, { name: 'limit a', add: 1, below: 3.5 }),
+      'LIMIT_REACHED',
+    )
+    await addThreads(store, 't')
+    const counters = [{ name: 'limit a', add: -3 }]
+    await refused(store.commit(change({ fence: 9 }, { counters })), 'FENCED')
+    same(await all('limit'), { 'limit a': 3.5 }, 'the counters after commits that were refused')
+    await store.commit(change({}, { counters: [...counters, { name: 'limit b 1', add: 1 }] }))
+    await count({ name: 'limit \u{10000}', add: 1 })
+    same(await all('limit a'), { 'limit a': 0.5 }, 'the counters with this prefix')
+    await count({ name: 'limit a', add: null }, { name: 'limit b 1', add: null })
+    same(await all('limit '), { 'limit \u{10000}': 1 }, 'the counters after removing two')
+    same((await store.totals()).tokens, 0, 'the tokens of all threads')
+    await refused(count({ name: 'tokens', add: 1 }), 'TEXT_INVALID')
+    await refused(count({ name: 'limit a', add: Number.NaN }), 'TEXT_INVALID')
+    // Many at once: as many succeed as fit.
+    const tries = Array.from({ length: 64 }, () => count({ name: 'limit c', add: 3, below: 20 }))
+    const done = (await Promise.allSettled(tries)).filter(({ status }) => status === 'fulfilled')
+    same(done.length, 7, 'the additions that fit')
+    same(await all('limit c'), { 'limit c': 21 }, 'the counter after many additions at once')
+  },
   'events are numbered from 1, in order, and come back as they went in': async (store) => {
     await addThreads(store, 't')
     const values = [null, 'ä\u{1F9F6}\u0000"\\', [1.5, -0.25, 1e21, { deep: [true] }], {}]
@@ -446,6 +475,7 @@ async function survives(store: Store, reopen: (store: Store) => Promise<Store>):
         blobs: [BLOB],
         audit: [{ tree: 't', requestId: 'r', seq: 0, line: 'one' }],
         spent: [{ jti: 'j', exp: 9 }],
+        counters: [{ name: 'limit x', add: 7 }],
       },
     ),
   )
@@ -461,6 +491,7 @@ async function survives(store: Store, reopen: (store: Store) => Promise<Store>):
     await from.due(5, 10),
     await from.setting('key'),
     [...(await from.totals()).threads],
+    [...(await from.counters('limit '))],
   ]
   const before = await everything(store)
   const again = await reopen(store)
