@@ -39,8 +39,9 @@ import {
   failStuck,
   failWithoutProgress,
   failureCause,
-  missingText,
+  missingHere,
   park,
+  waitsForAgent,
 } from './session/session.ts'
 import { endStep } from './session/end-step.ts'
 import { runStrategy } from './run-agent.ts'
@@ -205,10 +206,10 @@ class ThreadDrain implements DrainContext {
       return end
     } catch (error) {
       await this.#commitJoined().catch(() => undefined)
-      const isGone = isAgentMissing(error) && !this.environment.registry.agents.has(this.state.agent)
-      if (!isGone || this.isFenced || this.signal.aborted) throw error
+      const missing = isAgentMissing(error) ? missingHere(this.state, this.environment) : undefined
+      if (!missing || this.isFenced || this.signal.aborted) throw error
       // The definitions were replaced while the drain worked.
-      await awaitAgent(this)
+      await awaitAgent(this, missing)
       return { type: 'agent_missing' }
     }
   }
@@ -226,7 +227,8 @@ class ThreadDrain implements DrainContext {
       const pause = this.#breaks.due()
       if (pause) await pause
       const { epoch } = this
-      const agent = registry.agents.get(this.state.agent)
+      const missing = missingHere(this.state, this.environment)
+      const agent = missing ? undefined : registry.agents.get(this.state.agent)
       const action = next(this.state, { agent, epoch, now: clock.now(), limits })
       if (this.#mustLeave(action)) return undefined
       if (this.#joined && !JOINABLE.has(action.type)) {
@@ -234,7 +236,7 @@ class ThreadDrain implements DrainContext {
         continue // the log may have got other events first
       }
       if (action.type === 'await_agent') {
-        await awaitAgent(this)
+        await awaitAgent(this, missing!) // `next` returns this action only without an agent
         return { type: 'agent_missing' }
       }
       if (action.type === 'park') {
@@ -567,10 +569,8 @@ class ThreadDrain implements DrainContext {
 
   /** Returns the event that says that the thread works again after it has waited for its agent. */
   #agentIsBack(point: string): RuntimeEvent[] {
-    const { status, statusText, agent } = this.state
-    const isWaiting = status === 'waiting' && statusText === missingText(agent)
-    if (!isWaiting || point === 'await_agent') return []
-    if (!this.environment.registry.agents.has(agent)) return []
+    if (point === 'await_agent' || !waitsForAgent(this.state)) return []
+    if (missingHere(this.state, this.environment)) return []
     return [{ type: 'status_changed', at: this.at(), status: 'running' }]
   }
 

@@ -60,6 +60,12 @@ export interface RuntimeOptions extends Omit<RegistryOptions, 'agents'>, SecretK
    */
   readonly registry?: Registry
   /**
+   * Which definitions a running session uses after a deploy. `none` (default): those of the process that works
+   * on it, from the next step on. `session`: only those with which it began; a process that has others gives
+   * the thread back, and it waits, visibly, for a process that has them. Tools' code is not compared.
+   */
+  readonly pin?: 'none' | 'session'
+  /**
    * The folder of the database and the keys. Without a folder and without a store, everything is kept in
    * memory.
    */
@@ -181,6 +187,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
   const { policy, governorLimits } = options
   const environment: KernelEnvironment = {
     registry,
+    pin: options.pin,
     store,
     clock,
     ids,
@@ -308,15 +315,17 @@ function assemble({
         yield* await threadInfos(context, [head])
     },
     replaceRegistry(next) {
-      const known = new Set(registry.agents.keys())
+      const before = registry.agents
       registry.replace(next)
-      const back = [...next.agents.keys()].filter((name) => !known.has(name))
+      const back = [...next.agents.values()]
+        .filter(({ name, hash }) => before.get(name)?.hash !== hash)
+        .map(({ name }) => name)
       void wakeThreadsOf(back, context)
     },
   }
 }
 
-/** Wakes the threads that waited for these agents to be defined. */
+/** Wakes the threads that waited for these agents, or for these definitions of them. */
 async function wakeThreadsOf(
   agents: readonly string[],
   { store, dispatcher, clock }: ApiContext,

@@ -213,8 +213,8 @@ function bare(event: RuntimeEvent): RuntimeEvent[] {
       return [{ type, at, turnId, outcome }]
     }
     case 'session_start': {
-      const { type, sessionId, agent } = event
-      return [{ type, at, sessionId, agent }]
+      const { type, sessionId, agent, definitions } = event
+      return [{ type, at, sessionId, agent, definitions }]
     }
     case 'session_end': {
       const { type, sessionId, outcome, reason } = event

@@ -157,6 +157,8 @@ export interface Write {
 /** The services that the kernel uses. None of them holds the state of a thread. */
 export interface KernelEnvironment {
   readonly registry: Registry
+  /** See `RuntimeOptions.pin`; default `none`. */
+  readonly pin?: 'none' | 'session' | undefined
   readonly store: Store
   readonly clock: Clock
   /** Generates ids, by default UUIDv7. */

@@ -101,6 +101,8 @@ export interface RuntimeMessageAdded extends MessageAdded {
 export interface SessionStart extends EventBase<'session_start'> {
   readonly sessionId: string
   readonly agent: string
+  /** The hash of the definitions with which the session began (`ResolvedAgent.hash`); absent in older logs. */
+  readonly definitions?: string
   /**
    * Ids of the parent's interrupts that wait for this session. Interrupts of queued messages need not be
    * listed; they are added when the messages are taken.

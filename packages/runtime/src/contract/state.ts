@@ -138,6 +138,8 @@ export interface CallState {
 export interface Session {
   readonly id: string
   readonly agent: string
+  /** The hash of the definitions with which it began; undefined in logs of older versions. */
+  readonly definitions: string | undefined
   readonly startedAt: string
   /** The index in `entries` of the session's first message. */
   readonly firstEntry: number

@@ -28,6 +28,8 @@ export interface ResolvedAgent {
   readonly b: ResolvedSide | undefined
   /** Infinity for `ai_human` without a limit. */
   readonly maxSessionTurns: number
+  /** Names these definitions of the agent and of all agents that it may reach: see `hash.ts`. */
+  readonly hash: string
 }
 
 /** A side with its prompt resolved and its defaults filled in. */

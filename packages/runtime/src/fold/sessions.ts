@@ -157,6 +157,7 @@ function startSession(
   state.session = {
     id: event.sessionId,
     agent: event.agent,
+    definitions: event.definitions,
     startedAt: event.at,
     // After a handoff the session continues with the messages that its predecessor was asked to answer.
     firstEntry: isHandoff ? lastSession.firstEntry : entries.length,

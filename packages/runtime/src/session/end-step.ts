@@ -127,18 +127,20 @@ async function handOff(context: DrainContext, side: ResolvedSide, to: string): P
   if (!session || !turn || !(await passesGate(context, ''))) return
   const at = context.at()
   const toAgentId = `${to}/a`
+  const next = environment.registry.agent(to)
   const fromAgentId = `${agent.name}/${side.side}`
   const events: RuntimeEvent[] = [
     ...stepEnd(context),
     ...turnEnd(context, 'completed', 'handoff'),
     { type: 'session_end', at, sessionId: session.id, outcome: 'completed', reason: 'handoff' },
     { type: 'agent_handoff', at, turnId: turn.id, fromAgentId, toAgentId },
-    ...agentRegistrations(environment.registry.agent(to), at),
+    ...agentRegistrations(next, at),
     {
       type: 'session_start',
       at,
       sessionId: environment.ids(),
       agent: to,
+      definitions: next.hash,
       waiters: session.waiters,
     },
     { type: 'turn_start', at, turnId: environment.ids(), agentId: toAgentId, side: 'a' },

@@ -1,4 +1,4 @@
-import type { DrainContext, Write } from '../contract/context.ts'
+import type { DrainContext, KernelEnvironment, Write } from '../contract/context.ts'
 import type { ResolvedSide } from '../definitions/resolved.ts'
 import type {
   FailureCause,
@@ -27,8 +27,11 @@ export async function beginSession(context: DrainContext, side: Side): Promise<v
   const { environment, agent, state } = context
   const at = context.at()
   const events: RuntimeEvent[] = []
-  if (!state.session)
-    events.push({ type: 'session_start', at, sessionId: environment.ids(), agent: agent.name })
+  if (!state.session) {
+    const { name, hash: definitions } = agent
+    const sessionId = environment.ids()
+    events.push({ type: 'session_start', at, sessionId, agent: name, definitions })
+  }
   if (state.status !== 'running') events.push({ type: 'status_changed', at, status: 'running' })
   const answering = sideOf(agent, { side })
   const taken = await takeQueue(context, answering)
@@ -387,28 +390,58 @@ export function waitText({ at, reason }: NonNullable<Step['retry']>): string {
   return `Waits until ${at} to ask the model again: ${reason}`
 }
 
-/** Returns the status text of a thread whose agent is not defined. */
-export function missingText(agent: string): string {
+/** Why a thread cannot continue in this process. `text` is also the status text of the thread that waits. */
+interface Missing {
+  readonly code: 'AGENT_NOT_FOUND' | 'AGENT_CHANGED'
+  readonly text: string
+  readonly hint: string
+}
+
+/**
+ * Returns what a thread needs and this process does not have: its agent or, with the pin `session`, the
+ * definitions with which its session began. Undefined if the thread can continue here.
+ */
+export function missingHere(
+  { agent, session }: Pick<KernelState, 'agent' | 'session'>,
+  { registry, pin }: Pick<KernelEnvironment, 'registry' | 'pin'>,
+): Missing | undefined {
+  const found = registry.agents.get(agent)
+  if (!found) {
+    const names = [...registry.agents.keys()].join(', ') || 'none'
+    const hint = `The thread continues when a process has this agent. Agents here: ${names}.`
+    return { code: 'AGENT_NOT_FOUND', text: missingText(agent), hint }
+  }
+  const { definitions } = session ?? {}
+  if (pin !== 'session' || definitions === undefined || definitions === found.hash) return undefined
+  const hint = `The session continues when a process has them (here: ${found.hash.slice(0, 8)}). To continue with the definitions here, stop the thread and resume it.`
+  return { code: 'AGENT_CHANGED', text: changedText(agent, definitions), hint }
+}
+
+/** Whether the thread waits because a process did not have what it needs. */
+export function waitsForAgent({ status, statusText, agent, session }: KernelState): boolean {
+  if (status !== 'waiting') return false
+  const { definitions = '' } = session ?? {}
+  return statusText === missingText(agent) || statusText === changedText(agent, definitions)
+}
+
+function missingText(agent: string): string {
   return `Waits for the agent "${agent}", which is not defined here.`
+}
+
+function changedText(agent: string, definitions: string): string {
+  return `Waits for the definitions ${definitions.slice(0, 8)} of the agent "${agent}", with which its session began.`
 }
 
 /**
  * Writes that the thread waits for its agent, once, and gives the thread back. It stays due, so that a process
- * that has the agent continues it at once.
+ * that has what it needs continues it at once.
  */
-export async function awaitAgent(context: DrainContext): Promise<void> {
+export async function awaitAgent(context: DrainContext, missing: Missing): Promise<void> {
   const { state, environment } = context
   const at = context.at()
-  const text = missingText(state.agent)
-  const agents = [...environment.registry.agents.keys()]
+  const { code, text, hint } = missing
   const events: RuntimeEvent[] = [
-    {
-      type: 'error_raised',
-      at,
-      code: 'AGENT_NOT_FOUND',
-      message: text,
-      hint: `The thread continues when a process has this agent. Agents here: ${agents.join(', ') || 'none'}.`,
-    },
+    { type: 'error_raised', at, code, message: text, hint },
     { type: 'status_changed', at, status: 'waiting', text },
   ]
   await context.commit('await_agent', {

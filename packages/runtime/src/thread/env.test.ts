@@ -183,6 +183,7 @@ function agentWith(parts: {
     a: side('a', { env: prompt, variables, tools }),
     b: side('b', { env: promptB, variables: variablesB, tools: [] }),
     maxSessionTurns: 250,
+    hash: '',
   }
 }
 

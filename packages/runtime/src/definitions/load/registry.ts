@@ -2,6 +2,7 @@ import { isPlainObject } from '@skein/base'
 import { RuntimeError } from '../../contract/error.ts'
 import { DefinitionError, type Problem, type Registry } from '../resolved.ts'
 import { checkGraph, fillRequiredVariables } from './graph.ts'
+import { fillHashes } from './hash.ts'
 import { type Catalog, type Found, gather, type Reads } from './gather.ts'
 import { at, flag, kindOf, type Place, report, suggest } from './readers.ts'
 import {
@@ -77,6 +78,7 @@ export function loadRegistry(
     loaded.flatMap(({ resolved }) => (resolved ? [[resolved.name, resolved]] : [])),
   )
   fillRequiredVariables(agents)
+  fillHashes(agents)
   return Object.freeze({
     agents,
     tools: definitions<ToolDefinition>(catalog.tool),

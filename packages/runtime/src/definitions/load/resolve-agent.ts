@@ -67,7 +67,7 @@ export function resolveAgent(
     prompts,
     resolved:
       a?.resolved && name !== undefined && type !== undefined
-        ? { definition, name, type, a: a.resolved, b: b?.resolved, maxSessionTurns }
+        ? { definition, name, type, a: a.resolved, b: b?.resolved, maxSessionTurns, hash: '' }
         : undefined,
   }
 }
