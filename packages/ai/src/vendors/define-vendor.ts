@@ -164,12 +164,12 @@ class HttpModel implements BoundLLMModel {
     const target = this.#target
     const { request, warnings: dropped } = withSettings(given, this.#wire, target)
     const encoded = this.#encodeRequest(request, mode)
-    const { path, headers, warnings: changed } = encoded
+    const { path, headers, warnings: changed, unwrap } = encoded
     const warnings = dropped.length > 0 ? [...dropped, ...changed] : changed
     const accept = mode === 'stream' ? streamTypes[this.#wire.framing] : 'application/json'
     const body = isInPieces(encoded) ? encoded : encoded.body
     const call = this.#call({ config, signal, clock, path, body, headers: { accept, ...headers } })
-    return { call, context: { target, request, warnings } }
+    return { call, context: { target, request, warnings, unwrap } }
   }
 
   #encodeRequest(request: LLMRequest, mode: RequestMode): EncodedRequest {
