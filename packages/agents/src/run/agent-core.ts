@@ -162,6 +162,6 @@ export function unansweredInterrupts(interrupts: readonly Interrupt[]): Error {
   const ids = interrupts.map(({ id }) => id).join(', ')
   return invalidUse(
     `A call of this run waits for an answer (${ids}), but the state to resume from is dropped here.`,
-    'Use generate() and resume(); inside a tool, run the agent with subagent(), which passes interrupts on.',
+    'Use generate() and resume(); inside a tool, run the agent with subagent().',
   )
 }

@@ -199,9 +199,8 @@ function readSuspension(value: unknown): Suspension {
 
 function isDeferredCall(value: unknown): value is DeferredCall {
   if (!isPlainObject(value) || !isString(value['toolCallId'])) return false
-  const { request, answer, answers } = value
-  if (answer !== undefined && !isPlainObject(answer)) return false
-  if (answers !== undefined && !isPlainObject(answers)) return false
+  const { request, answer = {}, answers = {} } = value
+  if (!isPlainObject(answer) || !isPlainObject(answers)) return false
   return isPlainObject(request) && kinds.has(request['kind']) && 'request' in request
 }
 
