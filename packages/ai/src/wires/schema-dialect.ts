@@ -59,8 +59,18 @@ function hasObjectRoot(schema: JsonSchema): boolean {
   return !['anyOf', 'oneOf', 'enum', 'const', '$ref', 'items'].some((key) => key in schema)
 }
 
+/**
+ * Puts the root into `value`. References to the root and into it are adjusted; `$defs` stay at the root, and so
+ * do references to them.
+ */
 function wrapRoot(schema: JsonSchema): JsonSchema {
-  const { $defs, definitions, $schema, ...value } = moveRefs(schema) as JsonSchema
+  const text = JSON.stringify(schema)
+  const moved = text.replace(/("\$ref":"#)(?!\/(?:\$defs|definitions)\/)/g, '$1/properties/value')
+  return wrapValue(JSON.parse(moved) as JsonSchema)
+}
+
+/** Returns the schema of an object whose only property is `value`; shared definitions stay at the root. */
+export function wrapValue({ $defs, definitions, $schema, ...value }: JsonSchema): JsonSchema {
   return {
     $schema,
     type: 'object',
@@ -70,23 +80,6 @@ function wrapRoot(schema: JsonSchema): JsonSchema {
     $defs,
     definitions,
   }
-}
-
-/**
- * Adjusts `$ref` pointers to the wrapped root: the root moves to `properties.value`, `$defs` stay at
- * the root.
- */
-function moveRefs(node: unknown): unknown {
-  if (Array.isArray(node)) return node.map(moveRefs)
-  if (!isPlainObject(node)) return node
-  return Object.fromEntries(
-    Object.entries(node).map(([key, value]) => {
-      const isPointer = key === '$ref' && typeof value === 'string' && value.startsWith('#')
-      if (!isPointer) return [key, moveRefs(value)]
-      const isShared = value.startsWith('#/$defs/') || value.startsWith('#/definitions/')
-      return [key, isShared ? value : `#/properties/value${value.slice(1)}`]
-    }),
-  )
 }
 
 /** Keywords whose value is a schema or a list of schemas. */
