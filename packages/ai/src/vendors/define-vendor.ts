@@ -13,11 +13,10 @@ import {
 } from '../contract/provider.ts'
 import type { EmbeddingHandler } from '../embedding.ts'
 import type { ImageHandler } from '../image.ts'
-import { jsonBody, type VendorEndpoint } from '../transport/endpoint.ts'
+import { jsonBody, type VendorEndpoint, written } from '../transport/endpoint.ts'
 import type { DecodeContext, EncodedRequest, RequestMode, Target, Wire } from '../wires/wire.ts'
 import { withSettings } from '../wires/settings.ts'
 import type { WireName } from '../contract/wire-name.ts'
-import { ErrorCode, isUPPError, UPPError } from '../contract/error.ts'
 import type { StreamEvent } from '../contract/event.ts'
 import { type VendorAnswer, contextOf, type VendorCall } from '../transport/attempt.ts'
 import { chooseReader, FrameReader, JsonReader } from '../transport/read-answer.ts'
@@ -173,19 +172,11 @@ class HttpModel implements BoundLLMModel {
   }
 
   #encodeRequest(request: LLMRequest, mode: RequestMode): EncodedRequest {
-    try {
-      return this.#wire.encodeRequest(request, this.#target, mode)
-    } catch (error) {
-      if (isUPPError(error)) throw error
-      const reason = error instanceof Error ? error.message : String(error)
-      throw new UPPError(`The request for ${this.provider} cannot be written: ${reason}`, {
-        code: ErrorCode.InvalidRequest,
-        provider: this.provider,
-        modality: 'llm',
-        cause: error,
-        hint: 'Params, tools and messages must be JSON: no cycle, no BigInt.',
-      })
-    }
+    const { provider } = this
+    return written(() => this.#wire.encodeRequest(request, this.#target, mode), {
+      provider,
+      modality: 'llm',
+    })
   }
 
   #reader(
