@@ -86,5 +86,10 @@ function encodePortable(bytes: Uint8Array, isUrl: boolean): string {
   for (let i = 0; i < bytes.length; i += MAX_ARGUMENTS)
     binary += String.fromCharCode(...bytes.subarray(i, i + MAX_ARGUMENTS))
   const text = btoa(binary)
-  return isUrl ? text.replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, '') : text
+  return isUrl
+    ? text
+        .replaceAll('+', '-')
+        .replaceAll('/', '_')
+        .replace(/={1,2}$/, '')
+    : text
 }
