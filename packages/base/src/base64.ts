@@ -50,19 +50,18 @@ function encode(bytes: Uint8Array, alphabet: Alphabet): string {
 function decode(text: string, alphabet: Alphabet): Uint8Array<ArrayBuffer> {
   const native = Uint8Array as NativeFromBase64
   let bytes: Uint8Array<ArrayBuffer> | undefined
-  if (native.fromBase64) {
-    try {
-      bytes = native.fromBase64(text, { alphabet })
-    } catch {
-      // The native SyntaxError is ignored: the error thrown below is the same on every platform.
-    }
-  } else {
-    const padding = text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0
-    const length = Math.floor(((text.length - padding) * 3) / 4)
-    if (typeof Buffer === 'function') {
-      bytes = new Uint8Array(length)
+  try {
+    if (native.fromBase64) bytes = native.fromBase64(text, { alphabet })
+    else if (typeof Buffer === 'function') {
+      const padding = text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0
+      bytes = new Uint8Array(Math.floor(((text.length - padding) * 3) / 4))
       Buffer.from(bytes.buffer).write(text, alphabet)
-    } else bytes = decodePortable(text, length, alphabet === 'base64url')
+    } else {
+      const binary = atob(text.replaceAll('-', '+').replaceAll('_', '/'))
+      bytes = Uint8Array.from(binary, (character) => character.charCodeAt(0))
+    }
+  } catch {
+    // The platform's own error is ignored: the error thrown below is the same on every platform.
   }
   if (bytes !== undefined && encode(bytes, alphabet) === text) return bytes
   // The error does not contain the text, because it may be a key or a token.
@@ -78,40 +77,19 @@ function decode(text: string, alphabet: Alphabet): Uint8Array<ArrayBuffer> {
   )
 }
 
-const common = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
-const PADDING = 61
+/** The most bytes that one call of `String.fromCharCode` is given; engines limit its arguments. */
+const MAX_ARGUMENTS = 8192
 
-/**
- * Encodes base64 on platforms that have neither `toBase64` nor `Buffer`; base64url is written without
- * padding.
- */
+/** Encodes base64 on platforms that have neither `toBase64` nor `Buffer`. */
 function encodePortable(bytes: Uint8Array, isUrl: boolean): string {
-  const alphabet = new TextEncoder().encode(common + (isUrl ? '-_' : '+/'))
-  const text = new Uint8Array(Math.ceil(bytes.length / 3) * 4).fill(PADDING)
-  let at = 0
-  for (let i = 0; i < bytes.length; i += 3) {
-    const group = (bytes[i]! << 16) | ((bytes[i + 1] ?? 0) << 8) | (bytes[i + 2] ?? 0)
-    text[at++] = alphabet[group >> 18]!
-    text[at++] = alphabet[(group >> 12) & 63]!
-    if (i + 1 < bytes.length) text[at++] = alphabet[(group >> 6) & 63]!
-    if (i + 2 < bytes.length) text[at++] = alphabet[group & 63]!
-  }
-  return new TextDecoder().decode(isUrl ? text.subarray(0, at) : text)
-}
-
-/**
- * Decodes a base64 text to `length` bytes, without checking it. Characters outside the alphabet are read as
- * zero bits; the caller detects such characters, because it encodes the bytes again and compares the texts.
- */
-function decodePortable(text: string, length: number, isUrl: boolean): Uint8Array<ArrayBuffer> {
-  const values = new Uint8Array(128)
-  for (const [value, character] of [...common, ...(isUrl ? '-_' : '+/')].entries()) {
-    values[character.charCodeAt(0)] = value
-  }
-  const bytes = new Uint8Array(length)
-  for (let i = 0, at = 0, bits = 0; at < length; i++) {
-    bits = (bits << 6) | (values[text.charCodeAt(i)] ?? 0)
-    if (i % 4 > 0) bytes[at++] = bits >> (6 - 2 * (i % 4))
-  }
-  return bytes
+  let binary = ''
+  for (let i = 0; i < bytes.length; i += MAX_ARGUMENTS)
+    binary += String.fromCharCode(...bytes.subarray(i, i + MAX_ARGUMENTS))
+  const text = btoa(binary)
+  return isUrl
+    ? text
+        .replaceAll('+', '-')
+        .replaceAll('/', '_')
+        .replace(/={1,2}$/, '')
+    : text
 }

@@ -29,7 +29,7 @@ function write(value: unknown, key: Key, path: object[]): string | undefined {
       if (Number.isFinite(value)) return `${value}`
       throw unsupported(`${value}`, key)
     case 'boolean':
-      return value ? 'true' : 'false'
+      return `${value}`
     case 'undefined':
       return undefined
     case 'object':

@@ -1,21 +1,13 @@
-/** Round constants (FIPS 180-4 §4.2.2), computed at first use. */
+/** Round constants and initial state (FIPS 180-4 §4.2.2 and §5.3.3), computed at first use. */
 let constants: Int32Array | undefined
+let initial: Int32Array | undefined
 /** Working memory of `#compress`. All hashes can share it, because `#compress` is synchronous. */
 const schedule = /* @__PURE__ */ new Int32Array(64)
 
 /** SHA-256 (FIPS 180-4) in TypeScript, for platforms without a synchronous hash of their own. */
 export class PortableSha256 {
-  readonly #constants = (constants ??= roundConstants())
-  readonly #state = Int32Array.of(
-    0x6a09e667,
-    0xbb67ae85,
-    0x3c6ef372,
-    0xa54ff53a,
-    0x510e527f,
-    0x9b05688c,
-    0x1f83d9ab,
-    0x5be0cd19,
-  )
+  readonly #constants = (constants ??= fractions(64, Math.cbrt))
+  readonly #state = new Int32Array((initial ??= fractions(8, Math.sqrt)))
   readonly #block = new Uint8Array(64)
   #filled = 0
   #totalBytes = 0
@@ -112,13 +104,13 @@ function writeWord(bytes: Uint8Array, at: number, word: number): void {
   bytes[at + 3] = word
 }
 
-/** Computes the round constants: the first 32 fraction bits of the cube roots of the first 64 primes. */
-function roundConstants(): Int32Array {
+/** Computes the first 32 fraction bits of the roots of the first primes. */
+function fractions(count: number, root: (n: number) => number): Int32Array {
   const words: number[] = []
-  for (let n = 2; words.length < 64; n++) {
+  for (let n = 2; words.length < count; n++) {
     let isPrime = true
     for (let divisor = 2; divisor * divisor <= n; divisor++) isPrime &&= n % divisor !== 0
-    if (isPrime) words.push((Math.cbrt(n) % 1) * 2 ** 32)
+    if (isPrime) words.push((root(n) % 1) * 2 ** 32)
   }
   return Int32Array.from(words, (word) => word | 0)
 }

@@ -5,8 +5,8 @@ import { ErrorCode, isUPPError, UPPError } from '@skein/ai'
 export const AGENT_ORIGIN = { provider: 'skein', modality: 'llm' } as const
 
 /** Creates the error for invalid input from the application. */
-export function invalidUse(message: string, hint?: string): UPPError {
-  return new UPPError(message, { code: ErrorCode.InvalidRequest, ...AGENT_ORIGIN, hint })
+export function invalidUse(message: string, hint?: string, cause?: unknown): UPPError {
+  return new UPPError(message, { code: ErrorCode.InvalidRequest, ...AGENT_ORIGIN, hint, cause })
 }
 
 /** Creates the error for an answer of the model that cannot be used. */
@@ -20,11 +20,7 @@ export function unusableResponse(message: string): UPPError {
  */
 export function codeError(error: unknown, where: string): UPPError {
   if (isUPPError(error)) return error
-  return new UPPError(`${where} failed: ${messageOf(error)}`, {
-    code: ErrorCode.InvalidRequest,
-    ...AGENT_ORIGIN,
-    cause: error,
-  })
+  return invalidUse(`${where} failed: ${messageOf(error)}`, undefined, error)
 }
 
 /** True for the error of a run that was cancelled. */

@@ -127,12 +127,7 @@ export function checkState(state: unknown): AgentState {
 
 /** Checks the shape, so that a state of another copy of this package is accepted too. */
 function isState(value: unknown): value is AgentState {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    'withMessages' in value &&
-    typeof value.withMessages === 'function'
-  )
+  return typeof (value as Partial<AgentState> | null | undefined)?.withMessages === 'function'
 }
 
 /** The session and agent of a run, written into the metadata of its states. */
@@ -145,10 +140,8 @@ interface RunOwner {
 /** Adds the session id and, with a checkpoint store, the agent id to the state's metadata (UAP §3.4). */
 export function withOwner(state: AgentState, { sessionId, agentId }: RunOwner): AgentState {
   let next = state
-  if (sessionId !== undefined && next.metadata['sessionId'] !== sessionId)
-    next = next.withMetadata('sessionId', sessionId)
-  if (agentId !== undefined && next.metadata['agentId'] !== agentId)
-    next = next.withMetadata('agentId', agentId)
+  for (const [name, id] of Object.entries({ sessionId, agentId }))
+    if (id !== undefined && next.metadata[name] !== id) next = next.withMetadata(name, id)
   return next
 }
 
@@ -169,6 +162,6 @@ export function unansweredInterrupts(interrupts: readonly Interrupt[]): Error {
   const ids = interrupts.map(({ id }) => id).join(', ')
   return invalidUse(
     `A call of this run waits for an answer (${ids}), but the state to resume from is dropped here.`,
-    'Use generate() and resume(); inside a tool, run the agent with subagent(), which passes interrupts on.',
+    'Use generate() and resume(); inside a tool, run the agent with subagent().',
   )
 }

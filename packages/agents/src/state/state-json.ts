@@ -107,8 +107,8 @@ function byResultRule(message: Message, path: string): MessageJSON {
 export function readStateJSON(json: unknown): StateParts {
   const value = readData(json)
   if (!isPlainObject(value)) throw invalid('it', 'is not an object')
-  const { version, id, messages, step, metadata, reasoning, plan, subagentTraces } = value
-  const { suspension, run } = value
+  const { version, id, messages, step, metadata, reasoning, plan, ...others } = value
+  const { subagentTraces, suspension, run, ...unknown } = others
   if (typeof version !== 'string' || !/^1(\.\d+){0,2}$/.test(version))
     throw invalidUse(
       `Unsupported UAP version: ${JSON.stringify(version) ?? 'none'}.`,
@@ -122,7 +122,6 @@ export function readStateJSON(json: unknown): StateParts {
   const steps = plan === undefined ? undefined : list(plan, 'plan').map(readPlanStep)
   const traces = optionalList(subagentTraces, 'subagentTraces', isTrace, 'is not a trace')
   if (run !== undefined && !isRunAccount(run)) throw invalid('run', 'is not the account of a run')
-  const unknown = Object.entries(value).filter(([name]) => !known.has(name))
   return {
     id,
     messages: list(messages, 'messages').map((one, at) => readMessage(one, `messages[${at}]`)),
@@ -133,23 +132,9 @@ export function readStateJSON(json: unknown): StateParts {
     subagentTraces: traces.map((trace) => frozenData(trace)),
     suspension: suspension === undefined ? undefined : readSuspension(suspension),
     run: run && frozenData(run),
-    unknown:
-      unknown.length > 0 ? (frozenData(Object.fromEntries(unknown)) as JsonObject) : undefined,
+    unknown: Object.keys(unknown).length > 0 ? (frozenData(unknown) as JsonObject) : undefined,
   }
 }
-
-const known = new Set([
-  'version',
-  'id',
-  'messages',
-  'step',
-  'metadata',
-  'reasoning',
-  'plan',
-  'subagentTraces',
-  'suspension',
-  'run',
-])
 
 function readMessage(json: unknown, path: string): Message {
   try {
@@ -214,9 +199,8 @@ function readSuspension(value: unknown): Suspension {
 
 function isDeferredCall(value: unknown): value is DeferredCall {
   if (!isPlainObject(value) || !isString(value['toolCallId'])) return false
-  const { request, answer, answers } = value
-  if (answer !== undefined && !isPlainObject(answer)) return false
-  if (answers !== undefined && !isPlainObject(answers)) return false
+  const { request, answer = {}, answers = {} } = value
+  if (!isPlainObject(answer) || !isPlainObject(answers)) return false
   return isPlainObject(request) && kinds.has(request['kind']) && 'request' in request
 }
 

@@ -116,14 +116,8 @@ export function lastCallsOf(messages: readonly Message[]): {
 
 /** Returns the calls without a result in the last assistant message, if only results follow it. */
 export function openCallsOf(messages: readonly Message[]): readonly ToolCall[] {
-  const answered = new Set<string>()
-  for (let index = messages.length - 1; index >= 0; index--) {
-    const message = messages[index]!
-    if (isToolResultMessage(message))
-      for (const { toolCallId } of message.results) answered.add(toolCallId)
-    else if (isAssistantMessage(message))
-      return (message.toolCalls ?? []).filter(({ toolCallId }) => !answered.has(toolCallId))
-    else return []
-  }
-  return []
+  const last = messages.findLast((message) => !isToolResultMessage(message))
+  if (!last || !isAssistantMessage(last) || !last.toolCalls) return []
+  const { answered } = lastCallsOf(messages)
+  return last.toolCalls.filter(({ toolCallId }) => !answered.has(toolCallId))
 }

@@ -164,9 +164,13 @@ export class SubagentSink {
   }
 
   #followInner(event: UAPEvent | undefined): void {
-    if (event?.type === 'subagent_start') this.#follow({ type: event.type, ...event.data })
-    else if (event?.type === 'subagent_event') this.#follow({ type: event.type, ...event.data })
-    else if (event?.type === 'subagent_end') this.#follow({ type: event.type, ...event.data })
+    switch (event?.type) {
+      case 'subagent_start':
+      case 'subagent_event':
+      case 'subagent_end':
+        // An event of these types has the data of that type, which the union does not say.
+        this.#follow({ type: event.type, ...event.data } as SubagentEvent)
+    }
   }
 
   #end(end: SubagentEnd): void {

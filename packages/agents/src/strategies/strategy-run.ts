@@ -81,8 +81,8 @@ export class StrategyRun {
   readonly #live: LiveEvents | undefined
   readonly #hooks: AgentStrategy
   readonly #agentId: string
-  readonly #clock: Clock
-  readonly #ids: IdSource
+  /** The sources of ids and times. */
+  readonly #sources: { readonly ids: IdSource; readonly clock: Clock }
   readonly #middlewareState = new Map<string, unknown>()
   readonly #succeeded: Set<string> | undefined
   readonly #ledgerRun: LedgerRun = {
@@ -119,15 +119,15 @@ export class StrategyRun {
     this.step = context.resume ? context.state.step : 0
     this.#hooks = hooksOf(context.strategy)
     this.#agentId = context.agentId ?? context.agent.id
-    this.#clock = context.clock ?? systemClock
-    this.#ids = context.ids ?? uuidV4
+    const { ids = uuidV4, clock = systemClock } = context
+    this.#sources = { ids, clock }
     this.#answers = context.resume?.answers ?? {}
     const child = childOf(context)
     const known = context.resume && context.state.run
     const id = child?.root ?? context.sessionId ?? known?.id ?? context.state.id
     this.#account = frozenData(known ? { ...known, id } : newAccount(id, child?.origin))
     this.steps = this.#askedSteps = this.#account.steps
-    this.#startedAt = this.#clock.now()
+    this.#startedAt = clock.now()
     this.#ledger = (child?.openLedger ?? ledgerMakerOf(context.tools))?.(this.#ledgerRun)
     const { calls, answered } = lastCallsOf(this.state.messages)
     const over = context.resume ? calls.filter((call) => answered.has(call.toolCallId)) : calls
@@ -180,7 +180,7 @@ export class StrategyRun {
   /** Repairs the history so that vendors accept it, and adds the new input. */
   #open(): void {
     const { resume, input } = this.context
-    const sources = { ids: this.#ids, clock: this.#clock }
+    const sources = this.#sources
     const { messages, suspension } = this.state
     const known = suspension?.answered?.results ?? []
     const repaired = repairHistory(messages, { known, keepsTail: resume !== undefined, sources })
@@ -201,7 +201,7 @@ export class StrategyRun {
   /** Adds a prompt of the strategy itself. It stays in the history, marked as synthetic. */
   prompt(text: string, phase: string): void {
     const uap = { synthetic: true, phase, step: this.step }
-    this.add([new UserMessage(text, { metadata: { uap }, ids: this.#ids, clock: this.#clock })])
+    this.add([new UserMessage(text, { metadata: { uap }, ...this.#sources })])
   }
 
   /** Starts a step. A resumed step that has open calls keeps its number. */
@@ -282,8 +282,7 @@ export class StrategyRun {
         this.#running = sink
         this.#ledger?.beginCalls(sink)
       },
-      clock: this.#clock,
-      ids: this.#ids,
+      ...this.#sources,
     }
     const result = await runStep(input, this.#live)
     if (messages && result.turn) {
@@ -327,7 +326,7 @@ export class StrategyRun {
       apply(await this.#guard(where, () => one.onInference?.(request)))
     }
     apply(await this.hook('onInference', (hooks) => hooks.onInference?.(request)))
-    const sources = { ids: this.#ids, clock: this.#clock }
+    const sources = this.#sources
     const { state } = this
     // What an inference was sent is whole, so that only the messages since then are checked.
     const { state: before, messages: sent } = this.#sent ?? {}
@@ -428,7 +427,7 @@ export class StrategyRun {
   }
 
   get #durationMs(): number {
-    return this.#account.durationMs + Math.max(0, this.#clock.now() - this.#startedAt)
+    return this.#account.durationMs + Math.max(0, this.#sources.clock.now() - this.#startedAt)
   }
 
   /**
@@ -477,15 +476,12 @@ export class StrategyRun {
 
   async #stops(): Promise<boolean> {
     const { shouldStop, signal } = this.context
-    const own = await this.hook('stopCondition', (hooks) =>
-      hooks.stopCondition?.(this.state, this.#totals()),
-    )
-    if (own === true || !shouldStop) return own === true
-    return (await awaitUnlessAborted(shouldStop(this.#totals()), signal)) === true
+    if (await this.#stopsAt()) return true
+    return (await awaitUnlessAborted(shouldStop?.(this.#totals()), signal)) === true
   }
 
   #adopt(state: AgentState): void {
-    const sources = { ids: this.#ids, clock: this.#clock }
+    const sources = this.#sources
     const repaired = repairHistory(state.messages, { keepsTail: true, sources })
     this.state = repaired === state.messages ? state : state.withContext(repaired)
   }
@@ -520,7 +516,7 @@ export class StrategyRun {
       result,
       isError,
     }))
-    const message = new ToolResultMessage(results, { ids: this.#ids, clock: this.#clock })
+    const message = new ToolResultMessage(results, this.#sources)
     this.state = this.state.withMessages([message])
     this.record.addMessages([message])
     this.record.openCalls = []
@@ -577,7 +573,7 @@ export class StrategyRun {
       this.hook('onObserve', (hooks) => hooks.onObserve?.(step, observations)),
   }
 
-  async #stopsAt(totals: Spending): Promise<boolean> {
+  async #stopsAt(totals?: Spending): Promise<boolean> {
     const stops = await this.hook('stopCondition', (hooks) =>
       hooks.stopCondition?.(this.state, this.#totals(totals)),
     )

@@ -1,6 +1,6 @@
 import { isPlainObject, type JsonObject, type MessageJSON } from '@skein/base'
 import { type AssistantContent, fromBytesJson, toBytesJson, type UserContent } from './content.ts'
-import { ErrorCode, UPPError } from './error.ts'
+import { invalidRequest, type UPPError } from './error.ts'
 import {
   AssistantMessage,
   type Message,
@@ -89,9 +89,6 @@ function list(value: unknown, field: string): unknown[] {
 }
 
 function invalid(field: string, problem: string): UPPError {
-  return new UPPError(`Message JSON: ${field} ${problem}.`, {
-    code: ErrorCode.InvalidRequest,
-    provider: 'skein',
-    modality: 'llm',
-  })
+  const origin = { provider: 'skein', modality: 'llm' } as const
+  return invalidRequest(`Message JSON: ${field} ${problem}.`, origin)
 }

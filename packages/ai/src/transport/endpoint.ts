@@ -1,5 +1,11 @@
 import type { ProviderConfig } from '../contract/provider.ts'
-import { ErrorCode, isUPPError, type Modality, UPPError } from '../contract/error.ts'
+import {
+  ErrorCode,
+  invalidRequest,
+  isUPPError,
+  type Modality,
+  UPPError,
+} from '../contract/error.ts'
 import { environment } from './env.ts'
 
 /** The address, key variables and headers of a vendor: all that the transport needs of its definition. */
@@ -31,13 +37,10 @@ export function requestUrl(base: string, path: string, context: ErrorContext): s
   // A model's name may be a part of the path. `..` in it would address something else with our key.
   if (/\/(?:\.{0,2}\/|\.{1,2}(?::|$))/.test(pathname)) {
     const shown = JSON.stringify(pathname.slice(0, 200))
-    throw new UPPError(
+    throw invalidRequest(
       `The path ${shown} for ${context.provider} has an empty, "." or ".." part.`,
-      {
-        code: ErrorCode.InvalidRequest,
-        ...context,
-        hint: 'Check the name of the model.',
-      },
+      context,
+      'Check the name of the model.',
     )
   }
   const prefix = url.pathname.replace(/(?<!\/)\/+$/, '')
@@ -60,11 +63,11 @@ function parseBase(base: string, context: ErrorContext): URL {
         : undefined
   if (!url || problem) {
     // The error does not quote the value, which may contain a password.
-    throw new UPPError(`The baseUrl for ${context.provider} ${problem}.`, {
-      code: ErrorCode.InvalidRequest,
-      ...context,
-      hint: 'Expected http(s)://host/prefix; put credentials in config.apiKey or config.headers.',
-    })
+    throw invalidRequest(
+      `The baseUrl for ${context.provider} ${problem}.`,
+      context,
+      'Expected http(s)://host/prefix; put credentials in config.apiKey or config.headers.',
+    )
   }
   if (parsed.size > 100) parsed.clear()
   parsed.set(base, url)
@@ -110,13 +113,10 @@ function addHeader(
   // The value is trimmed, as `fetch` does, because a key read from a file often ends in a line break.
   const text = String(value).trim()
   if (!headerName.test(name) || badValue.test(text)) {
-    throw new UPPError(
+    throw invalidRequest(
       `The header ${JSON.stringify(name)} cannot be sent to ${context.provider}.`,
-      {
-        code: ErrorCode.InvalidRequest,
-        ...context,
-        hint: 'A name has letters, digits and -; a value has no line break or character above U+00FF.',
-      },
+      context,
+      'A name has letters, digits and -; a value has no line break or character above U+00FF.',
     )
   }
   headers[name.toLowerCase()] = text
@@ -182,15 +182,21 @@ function checkKey(key: unknown, context: ErrorContext): string {
 
 /** Writes a request body as JSON text; throws a UPPError if it cannot be written (a cycle, a BigInt). */
 export function jsonBody(body: unknown, context: ErrorContext): string {
+  return written(() => JSON.stringify(body), context)
+}
+
+/** Calls `write`, which writes a request. An error that is not a UPPError becomes INVALID_REQUEST. */
+export function written<T>(write: () => T, context: ErrorContext): T {
   try {
-    return JSON.stringify(body)
+    return write()
   } catch (error) {
+    if (isUPPError(error)) throw error
     const reason = error instanceof Error ? error.message : String(error)
     throw new UPPError(`The request for ${context.provider} cannot be written: ${reason}`, {
       code: ErrorCode.InvalidRequest,
       ...context,
       cause: error,
-      hint: 'Params must be JSON: no cycle, no BigInt.',
+      hint: 'Params, tools and messages must be JSON: no cycle, no BigInt.',
     })
   }
 }

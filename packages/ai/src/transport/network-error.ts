@@ -26,76 +26,59 @@ export function networkError(error: unknown, context: ErrorContext, url: string)
       cause: error,
     })
   }
-  const [, known] = explanations.find(([pattern]) => codes.some((code) => pattern.test(code))) ?? []
+  const [, known, hint] =
+    explanations.find(([pattern]) => codes.some((code) => pattern.test(code))) ?? []
   const messages = links.map((link) => (link as { message?: unknown }).message)
   const deepest =
     typeof error === 'string'
       ? error
       : messages.findLast((message) => typeof message === 'string' && message !== '')
   const said = typeof deepest === 'string' ? deepest.replace(/\.$/, '') : ''
-  const what = known?.what ?? (said || 'the connection failed')
+  const what = known ?? (said || 'the connection failed')
   return new UPPError(`The request to ${host} failed: ${what}.`, {
     code: ErrorCode.NetworkError,
     ...context,
     cause: error,
-    hint: known?.hint,
+    hint,
   })
 }
 
 const timeoutCodes = ['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT']
 
-interface Explanation {
-  readonly what: string
-  readonly hint: string
-}
-
-const tryAgain = 'Usually passes; raise the retries if it happens often.'
-const explanations: readonly (readonly [pattern: RegExp, explanation: Explanation])[] = [
+const explanations: readonly (readonly [pattern: RegExp, what: string, hint: string])[] = [
   [
     /^ECONNREFUSED$/,
-    {
-      what: 'nothing listens there (ECONNREFUSED)',
-      hint: 'Check baseUrl and that the server runs.',
-    },
+    'nothing listens there (ECONNREFUSED)',
+    'Check baseUrl and that the server runs.',
   ],
   [
     /^(ENOTFOUND|EAI_NODATA|EAI_NONAME)$/,
-    { what: 'the host name is unknown (ENOTFOUND)', hint: 'Check baseUrl for a typing error.' },
+    'the host name is unknown (ENOTFOUND)',
+    'Check baseUrl for a typing error.',
   ],
-  [
-    /^EAI_AGAIN$/,
-    { what: 'the name server did not answer (EAI_AGAIN)', hint: 'Check the network.' },
-  ],
+  [/^EAI_AGAIN$/, 'the name server did not answer (EAI_AGAIN)', 'Check the network.'],
   [
     /^(ECONNRESET|EPIPE|ECONNABORTED|UND_ERR_SOCKET)$/,
-    { what: 'the connection was closed by the other side (ECONNRESET)', hint: tryAgain },
+    'the connection was closed by the other side (ECONNRESET)',
+    'Usually passes; raise the retries if it happens often.',
   ],
   [
     /^(ETIMEDOUT|UND_ERR_CONNECT_TIMEOUT)$/,
-    {
-      what: 'the connection could not be made in time (ETIMEDOUT)',
-      hint: 'Check the network; the limit is config.timeouts.connectMs.',
-    },
+    'the connection could not be made in time (ETIMEDOUT)',
+    'Check the network; the limit is config.timeouts.connectMs.',
   ],
   [
     /^(EHOSTUNREACH|ENETUNREACH|ENETDOWN)$/,
-    { what: 'there is no route to the host', hint: 'Check the network or the proxy settings.' },
+    'there is no route to the host',
+    'Check the network or the proxy settings.',
   ],
   [
     /CERT|^ERR_TLS|SELF_SIGNED|UNABLE_TO_(GET|VERIFY)/,
-    {
-      what: 'its TLS certificate is not trusted',
-      hint: 'Add the certificate authority with NODE_EXTRA_CA_CERTS; do not switch the check off.',
-    },
+    'its TLS certificate is not trusted',
+    'Add the certificate authority with NODE_EXTRA_CA_CERTS; do not switch the check off.',
   ],
-  [
-    /^(EPROTO|ERR_SSL_.*)$/,
-    { what: 'the TLS handshake failed', hint: 'Is the address http rather than https?' },
-  ],
-  [
-    /^HPE_|^UND_ERR_RESPONSE/,
-    { what: 'the answer is not HTTP', hint: 'Is the address https rather than http?' },
-  ],
+  [/^(EPROTO|ERR_SSL_.*)$/, 'the TLS handshake failed', 'Is the address http rather than https?'],
+  [/^HPE_|^UND_ERR_RESPONSE/, 'the answer is not HTTP', 'Is the address https rather than http?'],
 ]
 
 /** Returns the error and all its causes, the outermost first. */

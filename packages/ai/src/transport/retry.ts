@@ -174,10 +174,14 @@ export class NoRetry implements RetryStrategy {
 }
 
 /**
- * The strategy used when no `retryStrategy` is set. An attempt that exceeded the caller's own time
- * limit is not retried.
+ * The strategy used when no `retryStrategy` is set: `ExponentialBackoff` with its defaults, but an attempt that
+ * exceeded the caller's own time limit is not retried. It is no instance, because the checks of that class'
+ * options would be part of every bundle.
  */
-export const defaultRetry: RetryStrategy = new ExponentialBackoff({ retryTimeouts: false })
+export const defaultRetry: RetryStrategy = {
+  onRetry: (error, attempt) =>
+    waitOf(judgeRetry(error, attempt, { maxRequests: 3, retryTimeouts: false })),
+}
 
 /**
  * Checks whether a failure may be retried at all, before the strategy is asked. False for a cancelled

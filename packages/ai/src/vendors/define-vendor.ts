@@ -13,11 +13,10 @@ import {
 } from '../contract/provider.ts'
 import type { EmbeddingHandler } from '../embedding.ts'
 import type { ImageHandler } from '../image.ts'
-import { jsonBody, type VendorEndpoint } from '../transport/endpoint.ts'
+import { jsonBody, type VendorEndpoint, written } from '../transport/endpoint.ts'
 import type { DecodeContext, EncodedRequest, RequestMode, Target, Wire } from '../wires/wire.ts'
 import { withSettings } from '../wires/settings.ts'
 import type { WireName } from '../contract/wire-name.ts'
-import { ErrorCode, isUPPError, UPPError } from '../contract/error.ts'
 import type { StreamEvent } from '../contract/event.ts'
 import { type VendorAnswer, contextOf, type VendorCall } from '../transport/attempt.ts'
 import { chooseReader, FrameReader, JsonReader } from '../transport/read-answer.ts'
@@ -164,28 +163,20 @@ class HttpModel implements BoundLLMModel {
     const target = this.#target
     const { request, warnings: dropped } = withSettings(given, this.#wire, target)
     const encoded = this.#encodeRequest(request, mode)
-    const { path, headers, warnings: changed } = encoded
+    const { path, headers, warnings: changed, unwrap } = encoded
     const warnings = dropped.length > 0 ? [...dropped, ...changed] : changed
     const accept = mode === 'stream' ? streamTypes[this.#wire.framing] : 'application/json'
     const body = isInPieces(encoded) ? encoded : encoded.body
     const call = this.#call({ config, signal, clock, path, body, headers: { accept, ...headers } })
-    return { call, context: { target, request, warnings } }
+    return { call, context: { target, request, warnings, unwrap } }
   }
 
   #encodeRequest(request: LLMRequest, mode: RequestMode): EncodedRequest {
-    try {
-      return this.#wire.encodeRequest(request, this.#target, mode)
-    } catch (error) {
-      if (isUPPError(error)) throw error
-      const reason = error instanceof Error ? error.message : String(error)
-      throw new UPPError(`The request for ${this.provider} cannot be written: ${reason}`, {
-        code: ErrorCode.InvalidRequest,
-        provider: this.provider,
-        modality: 'llm',
-        cause: error,
-        hint: 'Params, tools and messages must be JSON: no cycle, no BigInt.',
-      })
-    }
+    const { provider } = this
+    return written(() => this.#wire.encodeRequest(request, this.#target, mode), {
+      provider,
+      modality: 'llm',
+    })
   }
 
   #reader(

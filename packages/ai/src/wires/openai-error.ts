@@ -8,59 +8,46 @@ import type { ServerError } from './wire.ts'
  * Error codes, error types and OpenRouter's `metadata.error_type` of OpenAI and of vendors that use
  * its format, from their documentation. They take precedence over the HTTP status.
  */
-const codes: Readonly<Record<string, ErrorCode>> = {
-  insufficient_quota: ErrorCode.QuotaExceeded,
-  billing_hard_limit_reached: ErrorCode.QuotaExceeded,
-  billing_not_active: ErrorCode.QuotaExceeded,
-  insufficient_balance: ErrorCode.QuotaExceeded,
-  insufficient_credits: ErrorCode.QuotaExceeded,
-  exceeded_current_quota_error: ErrorCode.QuotaExceeded,
-  payment_required: ErrorCode.QuotaExceeded,
-  rate_limit_exceeded: ErrorCode.RateLimited,
-  rate_limit_reached_error: ErrorCode.RateLimited,
-  rate_limit_error: ErrorCode.RateLimited,
-  rate_limited: ErrorCode.RateLimited,
-  too_many_requests: ErrorCode.RateLimited,
-  context_length_exceeded: ErrorCode.ContextLengthExceeded,
-  context_window_exceeded: ErrorCode.ContextLengthExceeded,
-  exceed_context_size_error: ErrorCode.ContextLengthExceeded,
-  invalid_api_key: ErrorCode.AuthenticationFailed,
-  wrong_api_key: ErrorCode.AuthenticationFailed,
-  invalid_authentication_error: ErrorCode.AuthenticationFailed,
-  incorrect_api_key_error: ErrorCode.AuthenticationFailed,
-  authentication_error: ErrorCode.AuthenticationFailed,
-  permission_denied_error: ErrorCode.AuthenticationFailed,
-  permission_denied: ErrorCode.AuthenticationFailed,
-  model_not_found: ErrorCode.ModelNotFound,
-  model_not_available: ErrorCode.ModelNotFound,
-  model_decommissioned: ErrorCode.ModelNotFound,
-  invalid_model: ErrorCode.ModelNotFound,
-  deploymentnotfound: ErrorCode.ModelNotFound,
-  resource_not_found_error: ErrorCode.ModelNotFound,
-  content_filter: ErrorCode.ContentFiltered,
-  content_policy_violation: ErrorCode.ContentFiltered,
-  content_moderation: ErrorCode.ContentFiltered,
-  moderation_blocked: ErrorCode.ContentFiltered,
-  responsibleaipolicyviolation: ErrorCode.ContentFiltered,
-  image_content_policy_violation: ErrorCode.ContentFiltered,
-  invalid_prompt: ErrorCode.ContentFiltered,
-  bio_policy: ErrorCode.ContentFiltered,
-  cyber_policy: ErrorCode.ContentFiltered,
-  misalignment_policy_violation: ErrorCode.ContentFiltered,
-  server_error: ErrorCode.ProviderError,
-  internal_server_error: ErrorCode.ProviderError,
-  api_error: ErrorCode.ProviderError,
-  engine_overloaded_error: ErrorCode.ProviderError,
-  overloaded_error: ErrorCode.ProviderError,
-  service_unavailable: ErrorCode.ProviderError,
-  service_unavailable_error: ErrorCode.ProviderError,
-  provider_overloaded: ErrorCode.ProviderError,
-  vector_store_timeout: ErrorCode.ProviderError,
-  request_timeout: ErrorCode.Timeout,
-  timeout: ErrorCode.Timeout,
+const codes: readonly (readonly [code: ErrorCode, words: string])[] = [
+  [
+    ErrorCode.QuotaExceeded,
+    `insufficient_quota billing_hard_limit_reached billing_not_active insufficient_balance
+    insufficient_credits exceeded_current_quota_error payment_required`,
+  ],
+  [
+    ErrorCode.RateLimited,
+    `rate_limit_exceeded rate_limit_reached_error rate_limit_error rate_limited
+    too_many_requests`,
+  ],
+  [
+    ErrorCode.ContextLengthExceeded,
+    'context_length_exceeded context_window_exceeded exceed_context_size_error',
+  ],
+  [
+    ErrorCode.AuthenticationFailed,
+    `invalid_api_key wrong_api_key invalid_authentication_error incorrect_api_key_error
+    authentication_error permission_denied_error permission_denied`,
+  ],
+  [
+    ErrorCode.ModelNotFound,
+    `model_not_found model_not_available model_decommissioned invalid_model
+    deploymentnotfound resource_not_found_error`,
+  ],
+  [
+    ErrorCode.ContentFiltered,
+    `content_filter content_policy_violation content_moderation moderation_blocked
+    responsibleaipolicyviolation image_content_policy_violation invalid_prompt bio_policy
+    cyber_policy misalignment_policy_violation`,
+  ],
+  [
+    ErrorCode.ProviderError,
+    `server_error internal_server_error api_error engine_overloaded_error overloaded_error
+    service_unavailable service_unavailable_error provider_overloaded vector_store_timeout`,
+  ],
+  [ErrorCode.Timeout, 'request_timeout timeout'],
   // A general type: a more specific code in the same error takes precedence.
-  invalid_request_error: ErrorCode.InvalidRequest,
-}
+  [ErrorCode.InvalidRequest, 'invalid_request_error'],
+]
 
 /**
  * Some vendors send no error code for a too long prompt, a wrong key or filtered content; these are
@@ -124,8 +111,8 @@ function codeOf(
   status: number | undefined,
 ): ErrorCode | undefined {
   const known = words.map((word) => {
-    const key = word?.toLowerCase()
-    return key !== undefined && Object.hasOwn(codes, key) ? codes[key] : undefined
+    const key = word?.toLowerCase() ?? ''
+    return codes.find(([, names]) => names.split(/\s+/).includes(key))?.[0]
   })
   const specific = known.find((code) => code && code !== ErrorCode.InvalidRequest)
   if (specific) return specific
@@ -151,51 +138,27 @@ function messageOf(error: JsonObject): string | undefined {
   return lines.length > 0 ? lines.join('; ') : undefined
 }
 
-interface Words {
-  readonly status: number
-  readonly type: string
-  readonly code: string | null
-}
-
 /** OpenAI's status, type and code for each of our codes, used by the server half. */
-const words: Readonly<Record<ErrorCode, Words>> = {
-  [ErrorCode.AuthenticationFailed]: {
-    status: 401,
-    type: 'invalid_request_error',
-    code: 'invalid_api_key',
-  },
-  [ErrorCode.RateLimited]: { status: 429, type: 'requests', code: 'rate_limit_exceeded' },
-  [ErrorCode.QuotaExceeded]: {
-    status: 429,
-    type: 'insufficient_quota',
-    code: 'insufficient_quota',
-  },
-  [ErrorCode.ContextLengthExceeded]: {
-    status: 400,
-    type: 'invalid_request_error',
-    code: 'context_length_exceeded',
-  },
-  [ErrorCode.ModelNotFound]: {
-    status: 404,
-    type: 'invalid_request_error',
-    code: 'model_not_found',
-  },
-  [ErrorCode.InvalidRequest]: { status: 400, type: 'invalid_request_error', code: null },
-  [ErrorCode.ContentFiltered]: {
-    status: 400,
-    type: 'invalid_request_error',
-    code: 'content_filter',
-  },
-  [ErrorCode.InvalidResponse]: { status: 502, type: 'server_error', code: null },
-  [ErrorCode.ProviderError]: { status: 500, type: 'server_error', code: 'server_error' },
-  [ErrorCode.NetworkError]: { status: 502, type: 'server_error', code: null },
-  [ErrorCode.Timeout]: { status: 504, type: 'timeout', code: 'timeout' },
-  [ErrorCode.Cancelled]: { status: 499, type: 'server_error', code: 'cancelled' },
+const words: Readonly<
+  Record<ErrorCode, readonly [status: number, type: string, code: string | null]>
+> = {
+  [ErrorCode.AuthenticationFailed]: [401, 'invalid_request_error', 'invalid_api_key'],
+  [ErrorCode.RateLimited]: [429, 'requests', 'rate_limit_exceeded'],
+  [ErrorCode.QuotaExceeded]: [429, 'insufficient_quota', 'insufficient_quota'],
+  [ErrorCode.ContextLengthExceeded]: [400, 'invalid_request_error', 'context_length_exceeded'],
+  [ErrorCode.ModelNotFound]: [404, 'invalid_request_error', 'model_not_found'],
+  [ErrorCode.InvalidRequest]: [400, 'invalid_request_error', null],
+  [ErrorCode.ContentFiltered]: [400, 'invalid_request_error', 'content_filter'],
+  [ErrorCode.InvalidResponse]: [502, 'server_error', null],
+  [ErrorCode.ProviderError]: [500, 'server_error', 'server_error'],
+  [ErrorCode.NetworkError]: [502, 'server_error', null],
+  [ErrorCode.Timeout]: [504, 'timeout', 'timeout'],
+  [ErrorCode.Cancelled]: [499, 'server_error', 'cancelled'],
 }
 
 /** Writes the error body of both OpenAI formats. */
 export function errorBody({ code, message, fields }: ServerError): JsonObject {
-  const { type, code: word } = words[code]
+  const [, type, word] = words[code]
   return { error: { message, type, param: null, code: word, ...fields } }
 }
 
@@ -204,5 +167,5 @@ export function encodeError(error: ServerError): {
   readonly status: number
   readonly body: JsonObject
 } {
-  return { status: error.statusCode ?? words[error.code].status, body: errorBody(error) }
+  return { status: error.statusCode ?? words[error.code][0], body: errorBody(error) }
 }

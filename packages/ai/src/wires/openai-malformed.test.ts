@@ -99,7 +99,7 @@ describe.each(cases)(
       const request = requestOf({ structure: { type: 'array' } })
       fc.assert(
         fc.property(nearly(words), (body) => {
-          onlyOurErrors(() => wire.decodeResponse(body, contextOf(target, request)), '')
+          onlyOurErrors(() => wire.decodeResponse(body, contextOf(target, request, wire)), '')
           onlyOurErrors(
             () =>
               wire.decodeError(

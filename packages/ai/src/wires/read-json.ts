@@ -19,6 +19,11 @@ export function stringOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
+/** Returns the texts of a list of parts, '' for a part without one. */
+export function textsOf(parts: unknown): string[] {
+  return listOf(parts).map((part) => stringOf(objectOf(part)?.['text']) ?? '')
+}
+
 /** Returns the value if it is a text that is not empty. */
 export function textOf(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined

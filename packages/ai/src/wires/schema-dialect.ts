@@ -2,6 +2,7 @@ import { isPlainObject, type JsonSchema } from '@skein/base'
 import { mapKeywords, pointerSegment, resolveRef } from '../contract/structure.ts'
 import type { Warning } from '../contract/turn.ts'
 import type { StrictProblem, StrictSchema } from './strict-schema.ts'
+import type { ValueUnwrapper } from './wire.ts'
 
 /** A vendor's restrictions of JSON Schema. A schema is changed only as listed here. */
 export interface SchemaDialect {
@@ -18,7 +19,7 @@ export interface SchemaDialect {
 interface DialectSchema {
   readonly schema: JsonSchema
   readonly warnings: Warning[]
-  /** True if the answer will arrive as `{ value: … }`; see `ValueUnwrapper`. */
+  /** True if the answer will arrive as `{ value: … }`; see `unwrapValue`. */
   readonly isWrapped: boolean
   /** True if the schema can be sent in the vendor's strict mode, which guarantees it. */
   readonly isStrict: boolean
@@ -58,8 +59,18 @@ function hasObjectRoot(schema: JsonSchema): boolean {
   return !['anyOf', 'oneOf', 'enum', 'const', '$ref', 'items'].some((key) => key in schema)
 }
 
+/**
+ * Puts the root into `value`. References to the root and into it are adjusted; `$defs` stay at the root, and so
+ * do references to them.
+ */
 function wrapRoot(schema: JsonSchema): JsonSchema {
-  const { $defs, definitions, $schema, ...value } = moveRefs(schema) as JsonSchema
+  const text = JSON.stringify(schema)
+  const moved = text.replace(/("\$ref":"#)(?!\/(?:\$defs|definitions)\/)/g, '$1/properties/value')
+  return wrapValue(JSON.parse(moved) as JsonSchema)
+}
+
+/** Returns the schema of an object whose only property is `value`; shared definitions stay at the root. */
+export function wrapValue({ $defs, definitions, $schema, ...value }: JsonSchema): JsonSchema {
   return {
     $schema,
     type: 'object',
@@ -69,23 +80,6 @@ function wrapRoot(schema: JsonSchema): JsonSchema {
     $defs,
     definitions,
   }
-}
-
-/**
- * Adjusts `$ref` pointers to the wrapped root: the root moves to `properties.value`, `$defs` stay at
- * the root.
- */
-function moveRefs(node: unknown): unknown {
-  if (Array.isArray(node)) return node.map(moveRefs)
-  if (!isPlainObject(node)) return node
-  return Object.fromEntries(
-    Object.entries(node).map(([key, value]) => {
-      const isPointer = key === '$ref' && typeof value === 'string' && value.startsWith('#')
-      if (!isPointer) return [key, moveRefs(value)]
-      const isShared = value.startsWith('#/$defs/') || value.startsWith('#/definitions/')
-      return [key, isShared ? value : `#/properties/value${value.slice(1)}`]
-    }),
-  )
 }
 
 /** Keywords whose value is a schema or a list of schemas. */
@@ -192,54 +186,46 @@ const MAX_OPENING = 1000
  * receive the JSON they asked for. Text that does not start with the wrapper is passed on unchanged;
  * if the text is cut off before the wrapper closes, everything received is kept. The cost is linear.
  */
-export class ValueUnwrapper {
-  #state: 'opening' | 'inside' | 'plain' = 'opening'
-  /**
-   * Text not yet returned: while `opening` all text so far, while `inside` a brace that may close the
-   * wrapper, and spaces after it.
-   */
-  #held = ''
-
-  push(text: string): string {
-    if (this.#state === 'plain') return text
-    return this.#state === 'opening' ? this.#open(text) : this.#pass(text)
-  }
-
-  /** Returns the remaining text, without the closing brace of the wrapper. */
-  end(): string {
-    const rest = this.#state === 'inside' ? '' : this.#held
-    this.#held = ''
-    return rest
-  }
-
-  #open(text: string): string {
-    const start = this.#held + text
-    this.#held = ''
+export function unwrapValue(): ValueUnwrapper {
+  let state: 'opening' | 'inside' | 'plain' = 'opening'
+  // Text not yet returned: while `opening` all text so far, while `inside` a brace that may close the
+  // wrapper, and spaces after it.
+  let held = ''
+  const open = (text: string): string => {
+    const start = held + text
+    held = ''
     const opening = /^\s*\{\s*"value"\s*:\s*/.exec(start)?.[0]
     if (opening !== undefined && opening.length < start.length) {
-      this.#state = 'inside'
-      return this.#pass(start.slice(opening.length))
+      state = 'inside'
+      return pass(start.slice(opening.length))
     }
     const canOpen = opening !== undefined || '{"value":'.startsWith(start.replace(/\s+/g, ''))
     if (canOpen && start.length <= MAX_OPENING) {
-      this.#held = start
+      held = start
       return ''
     }
-    this.#state = 'plain'
+    state = 'plain'
     return start
   }
-
   /** Returns all text except a final closing brace, which may be the wrapper's, and spaces after it. */
-  #pass(text: string): string {
-    if (this.#held !== '' && !/\S/.test(text)) {
-      this.#held += text
+  const pass = (text: string): string => {
+    if (held !== '' && !/\S/.test(text)) {
+      held += text
       return ''
     }
-    const whole = this.#held + text
+    const whole = held + text
     let end = whole.length
     while (end > 0 && whole.charCodeAt(end - 1) <= 32) end--
     const cut = whole[end - 1] === '}' ? end - 1 : whole.length
-    this.#held = whole.slice(cut)
+    held = whole.slice(cut)
     return whole.slice(0, cut)
+  }
+  return {
+    push: (text) => (state === 'plain' ? text : state === 'opening' ? open(text) : pass(text)),
+    end: () => {
+      const rest = state === 'inside' ? '' : held
+      held = ''
+      return rest
+    },
   }
 }

@@ -1,6 +1,6 @@
 import { isPlainObject, type JsonObject, type JsonSchema } from '@skein/base'
 import { pointerSegment, resolveRef } from '../contract/structure.ts'
-import type { SchemaDialect } from './schema-dialect.ts'
+import { type SchemaDialect, wrapValue } from './schema-dialect.ts'
 import { allowsNull, requiredNames } from './strict-nulls.ts'
 
 /** A part of a schema that strict mode does not accept. */
@@ -118,25 +118,14 @@ export function toStrict(schema: JsonSchema): StrictSchema {
 
 /** Puts a root that is not an object into `value`; a root that refers to itself is moved to `$defs`. */
 function wrapStrict(root: JsonSchema): JsonSchema {
-  const { $defs, definitions, $schema, ...value } = root
-  const own = '#/$defs/answer'
-  const text = JSON.stringify({ value, $defs, definitions })
-  const refersToRoot = text.includes('"$ref":"#"')
-  const moved = JSON.parse(text.replaceAll('"$ref":"#"', `"$ref":"${own}"`)) as {
-    value: JsonSchema
-    $defs?: JsonSchema
-    definitions?: JsonSchema
+  const text = JSON.stringify(root)
+  const $ref = '#/$defs/answer'
+  const moved = JSON.parse(text.replaceAll('"$ref":"#"', `"$ref":"${$ref}"`)) as {
+    readonly $defs?: JsonSchema
   }
-  const shared = refersToRoot ? { ...moved.$defs, answer: moved.value } : moved.$defs
-  return {
-    $schema,
-    type: 'object',
-    properties: { value: refersToRoot ? { $ref: own } : moved.value },
-    required: ['value'],
-    additionalProperties: false,
-    $defs: shared,
-    definitions: moved.definitions,
-  }
+  if (!text.includes('"$ref":"#"')) return wrapValue(moved)
+  const { $defs, definitions, $schema, ...answer } = moved as JsonSchema & typeof moved
+  return wrapValue({ $schema, $ref, $defs: { ...$defs, answer }, definitions })
 }
 
 class StrictWriter {
@@ -158,9 +147,7 @@ class StrictWriter {
     const ref = this.#reference(kept, pointer)
     if (ref) return ref
     const result = { ...withType(kept) }
-    for (const name of ['$defs', 'definitions', 'anyOf'])
-      if (result[name] !== undefined)
-        result[name] = this.#parts(result[name], pointer + pointerSegment(name))
+    this.#writeParts(result, ['$defs', 'definitions', 'anyOf'], pointer)
     if (result['type'] === 'object') this.#closeObject(result, pointer)
     if (result['type'] === 'array') {
       if (isPlainObject(result['items']))
@@ -222,11 +209,7 @@ class StrictWriter {
     if (asserts !== undefined)
       this.#refuse(pointer + pointerSegment(asserts), `"${asserts}" beside a reference`)
     if (beside.length === 0) return { $ref }
-    const result: Record<string, unknown> = { ...rest, anyOf: [{ $ref }] }
-    for (const name of ['$defs', 'definitions'])
-      if (rest[name] !== undefined)
-        result[name] = this.#parts(rest[name], pointer + pointerSegment(name))
-    return result
+    return this.#writeParts({ ...rest, anyOf: [{ $ref }] }, ['$defs', 'definitions'], pointer)
   }
 
   /** `type: ['object', 'null']` becomes a union, because a list of types is documented for scalars only. */
@@ -244,21 +227,26 @@ class StrictWriter {
       )
       return this.write({ ...Object.fromEntries(fitting), type }, pointer)
     })
-    const result: Record<string, unknown> = { ...about, anyOf }
-    for (const name of ['$defs', 'definitions'])
-      if (about[name] !== undefined)
-        result[name] = this.#parts(about[name], pointer + pointerSegment(name))
-    return result
+    return this.#writeParts({ ...about, anyOf }, ['$defs', 'definitions'], pointer)
   }
 
-  #parts(parts: unknown, pointer: string): unknown {
-    const write = (part: unknown, name: string | number): unknown =>
-      this.write(part, pointer + pointerSegment(name))
-    if (Array.isArray(parts)) return parts.map(write)
-    if (!isPlainObject(parts)) return parts
-    return Object.fromEntries(
-      Object.entries(parts).map(([name, part]) => [name, write(part, name)]),
-    )
+  /** Writes the schemas in these keywords of `schema`, in place. */
+  #writeParts(
+    schema: Record<string, unknown>,
+    keywords: readonly string[],
+    pointer: string,
+  ): JsonSchema {
+    for (const keyword of keywords) {
+      const parts = schema[keyword]
+      const write = (part: unknown, name: string | number): unknown =>
+        this.write(part, pointer + pointerSegment(keyword) + pointerSegment(name))
+      if (Array.isArray(parts)) schema[keyword] = parts.map(write)
+      else if (isPlainObject(parts))
+        schema[keyword] = Object.fromEntries(
+          Object.entries(parts).map(([name, part]) => [name, write(part, name)]),
+        )
+    }
+    return schema
   }
 
   #closeObject(schema: Record<string, unknown>, pointer: string): void {

@@ -1,5 +1,6 @@
-import type { JsonObject, JsonValue } from '@skein/base'
-import { listOf, objectOf } from './read-json.ts'
+import type { JsonObject, JsonSchema, JsonValue } from '@skein/base'
+import { optionsMetadata } from './metadata.ts'
+import { listOf, objectOf, stringOf } from './read-json.ts'
 import { requestError } from './wire-error.ts'
 import type { Tool, ToolCall } from '../contract/tool.ts'
 
@@ -43,6 +44,41 @@ export function mergeTools({
 
 /** A tool that a client declares; it runs at the client, not here. */
 export type DeclaredTool = Omit<Tool, 'run' | 'approval'>
+
+/** Makes a declared tool of what the client said about it. */
+export function declaredTool(
+  provider: string,
+  name: string,
+  {
+    description,
+    parameters = { type: 'object', properties: {} },
+    options,
+  }: {
+    readonly description: JsonValue | undefined
+    readonly parameters: JsonSchema | undefined
+    /** The fields that only this vendor has. */
+    readonly options: JsonObject
+  },
+): DeclaredTool {
+  const metadata = optionsMetadata(provider, options)
+  return { name, description: stringOf(description) ?? '', parameters, metadata }
+}
+
+/** Takes the call that a result answers, by its id or else by the name of its tool, from the open calls. */
+export function takeCall(
+  open: ToolCall[],
+  id: string | undefined,
+  name: string | undefined,
+): { readonly toolCallId: string; readonly toolName: string | undefined } {
+  const index = open.findIndex((call) =>
+    id === undefined ? call.toolName === name : call.toolCallId === id,
+  )
+  const [call] = index < 0 ? [] : open.splice(index, 1)
+  return {
+    toolCallId: call?.toolCallId ?? id ?? name ?? '',
+    toolName: call?.toolName ?? name,
+  }
+}
 
 /**
  * Separates the client's function tools from all other kinds, which are the vendor's and stay in the

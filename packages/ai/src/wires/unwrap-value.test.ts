@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { runs } from '../../test/wires/arbitrary-message.ts'
-import { ValueUnwrapper } from './schema-dialect.ts'
+import { unwrapValue } from './schema-dialect.ts'
 
 function unwrap(text: string, cuts: readonly number[]): string {
-  const unwrapper = new ValueUnwrapper()
+  const unwrapper = unwrapValue()
   const places = cuts.map((cut) => cut % (text.length + 1)).sort((a, b) => a - b)
   let start = 0
   let result = ''
@@ -43,7 +43,7 @@ test('a cut-off answer keeps what came', () => {
 })
 
 test('white space without end costs linear time', () => {
-  const unwrapper = new ValueUnwrapper()
+  const unwrapper = unwrapValue()
   const start = performance.now()
   unwrapper.push('{"value":[')
   for (let i = 0; i < 200_000; i++) unwrapper.push('     ')

@@ -1,14 +1,31 @@
 import type { JsonObject, JsonValue } from '@skein/base'
 import type { UserContent } from '../contract/content.ts'
-import { ErrorCode, isUPPError, UPPError } from '../contract/error.ts'
-import { objectOf } from './read-json.ts'
+import { ErrorCode, invalidRequest, isUPPError, UPPError } from '../contract/error.ts'
+import { objectOf, textOf } from './read-json.ts'
 import type { VendorError } from '../contract/vendor-error.ts'
 
 export { countOf, objectOf, textOf } from './read-json.ts'
 
 /** Makes the error for a request that this wire format or vendor cannot express. */
 export function requestError(provider: string, message: string, hint?: string): UPPError {
-  return new UPPError(message, { code: ErrorCode.InvalidRequest, provider, modality: 'llm', hint })
+  return invalidRequest(message, { provider, modality: 'llm' }, hint)
+}
+
+/** Makes the error for a field of a client's request, e.g. `model`; `problem` is e.g. `is missing`. */
+export function fieldError(provider: string, field: string, problem = 'is missing'): UPPError {
+  return requestError(provider, `The field "${field}" ${problem}.`)
+}
+
+/** Reads the body of a client's request, and the model that it names. Throws if it has none. */
+export function readBody(
+  provider: string,
+  body: JsonValue,
+): { readonly request: JsonObject; readonly modelId: string } {
+  const request = objectOf(body)
+  if (!request) throw requestError(provider, 'The body is not a JSON object.')
+  const modelId = textOf(request['model'])
+  if (modelId === undefined) throw fieldError(provider, 'model')
+  return { request, modelId }
 }
 
 /**

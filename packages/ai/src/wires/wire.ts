@@ -66,6 +66,15 @@ export interface EncodedRequest {
   readonly path: string
   readonly headers?: Readonly<Record<string, string>>
   readonly warnings: readonly Warning[]
+  /** Set if the vendor is asked to wrap the structured answer; the decoder is given it. */
+  readonly unwrap?: (() => ValueUnwrapper) | undefined
+}
+
+/** Removes the wrapper of a structured answer from its text, piece by piece. */
+export interface ValueUnwrapper {
+  push(text: string): string
+  /** Returns the remaining text, without the closing brace of the wrapper. */
+  end(): string
 }
 
 /** The request whose answer is decoded. */
@@ -74,6 +83,8 @@ export interface DecodeContext<Dialect = unknown> {
   readonly request: LLMRequest
   /** Warnings to be reported in `message_stop`. */
   readonly warnings: readonly Warning[]
+  /** See `EncodedRequest.unwrap`; called for each text of the answer. */
+  readonly unwrap?: (() => ValueUnwrapper) | undefined
 }
 
 /** Converts frames into events. Throws `UPPError` for an error frame or a malformed frame. */

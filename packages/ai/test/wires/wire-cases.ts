@@ -19,11 +19,14 @@ export function requestOf(fields: Partial<LLMRequest> = {}): LLMRequest {
   }
 }
 
+/** The context of an answer to a request; with `wire`, of one that the wire has encoded. */
 export function contextOf<D>(
   target: Target<D>,
   request: LLMRequest = requestOf(),
+  wire?: Wire<D>,
 ): DecodeContext<D> {
-  return { target, request, warnings: [] }
+  const unwrap = wire?.encodeRequest(request, target, 'stream').unwrap
+  return { target, request, warnings: [], unwrap }
 }
 
 export function frame(data: JsonValue | string, event = ''): SseEvent {

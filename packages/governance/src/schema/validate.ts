@@ -195,17 +195,14 @@ export function findSchemaIssues(
     return [{ path, rule: 'type', message: `must be ${types.join(' or ')}` }]
   }
   const issues: ValidationIssue[] = []
+  const add = (rule: string, message: string, at = path): void =>
+    void issues.push({ path: at, rule, message })
   if (typeof value === 'string') {
-    if (schema.minLength && value === '') {
-      issues.push({ path, rule: 'minLength', message: 'must not be empty' })
-    }
-    if (schema.enum && !schema.enum.includes(value)) {
-      issues.push({ path, rule: 'enum', message: `must be one of ${schema.enum.join(', ')}` })
-    }
+    if (schema.minLength && value === '') add('minLength', 'must not be empty')
+    if (schema.enum && !schema.enum.includes(value))
+      add('enum', `must be one of ${schema.enum.join(', ')}`)
     const isOfFormat = schema.format === 'uuid' ? UUID.test(value) : isDateTime(value)
-    if (schema.format && !isOfFormat) {
-      issues.push({ path, rule: 'format', message: `must be a ${schema.format}` })
-    }
+    if (schema.format && !isOfFormat) add('format', `must be a ${schema.format}`)
     return issues
   }
   if (Array.isArray(value)) {
@@ -218,18 +215,15 @@ export function findSchemaIssues(
   // The cast is safe: the value is an object and not an array.
   const members = value as Record<string, unknown>
   const { required = [], properties = {}, additionalProperties } = schema
-  for (const key of required) {
-    if (members[key] !== undefined) continue
-    issues.push({ path: `${path}/${key}`, rule: 'required', message: 'is missing' })
-  }
+  for (const key of required)
+    if (members[key] === undefined) add('required', 'is missing', `${path}/${key}`)
   for (const key of Object.keys(members)) {
     const known = Object.hasOwn(properties, key) ? properties[key] : undefined
     const at = `${path}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`
     if (known) {
       if (members[key] !== undefined) issues.push(...findSchemaIssues(known, members[key], at))
-    } else if (additionalProperties === false) {
-      issues.push({ path: at, rule: 'additionalProperties', message: 'is not a known member' })
-    }
+    } else if (additionalProperties === false)
+      add('additionalProperties', 'is not a known member', at)
   }
   return issues
 }
@@ -241,7 +235,6 @@ const DATE_TIME =
   /^(\d{4})-(\d\d)-(\d\d)[t\s](\d\d):(\d\d):(\d\d)(?:\.\d+)?(?:z|([+-])(\d\d)(?::?(\d\d))?)$/i
 // The strict form has an upper-case T, and Z or an offset with a colon; every RFC 3339 parser accepts it.
 const STRICT_DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/
-const DAYS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 
 /** Checks for the form of UUID that this package writes: lower case, without `urn:uuid:`. */
 export function isBareUuid(text: string): boolean {
@@ -256,9 +249,9 @@ function isDateTime(text: string): boolean {
   const match = DATE_TIME.exec(text)
   if (!match) return false
   const [year, month, day, hour, minute, second] = match.slice(1, 7).map(Number) as SixNumbers
-  const isLeapYear = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
-  const days = month === 2 && isLeapYear ? 29 : DAYS[month - 1]
-  if (days === undefined || day < 1 || day > days) return false
+  // Day 0 of the next month is the last day of this one; months repeat their lengths after 400 years.
+  const days = new Date(Date.UTC(2000 + (year % 400), month, 0)).getUTCDate()
+  if (month < 1 || month > 12 || day < 1 || day > days) return false
   const sign = match[7] === '-' ? -1 : 1
   const offset = { hours: Number(match[8] ?? 0), minutes: Number(match[9] ?? 0) }
   if (offset.hours > 23 || offset.minutes > 59) return false

@@ -82,43 +82,44 @@ export const STRUCTURAL_CODES: ReadonlySet<string> = new Set<IssueCode>([
 ])
 
 /**
- * Severities in the profiles strict, standard and lenient, in this order. A code that is not listed is an
- * error in all three.
+ * Severities in the profiles strict, standard and lenient, in this order: `e` is error, `w` warning, `i` info.
+ * A code that is not listed is an error in all three.
  */
-const SEVERITIES: { readonly [code in IssueCode]?: readonly [Severity, Severity, Severity] } = {
-  bad_timestamp: ['error', 'error', 'warning'],
-  bad_base64: ['error', 'error', 'warning'],
-  empty_id: ['error', 'error', 'warning'],
-  newer_version: ['error', 'warning', 'warning'],
-  agent_key_mismatch: ['error', 'error', 'warning'],
-  unknown_agent: ['error', 'error', 'warning'],
-  unknown_event_agent: ['warning', 'warning', 'info'],
-  unknown_turn_type: ['error', 'warning', 'warning'],
-  unknown_part_kind: ['error', 'info', 'info'],
-  unknown_content_kind: ['error', 'info', 'info'],
-  inline_system_prompt: ['error', 'warning', 'info'],
-  return_without_call: ['error', 'error', 'warning'],
-  duplicate_return: ['error', 'error', 'warning'],
-  tool_name_mismatch: ['error', 'warning', 'info'],
-  call_left_open: ['warning', 'warning', 'info'],
-  unusual_args: ['warning', 'warning', 'info'],
-  turns_overlap: ['error', 'warning', 'info'],
-  turn_ends_before_start: ['error', 'warning', 'info'],
-  messages_out_of_order: ['error', 'warning', 'info'],
-  updated_before_created: ['warning', 'warning', 'info'],
-  response_field_on_request: ['warning', 'warning', 'info'],
-  agent_differs: ['info', 'info', 'info'],
-  thinking_without_provider: ['warning', 'warning', 'info'],
-  zoneless_timestamp: ['warning', 'warning', 'info'],
-  lone_surrogate: ['warning', 'info', 'info'],
-  duplicate_key: ['error', 'warning', 'warning'],
+const SEVERITIES: { readonly [code in IssueCode]?: string } = {
+  bad_timestamp: 'eew',
+  bad_base64: 'eew',
+  empty_id: 'eew',
+  newer_version: 'eww',
+  agent_key_mismatch: 'eew',
+  unknown_agent: 'eew',
+  unknown_event_agent: 'wwi',
+  unknown_turn_type: 'eww',
+  unknown_part_kind: 'eii',
+  unknown_content_kind: 'eii',
+  inline_system_prompt: 'ewi',
+  return_without_call: 'eew',
+  duplicate_return: 'eew',
+  tool_name_mismatch: 'ewi',
+  call_left_open: 'wwi',
+  unusual_args: 'wwi',
+  turns_overlap: 'ewi',
+  turn_ends_before_start: 'ewi',
+  messages_out_of_order: 'ewi',
+  updated_before_created: 'wwi',
+  response_field_on_request: 'wwi',
+  agent_differs: 'iii',
+  thinking_without_provider: 'wwi',
+  zoneless_timestamp: 'wwi',
+  lone_surrogate: 'wii',
+  duplicate_key: 'eww',
 }
 
-const COLUMN = { strict: 0, standard: 1, lenient: 2 } as const
+const PROFILES: readonly Profile[] = ['strict', 'standard', 'lenient']
 
 /** Returns the severity of an issue in a profile. */
 export function severityOf(code: IssueCode, profile: Profile): Severity {
-  return SEVERITIES[code]?.[COLUMN[profile]] ?? 'error'
+  const letter = SEVERITIES[code]?.[PROFILES.indexOf(profile)]
+  return letter === 'w' ? 'warning' : letter === 'i' ? 'info' : 'error'
 }
 
 /** Settings of `validateThread`. */

@@ -14,8 +14,8 @@ const DAY = 24 * 60 * MINUTE
 
 /**
  * Returns the microseconds since 1970 of a timestamp, or NaN when the text is not one. Digits after the sixth
- * are cut off. Text without a zone is read as UTC. `Date` is not used because it would cut to milliseconds
- * and read text without a zone as local time. (Doubles are exact to the microsecond until the year 2255, and
+ * are cut off. Text without a zone is read as UTC. `Date` does not read the text because it would cut to
+ * milliseconds and read text without a zone as local time. (Doubles are exact to the microsecond until the year 2255, and
  * to 32 µs after that.)
  */
 export function instantOf(text: string): number {
@@ -104,22 +104,10 @@ function daysOf(text: string): number {
     const isLeap = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
     const isShort = month === 4 || month === 6 || month === 9 || month === 11
     const daysInMonth = month === 2 ? (isLeap ? 29 : 28) : isShort ? 30 : 31
-    lastDays = day > daysInMonth ? NO_DAY : daysSinceEpoch(year, month, day)
+    // `Date.UTC` would read the years 0 to 99 as 1900 to 1999.
+    const time = new Date(0).setUTCFullYear(year, month - 1, day)
+    lastDays = day > daysInMonth ? NO_DAY : time / 86_400_000
     lastDate = date
   }
   return lastDays
-}
-
-/**
- * Returns the days since 1970-01-01 in the proleptic Gregorian calendar. Years are counted from March, so
- * that leap days come last.
- */
-function daysSinceEpoch(year: number, month: number, day: number): number {
-  const marchYear = month > 2 ? year : year - 1
-  const era = Math.floor(marchYear / 400)
-  const yearOfEra = marchYear - era * 400
-  const dayOfYear = Math.floor((153 * (month > 2 ? month - 3 : month + 9) + 2) / 5) + day - 1
-  const dayOfEra =
-    yearOfEra * 365 + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100) + dayOfYear
-  return era * 146_097 + dayOfEra - 719_468
 }

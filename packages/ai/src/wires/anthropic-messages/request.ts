@@ -9,7 +9,7 @@ import { encodeHistory, encodeOnce, listRequest } from '../encode-history.ts'
 import { documentSource, imageSource } from '../media.ts'
 import { droppedBlock, foreignReasoning, nativeOf, optionsOf } from '../metadata.ts'
 import { objectOf } from '../read-json.ts'
-import { schemaInstruction } from '../schema-dialect.ts'
+import { schemaInstruction, unwrapValue } from '../schema-dialect.ts'
 import { mergeTools } from '../tools.ts'
 import { orderedBlocks, resultText, safeToolCallId } from '../transcript.ts'
 import { requestError } from '../wire-error.ts'
@@ -83,7 +83,12 @@ export function encodeRequest(
     fields,
     'messages',
     { history },
-    { path: '/messages', headers: versionHeader, warnings },
+    {
+      path: '/messages',
+      headers: versionHeader,
+      warnings,
+      unwrap: format?.isWrapped ? unwrapValue : undefined,
+    },
   )
 }
 

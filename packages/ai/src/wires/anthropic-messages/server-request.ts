@@ -1,7 +1,8 @@
 import type { JsonObject, JsonValue } from '@skein/base'
-import { isEmpty, listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
+import { isEmpty, listOf, objectOf, stringOf, textOf, textsOf, without } from '../read-json.ts'
 import { optionsMetadata } from '../metadata.ts'
-import { requestError, unknownPart, type PartTypes } from '../wire-error.ts'
+import { declaredTool } from '../tools.ts'
+import { fieldError, type PartTypes, readBody, requestError, unknownPart } from '../wire-error.ts'
 import type { ServerRequest } from '../wire.ts'
 import type { DocumentBlock, ProviderMetadata, UserContent } from '../../contract/content.ts'
 import {
@@ -19,17 +20,14 @@ const toolFields = new Set(['type', 'name', 'description', 'input_schema'])
 
 /** Reads a request that a client of the Messages API sent. */
 export function decodeRequest(body: JsonValue): ServerRequest {
-  const request = objectOf(body)
-  if (!request) throw requestError('anthropic', 'The body is not a JSON object.')
-  const modelId = textOf(request['model'])
-  if (modelId === undefined) throw requestError('anthropic', 'The field "model" is missing.')
+  const { request, modelId } = readBody('anthropic', body)
   if (!Array.isArray(request['messages']))
-    throw requestError('anthropic', 'The field "messages" is not a list.')
+    throw fieldError('anthropic', 'messages', 'is not a list')
   const { messages, system } = decodeMessages(listOf(request['messages']))
   // Only the text of system blocks is used; their cache marks concern only the client's own vendor.
   const given = request['system']
-  const texts = listOf(given).map((block) => stringOf(objectOf(block)?.['text']) ?? '')
-  const prompt = [...(typeof given === 'string' ? [given] : texts), ...system].join('\n\n')
+  const texts = typeof given === 'string' ? [given] : textsOf(given)
+  const prompt = [...texts, ...system].join('\n\n')
   const { tools, native } = splitTools(request['tools'])
   const { format, ...output } = objectOf(request['output_config']) ?? {}
   const structure =
@@ -63,15 +61,14 @@ function splitTools(value: JsonValue | undefined): {
     const tool = objectOf(item) ?? {}
     if ((tool['type'] ?? 'custom') !== 'custom') return native.push(item)
     const name = textOf(tool['name'])
-    if (name === undefined) {
-      throw requestError('anthropic', `The field "tools[${index}].name" is missing.`)
+    if (name === undefined) throw fieldError('anthropic', `tools[${index}].name`)
+    const { description, input_schema } = tool
+    const told = {
+      description,
+      parameters: objectOf(input_schema),
+      options: without(tool, toolFields),
     }
-    return tools.push({
-      name,
-      description: stringOf(tool['description']) ?? '',
-      parameters: objectOf(tool['input_schema']) ?? { type: 'object', properties: {} },
-      metadata: optionsMetadata('anthropic', without(tool, toolFields)),
-    })
+    return tools.push(declaredTool('anthropic', name, told))
   })
   return { tools, native }
 }
@@ -91,7 +88,7 @@ function decodeMessages(list: readonly JsonValue[]): {
   list.forEach((item, index) => {
     const at = `messages[${index}]`
     const message = objectOf(item)
-    if (!message) throw requestError('anthropic', `The field "${at}" is not an object.`)
+    if (!message) throw fieldError('anthropic', at, 'is not an object')
     const blocks = blocksOf(message['content'], `${at}.content`)
     switch (message['role']) {
       case 'user': {
@@ -113,13 +110,13 @@ function decodeMessages(list: readonly JsonValue[]): {
         return
       }
       case 'system': {
-        const text = blocks.map((block) => stringOf(block['text']) ?? '').join('')
+        const text = textsOf(blocks).join('')
         if (messages.length === 0) system.push(text)
         else messages.push(new UserMessage(text))
         return
       }
       default:
-        throw requestError('anthropic', `The field "${at}.role" is not a role.`)
+        throw fieldError('anthropic', `${at}.role`, 'is not a role')
     }
   })
   return { messages, system }
@@ -127,12 +124,11 @@ function decodeMessages(list: readonly JsonValue[]): {
 
 function blocksOf(content: JsonValue | undefined, at: string): readonly JsonObject[] {
   if (typeof content === 'string') return [{ type: 'text', text: content }]
-  if (!Array.isArray(content))
-    throw requestError('anthropic', `The field "${at}" is neither text nor a list.`)
+  if (!Array.isArray(content)) throw fieldError('anthropic', at, 'is neither text nor a list')
   return (content as readonly JsonValue[]).map((item, index) => {
     const block = objectOf(item)
     if (block && typeof block['type'] === 'string') return block
-    throw requestError('anthropic', `The field "${at}[${index}].type" is missing.`)
+    throw fieldError('anthropic', `${at}[${index}].type`)
   })
 }
 
@@ -179,8 +175,7 @@ function decodeUserBlock(block: JsonObject, at: string): UserContent {
     case 'document':
       return { type: 'document', ...documentOf(source, at), title, metadata }
     case 'search_result': {
-      const texts = listOf(block['content']).map((item) => stringOf(objectOf(item)?.['text']) ?? '')
-      const data = texts.join('\n\n')
+      const data = textsOf(block['content']).join('\n\n')
       return { type: 'document', source: { type: 'text', data }, mimeType: 'text/plain', title }
     }
     default:
@@ -198,7 +193,7 @@ function documentOf(source: JsonObject, at: string): Pick<DocumentBlock, 'source
     return { source: { type: 'text', data }, mimeType: 'text/plain' }
   if (source['type'] !== 'content') throw unreadable(at)
   const blocks = blocksOf(source['content'], `${at}.source.content`)
-  const text = blocks.map((block) => stringOf(block['text']) ?? '').join('\n\n')
+  const text = textsOf(blocks).join('\n\n')
   return { source: { type: 'text', data: text }, mimeType: 'text/plain' }
 }
 
@@ -216,8 +211,7 @@ function decodeResult(
   names: ReadonlyMap<string, string>,
 ): ToolResult {
   const toolCallId = textOf(block['tool_use_id'])
-  if (toolCallId === undefined)
-    throw requestError('anthropic', `The field "${at}.tool_use_id" is missing.`)
+  if (toolCallId === undefined) throw fieldError('anthropic', `${at}.tool_use_id`)
   const { content = '' } = block
   return {
     toolCallId,
@@ -244,7 +238,7 @@ function decodeAssistant(blocks: readonly JsonObject[], at: string): AssistantMe
   blocks.forEach((block, index) => {
     const isCall = block['type'] === 'tool_use'
     if (isCall && !(textOf(block['id']) && textOf(block['name'])))
-      throw requestError('anthropic', `The field "${at}[${index}]" has no id or no name.`)
+      throw fieldError('anthropic', `${at}[${index}]`, 'has no id or no name')
   })
   const context = answerContext('anthropic', { maxTokens: 0 })
   return readAnswer('anthropic', at, () => decodeResponse({ content: blocks }, context))

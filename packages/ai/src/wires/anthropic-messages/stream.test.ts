@@ -48,7 +48,8 @@ const ends = (stop_reason = 'end_turn', more: JsonObject = {}, usage: JsonObject
   { type: 'message_stop' },
 ]
 const stream = (frames: readonly JsonObject[], request = requestOf()) => {
-  const events = decodeStream(anthropicMessages, frames, contextOf(target, request))
+  const context = contextOf(target, request, anthropicMessages)
+  const events = decodeStream(anthropicMessages, frames, context)
   checkGrammar(events)
   return events
 }
@@ -326,6 +327,14 @@ describe('a stream', () => {
       ),
     )
     expect(content).toEqual([{ type: 'text', text: '[1,2]' }])
+  })
+
+  test('keeps an answer in the format that the caller set beside a structure', () => {
+    const own = { format: { type: 'json_schema', schema: { type: 'object' } } }
+    const request = requestOf({ structure: { type: 'array' }, params: { output_config: own } })
+    const text = '{"value":[1]}'
+    const frames = [start(), opens(0, { type: 'text', text }), closes(0), ...ends()]
+    expect(fold(stream(frames, request)).content).toEqual([{ type: 'text', text }])
   })
 })
 

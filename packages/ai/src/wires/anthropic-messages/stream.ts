@@ -4,13 +4,11 @@ import type { UPPError } from '../../contract/error.ts'
 import { type BlockKind, StopReason, type StreamEvent } from '../../contract/event.ts'
 import type { Source } from '../../contract/turn.ts'
 import { listOf, objectOf, textOf, without } from '../read-json.ts'
-import { ValueUnwrapper } from '../schema-dialect.ts'
 import { toSources } from '../sources.ts'
 import { orderMetadata } from '../transcript.ts'
 import { invalidResponse, parseFrame, vendorFailure } from '../wire-error.ts'
-import type { DecodeContext, WireDecoder } from '../wire.ts'
+import type { DecodeContext, ValueUnwrapper, WireDecoder } from '../wire.ts'
 import { readError } from './error.ts'
-import { toAnthropicSchema } from './schema.ts'
 import { type AnthropicDialect, type AnthropicEvent, API } from './types.ts'
 import { mergeUsage, toUsage } from './usage.ts'
 import type { ProviderMetadata } from '../../contract/content.ts'
@@ -36,7 +34,6 @@ interface OpenBlock extends VendorBlock {
 export class AnthropicDecoder implements WireDecoder {
   readonly #context: DecodeContext<AnthropicDialect>
   readonly #provider: string
-  readonly #isWrapped: boolean
   /** Open blocks by the vendor's index. */
   readonly #blocks = new Map<unknown, OpenBlock>()
   /** Kinds by our block index; undefined for an empty block, which messages do not keep. */
@@ -51,10 +48,8 @@ export class AnthropicDecoder implements WireDecoder {
   #repeatedIndex: JsonValue = null
 
   constructor(context: DecodeContext<AnthropicDialect>) {
-    const { structure } = context.request
     this.#context = context
     this.#provider = context.target.provider
-    this.#isWrapped = structure !== undefined && toAnthropicSchema(structure).isWrapped
   }
 
   push({ data }: SseEvent): StreamEvent[] {
@@ -150,7 +145,7 @@ export class AnthropicDecoder implements WireDecoder {
       native: kind === 'native' ? native : without(native, heldFields),
       input: kind === 'tool_call' ? native['input'] : undefined,
       inputPieces: [],
-      unwrapper: kind === 'text' && this.#isWrapped ? new ValueUnwrapper() : undefined,
+      unwrapper: kind === 'text' ? this.#context.unwrap?.() : undefined,
       hasDelta: false,
     }
   }

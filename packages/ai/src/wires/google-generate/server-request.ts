@@ -10,9 +10,9 @@ import { ToolResultMessage, UserMessage, type Message } from '../../contract/mes
 import type { ToolCall, ToolResult } from '../../contract/tool.ts'
 import { answerContext, readAnswer } from '../collect-blocks.ts'
 import { optionsMetadata } from '../metadata.ts'
-import { isEmpty, listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
-import type { DeclaredTool } from '../tools.ts'
-import { requestError, unknownPart, type PartTypes } from '../wire-error.ts'
+import { isEmpty, listOf, objectOf, stringOf, textOf, textsOf, without } from '../read-json.ts'
+import { declaredTool, type DeclaredTool, takeCall } from '../tools.ts'
+import { fieldError, requestError, unknownPart, type PartTypes } from '../wire-error.ts'
 import type { ServerRequest, WireRoute } from '../wire.ts'
 import { decodeResponse } from './response.ts'
 
@@ -34,14 +34,12 @@ export function decodeRequest(body: JsonValue, { path }: WireRoute): ServerReque
       'Expected …/models/{model}:generateContent or …/models/{model}:streamGenerateContent.',
     )
   }
-  if (!Array.isArray(request['contents']))
-    throw requestError('google', 'The field "contents" is not a list.')
+  if (!Array.isArray(request['contents'])) throw fieldError('google', 'contents', 'is not a list')
   const instruction = request['systemInstruction']
-  const systemParts = listOf(objectOf(instruction)?.['parts'])
   const system =
     typeof instruction === 'string'
       ? instruction
-      : systemParts.map((part) => stringOf(objectOf(part)?.['text']) ?? '').join('\n\n')
+      : textsOf(objectOf(instruction)?.['parts']).join('\n\n')
   const { tools, native } = splitTools(request['tools'])
   const generation = objectOf(request['generationConfig']) ?? {}
   const structure =
@@ -75,17 +73,12 @@ function splitTools(value: JsonValue | undefined): {
     listOf(entry['functionDeclarations']).forEach((declared, i) => {
       const tool = objectOf(declared) ?? {}
       const name = textOf(tool['name'])
-      if (name === undefined) {
-        const at = `tools[${index}].functionDeclarations[${i}]`
-        throw requestError('google', `The field "${at}.name" is missing.`)
-      }
-      tools.push({
-        name,
-        description: stringOf(tool['description']) ?? '',
-        parameters: objectOf(tool['parametersJsonSchema']) ??
-          schemaOf(tool['parameters']) ?? { type: 'object', properties: {} },
-        metadata: optionsMetadata('google', without(tool, toolFields)),
-      })
+      if (name === undefined)
+        throw fieldError('google', `tools[${index}].functionDeclarations[${i}].name`)
+      const { description, parametersJsonSchema, parameters } = tool
+      const schema = objectOf(parametersJsonSchema) ?? schemaOf(parameters)
+      const options = without(tool, toolFields)
+      tools.push(declaredTool('google', name, { description, parameters: schema, options }))
     })
     const rest = without(entry, declarationsField)
     if (!isEmpty(rest)) native.push(rest)
@@ -128,7 +121,7 @@ function decodeContents(list: readonly JsonValue[]): readonly Message[] {
     const at = `contents[${index}]`
     const content = objectOf(item)
     const parts = content && listOf(content['parts']).map((part) => objectOf(part) ?? {})
-    if (!parts) throw requestError('google', `The field "${at}" is not an object.`)
+    if (!parts) throw fieldError('google', at, 'is not an object')
     if (content['role'] === 'model') {
       const answer = { candidates: [{ content: { parts }, finishReason: 'STOP' }] }
       const context = answerContext('google', {})
@@ -153,10 +146,7 @@ function decodeContents(list: readonly JsonValue[]): readonly Message[] {
 function decodeResult(response: JsonObject, open: ToolCall[]): ToolResult {
   const name = textOf(response['name'])
   const id = textOf(response['id'])
-  const index = open.findIndex((call) =>
-    id === undefined ? call.toolName === name : call.toolCallId === id,
-  )
-  const [call] = index < 0 ? [] : open.splice(index, 1)
+  const { toolCallId, toolName } = takeCall(open, id, name)
   // The API treats `output` and `error` specially; an object without them is the output itself.
   const given = objectOf(response['response']) ?? {}
   const [only, ...others] = Object.keys(given)
@@ -171,10 +161,10 @@ function decodeResult(response: JsonObject, open: ToolCall[]): ToolResult {
     blocks.unshift({ type: 'text', text })
   }
   return {
-    toolCallId: call?.toolCallId ?? id ?? name ?? '',
+    toolCallId,
     result: blocks.length > 0 ? blocks : result,
     isError: isError || undefined,
-    toolName: call?.toolName ?? name,
+    toolName,
   }
 }
 
@@ -217,7 +207,7 @@ function decodeInline(inline: JsonObject, at: string): UserContent {
   try {
     bytes = decodeBase64(data)
   } catch {
-    throw requestError('google', `The field "${at}.inlineData.data" is not base64.`)
+    throw fieldError('google', `${at}.inlineData.data`, 'is not base64')
   }
   if (mimeType.startsWith('text/')) {
     const text = new TextDecoder().decode(bytes)

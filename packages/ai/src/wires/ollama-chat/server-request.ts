@@ -3,10 +3,9 @@ import type { UserContent } from '../../contract/content.ts'
 import { ToolResultMessage, UserMessage, type Message } from '../../contract/message.ts'
 import type { ToolCall, ToolResult } from '../../contract/tool.ts'
 import { answerContext, readAnswer } from '../collect-blocks.ts'
-import { optionsMetadata } from '../metadata.ts'
 import { listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
-import type { DeclaredTool } from '../tools.ts'
-import { requestError, type PartTypes } from '../wire-error.ts'
+import { declaredTool, type DeclaredTool, takeCall } from '../tools.ts'
+import { fieldError, type PartTypes, readBody } from '../wire-error.ts'
 import type { ServerRequest } from '../wire.ts'
 import { decodeResponse } from './response.ts'
 
@@ -15,10 +14,7 @@ const functionFields = new Set(['name', 'description', 'parameters'])
 
 /** Reads a request that a client of `/api/chat` sent. The answer is streamed unless `stream` is false. */
 export function decodeRequest(body: JsonValue): ServerRequest {
-  const request = objectOf(body)
-  if (!request) throw requestError('ollama', 'The body is not a JSON object.')
-  const modelId = textOf(request['model'])
-  if (modelId === undefined) throw requestError('ollama', 'The field "model" is missing.')
+  const { request, modelId } = readBody('ollama', body)
   const { system, messages } = decodeMessages(listOf(request['messages']))
   const tools: DeclaredTool[] = []
   const native: JsonValue[] = []
@@ -26,13 +22,12 @@ export function decodeRequest(body: JsonValue): ServerRequest {
     const declared = objectOf(objectOf(item)?.['function'])
     const name = textOf(declared?.['name'])
     if (!declared || name === undefined) native.push(item)
-    else
-      tools.push({
-        name,
-        description: stringOf(declared['description']) ?? '',
-        parameters: objectOf(declared['parameters']) ?? { type: 'object', properties: {} },
-        metadata: optionsMetadata('ollama', without(declared, functionFields)),
-      })
+    else {
+      const { description, parameters } = declared
+      const options = without(declared, functionFields)
+      const told = { description, parameters: objectOf(parameters), options }
+      tools.push(declaredTool('ollama', name, told))
+    }
   }
   // All other fields of the request are parameters.
   const params: Record<string, unknown> = without(request, ownFields)
@@ -81,8 +76,7 @@ function decodeMessages(list: readonly JsonValue[]): {
       open = [...(assistant.toolCalls ?? [])]
       return messages.push(assistant)
     }
-    if (role !== 'system')
-      throw requestError('ollama', `The field "messages[${index}].role" is not a role.`)
+    if (role !== 'system') throw fieldError('ollama', `messages[${index}].role`, 'is not a role')
     const text = stringOf(message['content']) ?? ''
     return messages.length === 0 ? system.push(text) : messages.push(new UserMessage(text))
   })
@@ -124,14 +118,10 @@ function contentOf(message: JsonObject): UserContent[] {
 function decodeResult(message: JsonObject, open: ToolCall[]): ToolResult {
   const id = textOf(message['tool_call_id'])
   const name = textOf(message['tool_name']) ?? textOf(message['name'])
-  const index = open.findIndex((call) =>
-    id === undefined ? call.toolName === name : call.toolCallId === id,
-  )
-  const [call] = index < 0 ? [] : open.splice(index, 1)
-  const toolName = call?.toolName ?? name
+  const { toolCallId, toolName } = takeCall(open, id, name)
   const content = contentOf(message)
   return {
-    toolCallId: call?.toolCallId ?? id ?? name ?? '',
+    toolCallId,
     result: content.some(({ type }) => type === 'image')
       ? content
       : (stringOf(message['content']) ?? ''),

@@ -19,7 +19,7 @@ import {
 import { audioFormat, imageUrl, toDataUrl } from '../media.ts'
 import { droppedBlock, foreignReasoning, nativeOf, optionsOf } from '../metadata.ts'
 import { listOf, objectOf, textOf } from '../read-json.ts'
-import { schemaInstruction, toDialect } from '../schema-dialect.ts'
+import { schemaInstruction, toDialect, unwrapValue } from '../schema-dialect.ts'
 import { namedSchema, openaiSchemas } from '../strict-schema.ts'
 import { argumentsText, mergeTools } from '../tools.ts'
 import { resultText, safeToolCallId } from '../transcript.ts'
@@ -74,7 +74,11 @@ export function encodeRequest(
   })
   if (tools) fields['tools'] = tools
   const messages = encodeMessages(request, target, structure, warnings)
-  return listRequest(fields, 'messages', messages, { path: '/chat/completions', warnings })
+  return listRequest(fields, 'messages', messages, {
+    path: '/chat/completions',
+    warnings,
+    unwrap: structure.isWrapped ? unwrapValue : undefined,
+  })
 }
 
 /** The fields and the prompt that request `structure`. */
@@ -87,7 +91,7 @@ interface ChatStructure {
 }
 
 /** Decides how to request `structure`. If the caller set `response_format`, that is sent instead. */
-export function chatStructure(request: LLMRequest, dialect: OpenAIChatDialect): ChatStructure {
+function chatStructure(request: LLMRequest, dialect: OpenAIChatDialect): ChatStructure {
   if (!request.structure || request.params['response_format'] !== undefined) {
     return { fields: {}, isWrapped: false, warnings: [] }
   }

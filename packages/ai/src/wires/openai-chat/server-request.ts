@@ -10,10 +10,10 @@ import { parseArguments } from '../../contract/tool.ts'
 import type { ToolCall, ToolResult } from '../../contract/tool.ts'
 import { audioMimeType, parseDataUrl } from '../media.ts'
 import { optionsMetadata, withNative } from '../metadata.ts'
-import { isEmpty, listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
+import { isEmpty, listOf, objectOf, stringOf, textOf, textsOf, without } from '../read-json.ts'
 import { readFormat, refuseLoose } from '../strict-check.ts'
-import { splitTools } from '../tools.ts'
-import { requestError, unknownPart, type PartTypes } from '../wire-error.ts'
+import { declaredTool, splitTools } from '../tools.ts'
+import { fieldError, type PartTypes, readBody, requestError, unknownPart } from '../wire-error.ts'
 import type { ServerRequest } from '../wire.ts'
 
 const ownFields = new Set([
@@ -29,30 +29,18 @@ const usageField = new Set(['include_usage'])
 
 /** Reads a request that a client of Chat Completions sent. */
 export function decodeRequest(body: JsonValue): ServerRequest {
-  const request = objectOf(body)
-  if (!request) throw requestError('openai', 'The body is not a JSON object.')
-  const modelId = textOf(request['model'])
-  if (modelId === undefined) throw requestError('openai', 'The field "model" is missing.')
-  if (!Array.isArray(request['messages'])) {
-    throw requestError('openai', 'The field "messages" is not a list.')
-  }
+  const { request, modelId } = readBody('openai', body)
+  if (!Array.isArray(request['messages'])) throw fieldError('openai', 'messages', 'is not a list')
   const { system, messages } = decodeMessages(listOf(request['messages']))
   const { tools, native } = splitTools(request['tools'], (tool, index) => {
     const { name, description, parameters, ...options } = objectOf(tool['function']) ?? {}
     const toolName = textOf(name)
-    if (toolName === undefined) {
-      throw requestError('openai', `The field "tools[${index}].function.name" is missing.`)
-    }
+    if (toolName === undefined) throw fieldError('openai', `tools[${index}].function.name`)
     const schema = objectOf(parameters)
     if (options['strict'] === true && schema) {
       refuseLoose(schema, `tools[${index}].function.parameters`)
     }
-    return {
-      name: toolName,
-      description: stringOf(description) ?? '',
-      parameters: schema ?? { type: 'object', properties: {} },
-      metadata: optionsMetadata('openai', options),
-    }
+    return declaredTool('openai', toolName, { description, parameters: schema, options })
   })
   const format = objectOf(request['response_format'])
   const structure =
@@ -100,13 +88,11 @@ function decodeMessages(list: readonly JsonValue[]): {
   list.forEach((item, index) => {
     const at = `messages[${index}]`
     const message = objectOf(item)
-    if (!message) throw requestError('openai', `The field "${at}" is not an object.`)
+    if (!message) throw fieldError('openai', at, 'is not an object')
     const { role, content, ...options } = message
     if (role === 'tool') {
       const toolCallId = textOf(message['tool_call_id'])
-      if (toolCallId === undefined) {
-        throw requestError('openai', `The field "${at}.tool_call_id" is missing.`)
-      }
+      if (toolCallId === undefined) throw fieldError('openai', `${at}.tool_call_id`)
       const toolName = names.get(toolCallId)
       return results.push({ toolCallId, result: plainText(content), toolName })
     }
@@ -114,7 +100,7 @@ function decodeMessages(list: readonly JsonValue[]): {
     if (role === 'user') {
       const metadata = optionsMetadata('openai', options)
       if (typeof content !== 'string' && !Array.isArray(content)) {
-        throw requestError('openai', `The field "${at}.content" is neither text nor a list.`)
+        throw fieldError('openai', `${at}.content`, 'is neither text nor a list')
       }
       const said =
         typeof content === 'string'
@@ -126,7 +112,7 @@ function decodeMessages(list: readonly JsonValue[]): {
     }
     if (role === 'assistant') return messages.push(decodeAssistant(message, at, names))
     if (role !== 'system' && role !== 'developer') {
-      throw requestError('openai', `The field "${at}.role" is ${JSON.stringify(role)}.`)
+      throw fieldError('openai', `${at}.role`, `is ${JSON.stringify(role)}`)
     }
     const text = plainText(content)
     return messages.length === 0 ? system.push(text) : messages.push(new UserMessage(text))
@@ -136,10 +122,7 @@ function decodeMessages(list: readonly JsonValue[]): {
 }
 
 function plainText(content: JsonValue | undefined): string {
-  if (typeof content === 'string') return content
-  return listOf(content)
-    .map((part) => stringOf(objectOf(part)?.['text']) ?? '')
-    .join('')
+  return typeof content === 'string' ? content : textsOf(content).join('')
 }
 
 const partTypes: PartTypes = {
@@ -161,9 +144,7 @@ function decodePart(part: JsonObject, at: string): UserContent {
     case 'image_url': {
       const { url, ...beside } = objectOf(image_url) ?? {}
       const address = textOf(url)
-      if (address === undefined) {
-        throw requestError('openai', `The field "${at}.image_url.url" is missing.`)
-      }
+      if (address === undefined) throw fieldError('openai', `${at}.image_url.url`)
       const inline = parseDataUrl(address)
       return {
         type: 'image',
@@ -192,7 +173,7 @@ function decodePart(part: JsonObject, at: string): UserContent {
     }
     case 'video_url': {
       const inline = parseDataUrl(textOf(objectOf(video_url)?.['url']) ?? '')
-      if (!inline) throw requestError('openai', `The field "${at}.video_url.url" is no data URL.`)
+      if (!inline) throw fieldError('openai', `${at}.video_url.url`, 'is no data URL')
       return { type: 'video', data: decodeBase64(inline.data), mimeType: inline.mimeType }
     }
     default:
@@ -228,7 +209,7 @@ function decodeCall(call: JsonObject, at: string): ToolCall {
   const { name, arguments: text } = objectOf(call['function']) ?? custom ?? {}
   const toolName = textOf(name)
   if (toolCallId === undefined || toolName === undefined) {
-    throw requestError('openai', `The field "${at}" has no id or no name.`)
+    throw fieldError('openai', at, 'has no id or no name')
   }
   if (custom) {
     const metadata = withNative('openai', 'openai-chat', { type: 'custom' })

@@ -28,7 +28,7 @@ function finish(reason: string, rest: JsonObject = {}): JsonObject {
 }
 const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 }
 const stream = (frames: (JsonObject | string)[], request = requestOf()) =>
-  decodeStream(openaiChat, frames, contextOf(target, request))
+  decodeStream(openaiChat, frames, contextOf(target, request, openaiChat))
 
 describe('text', () => {
   test('deltas, usage behind the finish reason, and padding that says nothing', () => {

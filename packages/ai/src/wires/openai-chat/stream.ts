@@ -9,12 +9,10 @@ import { readErrorBody } from '../openai-error.ts'
 import { listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
 import { annotationSources, toSources } from '../sources.ts'
 import { orderMetadata } from '../transcript.ts'
-import { ValueUnwrapper } from '../schema-dialect.ts'
 import { asDecodeError, invalidResponse, vendorFailure } from '../wire-error.ts'
-import type { DecodeContext, WireDecoder } from '../wire.ts'
+import type { DecodeContext, ValueUnwrapper, WireDecoder } from '../wire.ts'
 import type { ChatAudio, ChatChoice, ChatChunk, ChatDelta, OpenAIChatDialect } from './types.ts'
 import { mergeField, ReasoningDetails, textAlone, ToolCalls } from './stream-parts.ts'
-import { chatStructure } from './request.ts'
 import { toUsage } from './usage.ts'
 
 const chunkFields = new Set(
@@ -59,8 +57,7 @@ export class ChatDecoder implements WireDecoder {
     const { target, request } = context
     this.#context = context
     this.#provider = target.provider
-    const { isWrapped } = chatStructure(request, target.dialect)
-    this.#unwrapper = isWrapped ? new ValueUnwrapper() : undefined
+    this.#unwrapper = context.unwrap?.()
     this.#calls = new ToolCalls({
       provider: target.provider,
       ids: request.ids,

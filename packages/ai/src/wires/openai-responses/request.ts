@@ -19,7 +19,7 @@ import {
 import { audioFormat, imageUrl, toDataUrl } from '../media.ts'
 import { droppedBlock, foreignReasoning, nativeOf, optionsOf } from '../metadata.ts'
 import { objectOf, stringOf, textOf, without } from '../read-json.ts'
-import { toDialect } from '../schema-dialect.ts'
+import { toDialect, unwrapValue } from '../schema-dialect.ts'
 import { namedSchema, openaiSchemas } from '../strict-schema.ts'
 import { argumentsText, mergeTools } from '../tools.ts'
 import { orderedBlocks, resultText, safeToolCallId } from '../transcript.ts'
@@ -47,8 +47,10 @@ export function encodeRequest(
   }
   // `structure` is added to the caller's `params.text`, unless that has its own format.
   const text = objectOf(params['text'])
+  let unwrap: EncodedRequest['unwrap']
   if (structure && text?.['format'] === undefined) {
-    const { schema, isStrict, warnings: changes } = toDialect(structure, openaiSchemas)
+    const { schema, isStrict, isWrapped, warnings: changes } = toDialect(structure, openaiSchemas)
+    if (isWrapped) unwrap = unwrapValue
     warnings.push(...changes)
     const format = { type: 'json_schema', ...namedSchema(schema, isStrict) }
     fields['text'] = { ...text, format }
@@ -78,13 +80,7 @@ export function encodeRequest(
   })
   if (tools) fields['tools'] = tools
   const input = encodeInput(request, target, warnings)
-  return listRequest(fields, 'input', input, { path: '/responses', warnings })
-}
-
-/** Checks whether the answer will be wrapped as `{ value: … }`, see `toDialect`. */
-export function isWrapped({ structure, params }: LLMRequest): boolean {
-  if (!structure || objectOf(params['text'])?.['format'] !== undefined) return false
-  return toDialect(structure, openaiSchemas).isWrapped
+  return listRequest(fields, 'input', input, { path: '/responses', warnings, unwrap })
 }
 
 /** Writes all input items. */

@@ -11,11 +11,11 @@ import { parseArguments } from '../../contract/tool.ts'
 import type { ToolCall, ToolResult } from '../../contract/tool.ts'
 import { parseDataUrl } from '../media.ts'
 import { optionsMetadata, withNative } from '../metadata.ts'
-import { isEmpty, listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
+import { isEmpty, listOf, objectOf, stringOf, textOf, textsOf, without } from '../read-json.ts'
 import { readFormat, refuseLoose } from '../strict-check.ts'
-import { splitTools } from '../tools.ts'
+import { declaredTool, splitTools } from '../tools.ts'
 import { orderMetadata } from '../transcript.ts'
-import { requestError, unknownPart, type PartTypes } from '../wire-error.ts'
+import { fieldError, type PartTypes, readBody, requestError, unknownPart } from '../wire-error.ts'
 import type { ServerRequest } from '../wire.ts'
 
 const api = 'openai-responses'
@@ -24,29 +24,19 @@ const formatField = new Set(['format'])
 
 /** Reads a request that a client of Responses sent. */
 export function decodeRequest(body: JsonValue): ServerRequest {
-  const request = objectOf(body)
-  if (!request) throw requestError('openai', 'The body is not a JSON object.')
-  const modelId = textOf(request['model'])
-  if (modelId === undefined) throw requestError('openai', 'The field "model" is missing.')
+  const { request, modelId } = readBody('openai', body)
   const input = new InputReader()
   input.readAll(request['input'])
   const system = [stringOf(request['instructions']), ...input.system].filter(Boolean).join('\n\n')
   const { tools, native } = splitTools(request['tools'], (tool, index) => {
     const { type: _, name, description, parameters, strict, ...rest } = tool
     const toolName = textOf(name)
-    if (toolName === undefined) {
-      throw requestError('openai', `The field "tools[${index}].name" is missing.`)
-    }
+    if (toolName === undefined) throw fieldError('openai', `tools[${index}].name`)
     // `strict: false` is not kept: our own requests send it by default.
     const options: JsonObject = strict === true ? { ...rest, strict } : rest
     const schema = objectOf(parameters)
     if (strict === true && schema) refuseLoose(schema, `tools[${index}].parameters`)
-    return {
-      name: toolName,
-      description: stringOf(description) ?? '',
-      parameters: schema ?? { type: 'object', properties: {} },
-      metadata: optionsMetadata('openai', options),
-    }
+    return declaredTool('openai', toolName, { description, parameters: schema, options })
   })
   const text = objectOf(request['text'])
   const format = objectOf(text?.['format'])
@@ -84,7 +74,7 @@ class InputReader {
   readAll(input: JsonValue | undefined): void {
     if (typeof input === 'string') return void this.messages.push(new UserMessage(input))
     if (!Array.isArray(input)) {
-      throw requestError('openai', 'The field "input" is neither text nor a list.')
+      throw fieldError('openai', 'input', 'is neither text nor a list')
     }
     listOf(input).forEach((item, index) => this.#read(objectOf(item) ?? {}, `input[${index}]`))
     this.#flushAssistant()
@@ -115,9 +105,7 @@ class InputReader {
 
   #addResult(item: JsonObject, at: string): void {
     const toolCallId = textOf(item['call_id'])
-    if (toolCallId === undefined) {
-      throw requestError('openai', `The field "${at}.call_id" is missing.`)
-    }
+    if (toolCallId === undefined) throw fieldError('openai', `${at}.call_id`)
     const { output } = item
     const result = Array.isArray(output) ? decodeParts(listOf(output), at) : (output ?? '')
     this.#results.push({ toolCallId, result, toolName: this.#names.get(toolCallId) })
@@ -130,10 +118,9 @@ class InputReader {
       return
     }
     if (role !== 'system' && role !== 'developer') {
-      throw requestError('openai', `The field "${at}.role" is ${JSON.stringify(role)}.`)
+      throw fieldError('openai', `${at}.role`, `is ${JSON.stringify(role)}`)
     }
-    const texts = listOf(content).map((part) => stringOf(objectOf(part)?.['text']) ?? '')
-    const text = typeof content === 'string' ? content : texts.join('')
+    const text = typeof content === 'string' ? content : textsOf(content).join('')
     if (this.messages.length === 0) this.system.push(text)
     else this.messages.push(new UserMessage(text))
   }
@@ -208,8 +195,7 @@ class AssistantItems {
       case 'reasoning':
         return this.#addBlock({
           type: 'reasoning',
-          text: [...listOf(item['summary']), ...listOf(item['content'])]
-            .map((part) => stringOf(objectOf(part)?.['text']) ?? '')
+          text: [...textsOf(item['summary']), ...textsOf(item['content'])]
             .filter((text) => text !== '')
             .join('\n\n'),
           metadata: withNative('openai', api, item),
@@ -266,7 +252,7 @@ class AssistantItems {
     const toolCallId = textOf(item['call_id'])
     const toolName = textOf(item['name'])
     if (toolCallId === undefined || toolName === undefined) {
-      throw requestError('openai', `The field "${at}" has no call_id or no name.`)
+      throw fieldError('openai', at, 'has no call_id or no name')
     }
     this.#names.set(toolCallId, toolName)
     this.#kinds.push('tool_call')

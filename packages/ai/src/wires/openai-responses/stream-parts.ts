@@ -5,14 +5,14 @@ import type { Source } from '../../contract/turn.ts'
 import { withNative } from '../metadata.ts'
 import { listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
 import { annotationSources } from '../sources.ts'
-import { ValueUnwrapper } from '../schema-dialect.ts'
+import type { DecodeContext, ValueUnwrapper } from '../wire.ts'
 
 const api = 'openai-responses'
 
 /** The state that the items of one message share. */
 export interface MessageParts {
   readonly provider: string
-  readonly isWrapped: boolean
+  readonly unwrap: DecodeContext['unwrap']
   readonly kinds: BlockKind[]
   readonly sources: Source[]
   hasRefusal: boolean
@@ -118,7 +118,7 @@ class OpenMessage implements OpenItem {
 
   #open(index: number, isRefusal: boolean, events: StreamEvent[]): OpenPart {
     if (isRefusal) this.#shared.hasRefusal = true
-    const unwrapper = this.#shared.isWrapped && !isRefusal ? new ValueUnwrapper() : undefined
+    const unwrapper = isRefusal ? undefined : this.#shared.unwrap?.()
     const block = startBlock(this.#shared, { block: 'text' }, events)
     return (this.#parts[index] = { block, isRefusal, unwrapper, seen: 0 })
   }

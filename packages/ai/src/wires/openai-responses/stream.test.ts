@@ -13,9 +13,9 @@ import { openaiResponses } from './wire.ts'
 // Events are written from the SDK's types (openai 7.53.0); none is recorded traffic.
 const target = { provider: 'openai', modelId: 'm', dialect: responsesDialect }
 const stream = (frames: JsonObject[], request = requestOf()) =>
-  decodeStream(openaiResponses, frames, contextOf(target, request))
+  decodeStream(openaiResponses, frames, contextOf(target, request, openaiResponses))
 const whole = (response: JsonObject, request = requestOf()) =>
-  openaiResponses.decodeResponse(response, contextOf(target, request))
+  openaiResponses.decodeResponse(response, contextOf(target, request, openaiResponses))
 
 const created = { type: 'response.created', response: { id: 'resp_1', model: 'gpt-x' } }
 const usage = {

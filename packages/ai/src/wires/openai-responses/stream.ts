@@ -11,7 +11,6 @@ import { asDecodeError, invalidResponse, vendorFailure } from '../wire-error.ts'
 import type { DecodeContext, WireDecoder } from '../wire.ts'
 import type { OpenAIResponsesDialect, ResponsesEvent } from './types.ts'
 import { type ItemPart, type MessageParts, openItem, type OpenItem } from './stream-parts.ts'
-import { isWrapped } from './request.ts'
 import { toUsage } from './usage.ts'
 import { ErrorCode } from '../../contract/error.ts'
 
@@ -59,11 +58,11 @@ export class ResponsesDecoder implements WireDecoder {
   #isDone = false
 
   constructor(context: DecodeContext<OpenAIResponsesDialect>) {
-    const { provider } = context.target
+    const { target, unwrap } = context
+    const { provider } = target
     this.#context = context
     this.#provider = provider
-    const wrapped = isWrapped(context.request)
-    this.#parts = { provider, isWrapped: wrapped, kinds: [], hasRefusal: false, sources: [] }
+    this.#parts = { provider, unwrap, kinds: [], hasRefusal: false, sources: [] }
   }
 
   push(frame: SseEvent): StreamEvent[] {

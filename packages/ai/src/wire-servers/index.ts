@@ -1,0 +1,7 @@
+/** The server halves of the vendor formats, which answer the clients of those vendors. */
+export { anthropicMessagesServer } from '../wires/anthropic-messages/server.ts'
+export { googleGenerateServer } from '../wires/google-generate/server.ts'
+export { ollamaChatServer } from '../wires/ollama-chat/server.ts'
+export { openaiChatServer } from '../wires/openai-chat/server.ts'
+export { openaiResponsesServer } from '../wires/openai-responses/server.ts'
+export type { ServerError, WireServer } from '../wires/wire.ts'
