@@ -33,7 +33,7 @@ export {
   defineModel,
   definePrompt,
 } from './definitions/define.ts'
-export { defineTool, toolFrom } from './definitions/define-tool.ts'
+export { defineTool, toolFrom, type RunnableTool } from './definitions/define-tool.ts'
 export { inWorker, type WorkerToolContext } from './definitions/in-worker.ts'
 export { DefinitionError } from './definitions/resolved.ts'
 export type {
@@ -54,7 +54,7 @@ export type {
   EffectDefinition,
   EndpointDefinition,
 } from './definitions/types.ts'
-export type { HookToolCall, HookToolResult } from './definitions/hooks.ts'
+export type { HookSignatures, HookToolCall, HookToolResult } from './definitions/hooks.ts'
 export type { ResolvedAgent, Registry, Problem } from './definitions/resolved.ts'
 export { createRegistry, type RegistryOptions } from './definitions/load/registry.ts'
 export { discover, type DiscoveredRegistry } from './definitions/load/discover.ts'
