@@ -9,8 +9,8 @@
  */
 
 // #region program
-import { agent, AgentState, type CheckpointStore } from '@skein/agents'
-import { encryptedCheckpoints } from '@skein/agents/checkpoint'
+import { agent, AgentState } from '@skein/agents'
+import { type CheckpointStore, encryptedCheckpoints } from '@skein/agents/checkpoint'
 import { describeCheckpointStore } from '@skein/agents/testing'
 import { says, scripted } from '@skein/ai/testing'
 

@@ -1,4 +1,5 @@
-import { agent, AgentState, type CheckpointStore } from '@skein/agents'
+import { agent, AgentState } from '@skein/agents'
+import type { CheckpointStore } from '@skein/agents/checkpoint'
 import { messageToJSON } from '@skein/ai'
 import { calls, says, scripted } from '@skein/ai/testing'
 import { measured, type Bench } from '../runner/bench.ts'

@@ -1,5 +1,5 @@
-import { agent, AgentState, type CheckpointStore } from '@skein/agents'
-import { fileCheckpoints, memoryCheckpoints } from '@skein/agents/checkpoint'
+import { agent, AgentState } from '@skein/agents'
+import { type CheckpointStore, fileCheckpoints, memoryCheckpoints } from '@skein/agents/checkpoint'
 import { calls, says, scripted } from '@skein/ai/testing'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,5 @@
-import { agent, AgentState, type AgentStateJSON, type CheckpointStore } from '@skein/agents'
-import { memoryCheckpoints } from '@skein/agents/checkpoint'
+import { agent, AgentState, type AgentStateJSON } from '@skein/agents'
+import { type CheckpointStore, memoryCheckpoints } from '@skein/agents/checkpoint'
 import { loop, plan, react } from '@skein/agents/execution'
 import { describeCheckpointStore, recordEvents, scriptedAgent } from '@skein/agents/testing'
 import type { Tool } from '@skein/ai'

@@ -1,5 +1,9 @@
-import { AgentState, type CheckpointMetadata } from '@skein/agents'
-import { encryptedCheckpoints, fileCheckpoints } from '@skein/agents/checkpoint'
+import { AgentState } from '@skein/agents'
+import {
+  type CheckpointMetadata,
+  encryptedCheckpoints,
+  fileCheckpoints,
+} from '@skein/agents/checkpoint'
 import { describeCheckpointStore, scriptedAgent } from '@skein/agents/testing'
 import { UserMessage } from '@skein/ai'
 import { calls, says } from '@skein/ai/testing'

@@ -1,6 +1,6 @@
 /** A tree of agents is killed at every point where something reaches the outside, and goes on. */
-import { type AgentState, type CheckpointStore } from '@skein/agents'
-import { memoryCheckpoints } from '@skein/agents/checkpoint'
+import { type AgentState } from '@skein/agents'
+import { type CheckpointStore, memoryCheckpoints } from '@skein/agents/checkpoint'
 import { seededRandom } from '@skein/base'
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'

@@ -1,6 +1,6 @@
 /** Run by kill-resume.test.ts: works in a folder and kills itself after so many writes. */
-import { agent, AgentState, type CheckpointStore } from '@skein/agents'
-import { fileCheckpoints } from '@skein/agents/checkpoint'
+import { agent, AgentState } from '@skein/agents'
+import { type CheckpointStore, fileCheckpoints } from '@skein/agents/checkpoint'
 import { scripted } from '@skein/ai/testing'
 import { appendFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

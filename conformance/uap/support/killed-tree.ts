@@ -1,6 +1,5 @@
 /** Run by tree-crash.test.ts: works on a tree in a folder and kills itself at a point. */
-import type { CheckpointStore } from '@skein/agents'
-import { fileCheckpoints } from '@skein/agents/checkpoint'
+import { type CheckpointStore, fileCheckpoints } from '@skein/agents/checkpoint'
 import { appendFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { liveTree } from './tree-run.ts'

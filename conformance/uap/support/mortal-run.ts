@@ -1,6 +1,5 @@
-import { agent, AgentState, type CheckpointStore, type ExecutionStrategy } from '@skein/agents'
-import type { GenerateResult } from '@skein/agents'
-import { fileCheckpoints } from '@skein/agents/checkpoint'
+import { agent, AgentState, type ExecutionStrategy, type GenerateResult } from '@skein/agents'
+import { type CheckpointStore, fileCheckpoints } from '@skein/agents/checkpoint'
 import type { Tool } from '@skein/ai'
 import { calls, says, scripted, type ScriptFunction, type ScriptedModel } from '@skein/ai/testing'
 

@@ -1,4 +1,5 @@
-import type { AgentState, AgentStateJSON, AgentStreamEvent, CheckpointStore } from '@skein/agents'
+import type { AgentState, AgentStateJSON, AgentStreamEvent } from '@skein/agents'
+import type { CheckpointStore } from '@skein/agents/checkpoint'
 
 /** A state without what differs between two runs of the same script: ids, times, durations. */
 export function content(state: AgentState): unknown {

@@ -1,6 +1,14 @@
 /** A tree of agents three levels deep with approvals and parallel children, for crash tests. */
-import { agent, AgentState, subagent, type Agent, type CheckpointStore } from '@skein/agents'
-import type { AgentContext, Answers, GenerateResult } from '@skein/agents'
+import {
+  agent,
+  AgentState,
+  subagent,
+  type Agent,
+  type AgentContext,
+  type Answers,
+  type GenerateResult,
+} from '@skein/agents'
+import type { CheckpointStore } from '@skein/agents/checkpoint'
 import { defer, type Tool } from '@skein/ai'
 import { calls, says, scripted, type ScriptFunction } from '@skein/ai/testing'
 

@@ -1,13 +1,12 @@
 export { agent } from './agent.ts'
 export { subagent } from './subagent.ts'
 export { isSubagent } from './step/run-tree.ts'
-export { AgentState, type AgentStateOptions } from './state/state.ts'
+export { AgentState } from './state/state.ts'
 export {
   ThreadNode,
   ThreadTree,
   type ThreadNodeJSON,
   type ThreadTreeJSON,
-  type ThreadTreeOptions,
 } from './state/thread-tree.ts'
 export type {
   AgentStateJSON,
@@ -23,7 +22,6 @@ export type {
 } from './state/state-types.ts'
 export type {
   AgentOptions,
-  ModellessOptions,
   Agent,
   ModellessAgent,
   AgentInput,
@@ -35,7 +33,6 @@ export type {
   ExecutionStrategy,
   ExecutionResult,
   ExecutionContext,
-  StepEffect,
   AgentStrategy,
   InferenceChanges,
   InferenceHook,
@@ -51,4 +48,3 @@ export {
   type UAPEventData,
   type UAPEventType,
 } from './contract/event.ts'
-export type { CheckpointMetadata, CheckpointStore } from './contract/checkpoint-store.ts'

@@ -11,18 +11,19 @@ import { calls, says, scripted, stops, waits, type ScriptFunction } from '@skein
 import { describe, expect, test } from 'vitest'
 import { memoryCheckpoints } from './checkpoint/index.ts'
 import { loop } from './strategies/index.ts'
-import { maxCost, maxSteps, maxTime, maxTokens, type StopCondition } from './middleware/index.ts'
+import { maxCost, maxSteps, maxTime, maxTokens } from './middleware/index.ts'
+import type { StopCondition } from './middleware/budget.ts'
 import {
   agent,
   AgentState,
   subagent,
   type Agent,
   type AgentContext,
-  type CheckpointStore,
   type ExecutionStrategy,
   type GenerateResult,
-  type StepEffect,
 } from './index.ts'
+import type { StepEffect } from './contract/agent-types.ts'
+import type { CheckpointStore } from './contract/checkpoint-store.ts'
 
 const parameters = { type: 'object' }
 const start = AgentState.initial()

@@ -83,7 +83,6 @@ export {
   deny,
   isDeferred,
   isDenied,
-  TOOL_RISKS,
   type ApprovalResult,
   type Deferred,
   type DeferRequest,
@@ -97,7 +96,6 @@ export {
   type ToolRisk,
   type ToolUseStrategy,
 } from './contract/tool.ts'
-export type { ToolEnd } from './contract/tool-types.ts'
 export {
   addSources,
   addUsage,
@@ -150,5 +148,5 @@ export {
 } from './transport/retry.ts'
 export { BatchReader, ResultStream, StreamResult } from './turn/batch-reader.ts'
 export { partials } from './turn/partials.ts'
-export type { History, InferenceInput, Structure } from './turn/request.ts'
+export type { History, InferenceInput } from './turn/request.ts'
 export { defineVendor, type Vendor } from './vendors/define-vendor.ts'

@@ -34,8 +34,7 @@ export function jsonSchema<Data = unknown>(schema: JsonSchema): CheckedSchema<Da
 }
 
 /** A JSON Schema that validates. */
-export type CheckedSchema<Data = unknown> = StandardSchemaV1<Data, Data> &
-  StandardJSONSchemaV1<Data, Data>
+type CheckedSchema<Data = unknown> = StandardSchemaV1<Data, Data> & StandardJSONSchemaV1<Data, Data>
 
 /**
  * Returns where a value does not fit a JSON Schema; an empty list if it fits. It checks drafts 2020-12 and 7

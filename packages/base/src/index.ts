@@ -1,5 +1,5 @@
-export { messageOf, SkeinError, type SkeinErrorOptions } from './error.ts'
-export { encodeSse, SseDecoder, type SseDecoderOptions, type SseEvent } from './sse.ts'
+export { messageOf, SkeinError } from './error.ts'
+export { encodeSse, SseDecoder, type SseEvent } from './sse.ts'
 export { NdjsonDecoder } from './line-decoder.ts'
 export { decodeBase64, decodeBase64Url, encodeBase64, encodeBase64Url } from './base64.ts'
 export { canonicalJson } from './canonical-json.ts'
@@ -30,8 +30,6 @@ export {
 export {
   isStandardSchema,
   toJsonSchema,
-  type InferInput,
-  type InferOutput,
   type StandardIssue,
   type StandardJSONSchemaV1,
   type StandardResult,

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { SkeinError, SseDecoder, type SseDecoderOptions, type SseEvent } from '@skein/base'
+import { SkeinError, SseDecoder, type SseEvent } from '@skein/base'
+import type { SseDecoderOptions } from './sse.ts'
 
 const bytes = (text: string) => new TextEncoder().encode(text)
 

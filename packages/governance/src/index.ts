@@ -1,33 +1,16 @@
 export {
-  CONTROL_CLASSES,
-  OUTCOMES,
   RISKS,
-  STATES,
   UAICP_VERSION,
   type Actor,
-  type ControlClass,
   type Envelope,
-  type Hash,
   type Identity,
-  type Outcome,
   type Risk,
   type RollbackAction,
   type State,
   type Streaming,
 } from './contract/envelope.ts'
-export {
-  EVIDENCE_TYPES,
-  type Evidence,
-  type EvidenceType,
-  type MissingNeed,
-  type Need,
-} from './contract/evidence.ts'
-export {
-  CHECK_RESULTS,
-  REPORT_STATUSES,
-  type Check,
-  type VerificationReport,
-} from './contract/evidence.ts'
+export { EVIDENCE_TYPES, type Evidence, type MissingNeed, type Need } from './contract/evidence.ts'
+export { type Check, type VerificationReport } from './contract/evidence.ts'
 export {
   GovernanceError,
   reason,
@@ -37,7 +20,7 @@ export {
 } from './contract/reason.ts'
 export { actionDigest, hashJson, hashText } from './contract/envelope.ts'
 export type { Action, Decision, Policy } from './contract/policy.ts'
-export { rules, standardPolicy, type Rule, type RulesOptions } from './contract/policy.ts'
+export { rules, standardPolicy, type Rule } from './contract/policy.ts'
 export type {
   ApprovalAnswer,
   ApprovalRequest,
@@ -76,8 +59,8 @@ export {
 } from './contract/governed.ts'
 export { defineTaskClass, type TaskClass, type TaskLimits } from './contract/governed.ts'
 export type { Delivered, FailedSafe, Pending, Receipt, Result, Undo } from './contract/run.ts'
-export type { CallOptions, CallResult, Init, Run } from './contract/run.ts'
-export { governor, type Governor, type Opening, type Resume } from './governor.ts'
+export type { CallResult, Init, Run } from './contract/run.ts'
+export { governor, type Governor, type Opening } from './governor.ts'
 export type { GovernorLimits, GovernorOptions } from './governor/options.ts'
 
 export type { Admission } from './governor/admit.ts'
@@ -85,7 +68,3 @@ export type { GovernedOutcome, Settlement } from './governor/execute.ts'
 export type { Delivery } from './governor/deliver.ts'
 
 export type { AdmittedCall } from './governor/request.ts'
-
-export type { Timer } from './governor/options.ts'
-export { canTransition, isTerminal, TRANSITIONS } from './contract/envelope.ts'
-export { isSupportedVersion } from './contract/envelope.ts'

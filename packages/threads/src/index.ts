@@ -30,41 +30,27 @@ export type {
   DocumentUrl,
   BinaryContent,
 } from './document/part.ts'
-export type { Converted, Loss, Severity } from './issue.ts'
-export { InvalidThreadError, ThreadError, ThreadLimitError, joinPointer } from './issue.ts'
-export { IssueCode, type Profile } from './document/issue-code.ts'
-export {
-  validateThread,
-  validateTurns,
-  type ValidateOptions,
-  type Validation,
-} from './document/validate.ts'
+export type { Converted, Loss } from './issue.ts'
+export { InvalidThreadError, ThreadError, ThreadLimitError } from './issue.ts'
+export { IssueCode } from './document/issue-code.ts'
+export { validateThread, validateTurns, type Validation } from './document/validate.ts'
 export {
   UnsupportedVersionError,
   parseFragment,
   parseThread,
   safeParseThread,
   stringifyThread,
-  type ParseOptions,
-  type ThreadLimits,
   type ThreadReading,
 } from './document/thread-text.ts'
 export { parseJson } from './json/json-parse.ts'
-export { keepJsonText, numberText, stringifyJson } from './json/json-stringify.ts'
+export { keepJsonText, stringifyJson } from './json/json-stringify.ts'
 export {
   toModelMessages,
   unescapePrefixes,
   withSystemPrompt,
   type ModelMessage,
-  type ViewOptions,
-  type ViewPolicy,
 } from './document/view.ts'
-export {
-  pendingToolCalls,
-  toolCalls,
-  type ToolCallRecord,
-  type ToolCallState,
-} from './document/tool-calls.ts'
+export { pendingToolCalls, toolCalls, type ToolCallRecord } from './document/tool-calls.ts'
 export type {
   LoggedOutcome,
   ThreadCreated,
@@ -99,12 +85,6 @@ export type {
 } from './events/folded-thread.ts'
 export { emptyFoldedThread } from './events/folded-thread.ts'
 export { ThreadFold, foldThread, reduceThread } from './events/reduce-thread.ts'
-export {
-  diffThreads,
-  forkThread,
-  type Difference,
-  type ForkOptions,
-  type ThreadDiff,
-} from './document/fork.ts'
-export { redactThread, type RedactOptions, type Redaction } from './document/redact.ts'
+export { diffThreads, forkThread, type Difference, type ThreadDiff } from './document/fork.ts'
+export { redactThread, type Redaction } from './document/redact.ts'
 export { sumUsage, threadStats, type ThreadStats, type UsageStats } from './document/stats.ts'

@@ -1,8 +1,3 @@
-export { connectMcp, type McpConnection, type McpServerSource } from './mcp-connect-node.ts'
-export {
-  mcpTools,
-  type McpRequestOptions,
-  type McpTool,
-  type McpToolsOptions,
-} from './mcp-tools.ts'
-export { mcpHandlers, type McpHandlers, type McpHandlersOptions } from './mcp-handlers.ts'
+export { connectMcp, type McpConnection } from './mcp-connect-node.ts'
+export { mcpTools, type McpTool } from './mcp-tools.ts'
+export { mcpHandlers, type McpHandlers } from './mcp-handlers.ts'

@@ -9,7 +9,9 @@ import { calls, fails, says, scripted } from '@skein/ai/testing'
 import { describe, expect, test } from 'vitest'
 import { memoryCheckpoints } from '../checkpoint/index.ts'
 import { agent, AgentState } from '../index.ts'
-import { tracing, type Middleware, type TracingOptions } from './index.ts'
+import { tracing } from './index.ts'
+import type { TracingOptions } from './tracing.ts'
+import type { Middleware } from '../contract/agent-types.ts'
 
 const exporter = new InMemorySpanExporter()
 const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] })

@@ -1,4 +1,3 @@
-export type { TestFunctions } from '@skein/base'
 export { describeCheckpointStore } from './checkpoint-store-suite.ts'
 export { recordEvents } from './scripted-agent.ts'
 export { scriptedAgent, type ScriptedAgent } from './scripted-agent.ts'

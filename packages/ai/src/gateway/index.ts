@@ -1,6 +1,5 @@
 export { gateway, type Gateway, type GatewayOptions } from './gateway.ts'
-export { type GatewayClient, type GatewayKey } from './clients.ts'
-export { type GatewayLimits } from './clients.ts'
+export { type GatewayClient } from './clients.ts'
 export { servedModel, type GatewayAnswer, type GatewayRequest } from './served-model.ts'
 export { oneMessage } from './answer-wire.ts'
 export { translateParams } from './translate-params.ts'

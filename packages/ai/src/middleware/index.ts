@@ -1,9 +1,3 @@
-export { loggingMiddleware, LogLevel, type Logger } from './logging.ts'
-export {
-  parsedObjectMiddleware,
-  type ParsedEventDelta,
-  type ParsedStreamEvent,
-} from './parsed-object.ts'
 export { cacheMiddleware, type CacheStore } from './cache.ts'
 export { memoryCache } from './cache.ts'
 export { costMiddleware, tokenCost } from './cost.ts'

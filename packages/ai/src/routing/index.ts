@@ -1,5 +1,4 @@
 export { fallback } from './fallback.ts'
 export { route, type RouteMember } from './route.ts'
-export type { MemberInput } from './member.ts'
 export { rateLimit } from './rate-limit.ts'
 export { RateLimiter, type RateAdmission } from './rate-limiter.ts'

@@ -3,15 +3,16 @@
  * names the place, and data that comes back as the schema describes it.
  */
 import { join } from 'node:path'
-import { llm, NoRetry, partials, type LLMInstance, type LLMOptions } from '@skein/ai'
 import {
-  fallback,
+  llm,
+  NoRetry,
   parsedObjectMiddleware,
-  rateLimit,
-  RateLimiter,
-  route,
+  partials,
+  type LLMInstance,
+  type LLMOptions,
   type ParsedStreamEvent,
-} from '@skein/ai/middleware'
+} from '@skein/ai'
+import { fallback, rateLimit, RateLimiter, route } from '@skein/ai/middleware'
 import { openai } from '@skein/ai/openai'
 import { says, vendorServer, type VendorServer } from '@skein/ai/testing'
 import { isPlainObject, type JsonSchema } from '@skein/base'

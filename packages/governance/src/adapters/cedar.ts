@@ -35,7 +35,7 @@ type CedarAnswer =
     }
 
 /** Options of `cedarPolicy`. */
-export interface CedarPolicyOptions {
+interface CedarPolicyOptions {
   /** The module `@cedar-policy/cedar-wasm`. */
   readonly cedar: Cedar
   /**

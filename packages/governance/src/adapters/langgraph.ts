@@ -13,7 +13,7 @@ import {
 } from './call-through.ts'
 
 /** The function `tool` of `@langchain/core/tools`, as far as it is used here. */
-export type MakeLangChainTool<Tool> = (
+type MakeLangChainTool<Tool> = (
   run: (input: unknown, config?: LangChainConfig) => Promise<string>,
   fields: { name: string; description: string; schema: Record<string, unknown> },
 ) => Tool
@@ -122,7 +122,7 @@ function fieldsOf(message: Record<string, unknown>): Record<string, unknown> {
 }
 
 /** Options of `governedNode`. */
-export interface GovernedNodeOptions<State, Value extends JsonValue, Update> {
+interface GovernedNodeOptions<State, Value extends JsonValue, Update> {
   readonly governor: Governor
   readonly task: TaskClass
   /**

@@ -5,7 +5,7 @@ import type { Governance, GovernedContext, GovernedTool, PlainTool } from '../co
 import { GovernanceError, reason } from '../contract/reason.ts'
 
 /** The part of an MCP client (`@modelcontextprotocol/sdk`) that is used here. */
-export interface McpToolClient {
+interface McpToolClient {
   listTools(params?: { cursor?: string }): Promise<{
     readonly tools: readonly McpTool[]
     readonly nextCursor?: string | undefined
@@ -30,9 +30,7 @@ interface McpTool {
 }
 
 /** Your declarations about the server's tools, by name. A run cannot use a tool that is not listed. */
-export type McpGovernance = Readonly<
-  Record<string, Governance<Record<string, JsonValue>, JsonValue>>
->
+type McpGovernance = Readonly<Record<string, Governance<Record<string, JsonValue>, JsonValue>>>
 
 /**
  * Wraps the tools of an MCP server, to be listed in a task class. You declare the risk of each tool; the

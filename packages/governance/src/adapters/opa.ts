@@ -7,7 +7,7 @@ export interface LoadedOpaPolicy {
 }
 
 /** Options of `opaPolicy`. */
-export interface OpaPolicyOptions {
+interface OpaPolicyOptions {
   /** The policy that `loadPolicy(wasm)` resolved to. */
   readonly policy: LoadedOpaPolicy
   /**

@@ -21,7 +21,7 @@ export interface OtelApi<Context> {
 }
 
 /** A tracer of `@opentelemetry/api`. */
-export interface OtelTracer<Context> {
+interface OtelTracer<Context> {
   startSpan(
     name: string,
     options: { kind?: number; startTime?: number; attributes?: Attributes },

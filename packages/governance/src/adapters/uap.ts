@@ -15,18 +15,8 @@ import {
 } from './uap-stream.ts'
 import { type UppTool, uppTools } from './upp.ts'
 
-export type {
-  UapAnswer,
-  UapContext,
-  UapInterrupt,
-  UapResult,
-  UapState,
-  UapStrategy,
-  UapStream,
-} from './uap-stream.ts'
-
 /** Options of `governedExecution`. */
-export interface GovernedExecutionOptions<Context> {
+interface GovernedExecutionOptions<Context> {
   readonly governor: Governor
   /**
    * Returns the identity and input of the request, and optional callbacks. When a call is resumed, only the

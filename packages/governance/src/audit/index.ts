@@ -1,11 +1,5 @@
-export { memoryLog, type MemoryLog, type MemoryLogOptions } from './memory-log.ts'
-export {
-  verifyLog,
-  type LogFault,
-  type LogFaultKind,
-  type LogVerdict,
-  type VerifyLogOptions,
-} from './verify-log.ts'
+export { memoryLog, type MemoryLog } from './memory-log.ts'
+export { verifyLog, type LogFault, type LogVerdict } from './verify-log.ts'
 
 export {
   cosignCheckpoint,
@@ -13,7 +7,6 @@ export {
   parseCheckpoint,
   signCheckpoint,
   verifyCheckpoint,
-  type TreeHead,
 } from './checkpoint.ts'
 export { encodeNoteKey } from './checkpoint.ts'
 export {
@@ -23,5 +16,5 @@ export {
   verifyInclusion,
   type TreeHash,
 } from './merkle.ts'
-export { commitFields, openFields, type CommitOptions } from './redactable.ts'
-export { DELIVERY_PREDICATE, signStatement, toStatement, verifyStatement } from './statement.ts'
+export { commitFields, openFields } from './redactable.ts'
+export { signStatement, toStatement, verifyStatement } from './statement.ts'

@@ -1,4 +1,3 @@
 export { governAiSdk } from './ai-sdk.ts'
-export type { GovernOptions, SigningDesk } from './gate.ts'
-export { governLangChain, type CallAnswer } from './langchain.ts'
+export { governLangChain } from './langchain.ts'
 export { governOpenAiAgents } from './openai-agents.ts'

@@ -6,5 +6,4 @@ export {
   validateEvidence,
   validateReport,
   type ValidationIssue,
-  type ValidationLevel,
 } from './validate.ts'

@@ -3,10 +3,10 @@ import {
   EVIDENCE_TYPES,
   GovernanceError,
   hashJson,
-  STATES,
   type Action,
   type Policy,
 } from '../../src/index.ts'
+import { STATES } from '../../src/contract/envelope.ts'
 import {
   ENVELOPE_SCHEMA,
   validateEnvelope,

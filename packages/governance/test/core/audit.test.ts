@@ -3,14 +3,13 @@ import { describe, expect, test } from 'vitest'
 import {
   defineVerifier,
   governor as makeGovernor,
-  isSupportedVersion,
   UAICP_VERSION,
   type Envelope,
-  type Hash,
   type Result,
   type Run,
   type VerificationReport,
 } from '../../src/index.ts'
+import { isSupportedVersion, type Hash } from '../../src/contract/envelope.ts'
 import {
   parseEnvelope,
   validateEnvelope,

@@ -9,12 +9,12 @@ import {
   standardPolicy,
   type Check,
   type Decision,
-  type Hash,
   type Need,
   type Policy,
   type Run,
   type VerificationReport,
 } from '../../src/index.ts'
+import type { Hash } from '../../src/contract/envelope.ts'
 import { codesOf, init, judgedResult, kit, taskOf, toolOf, undoBy } from '../support/kit.ts'
 
 const passing = [{ check_id: 'c', result: 'pass' }] as const

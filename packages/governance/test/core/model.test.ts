@@ -6,11 +6,11 @@ import {
   hashJson,
   memoryPayloads,
   standardPolicy,
-  TRANSITIONS,
   type Approvals,
   type JournalItem,
   type State,
 } from '../../src/index.ts'
+import { TRANSITIONS } from '../../src/contract/envelope.ts'
 import { memoryLog } from '../../src/audit/index.ts'
 import { randomIds, seededRandom } from '@skein/base'
 import { init, judged, taskOf, toolOf, undoBy, World } from '../support/kit.ts'

@@ -1,14 +1,12 @@
 import { expect, test } from 'vitest'
 import {
-  canTransition,
   defineVerifier,
-  isTerminal,
-  STATES,
   type Journal,
   type Run,
   type State,
   type TaskClass,
 } from '../../src/index.ts'
+import { canTransition, isTerminal, STATES } from '../../src/contract/envelope.ts'
 import { codesOf, init, judgedResult, kit, taskOf, toolOf, undoBy, World } from '../support/kit.ts'
 
 const allowed: readonly string[] = [

@@ -1,5 +1,5 @@
 import { manualClock, type Clock } from '@skein/base'
-import type { Timer } from '../../src/index.ts'
+import type { Timer } from '../../src/governor/options.ts'
 
 /** A clock whose timers fire when it is moved. */
 export interface TestTime extends Clock {

@@ -21,10 +21,10 @@ import {
   definePrompt,
   defineTool,
   type HookDefinition,
-  type HookName,
   type RuntimeEvent,
   type StoredMessage,
 } from '../index.ts'
+import type { HookName } from '../definitions/hooks.ts'
 import { manualTimers } from '../testing/simulation.ts'
 import { repairedMessages } from '../model/view.ts'
 

@@ -1,17 +1,5 @@
-export type { TestFunctions } from '@skein/base'
-export { describeDispatcher, type DispatcherContract } from './dispatcher-contract.ts'
-export { describeStore, type StoreContract } from './store-contract.ts'
+export { describeDispatcher } from './dispatcher-contract.ts'
+export { describeStore } from './store-contract.ts'
 export { manualTimers, type ManualTimers } from './simulation.ts'
-export {
-  crashStore,
-  type CommitOutcome,
-  type CrashMoment,
-  type CrashStoreOptions,
-} from './simulation.ts'
-export {
-  NotNowError,
-  seededScheduler,
-  type Lane,
-  type SeededScheduler,
-  type SeededSchedulerOptions,
-} from './simulation.ts'
+export { crashStore } from './simulation.ts'
+export { NotNowError, seededScheduler, type Lane, type SeededScheduler } from './simulation.ts'

@@ -14,8 +14,8 @@ import {
   type EffectDefinition,
   type EndpointDefinition,
 } from '../../src/definitions/types.ts'
-import type { ApiKey, ClientConnection, Http, HttpOptions } from '../../src/http/index.ts'
-import { createHttp } from '../../src/http/index.ts'
+import { createHttp, type ApiKey, type Http, type HttpOptions } from '../../src/http/index.ts'
+import type { ClientConnection } from '../../src/http/create-http.ts'
 
 /** Every scope but those that look over owners or tenants. */
 const SCOPES = [

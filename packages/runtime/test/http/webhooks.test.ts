@@ -3,12 +3,8 @@ import type { AddressInfo } from 'node:net'
 import { createHmac } from 'node:crypto'
 import { manualClock, type JsonObject } from '@skein/base'
 import { afterEach, expect, test } from 'vitest'
-import {
-  startWebhooks,
-  type Webhook,
-  type Webhooks,
-  type WebhooksOptions,
-} from '../../src/http/index.ts'
+import { startWebhooks, type Webhook, type Webhooks } from '../../src/http/index.ts'
+import type { WebhooksOptions } from '../../src/http/webhooks/start-webhooks.ts'
 import { manualTimers, type ManualTimers } from '../../src/testing/simulation.ts'
 import { startKit, type Kit } from './http-kit.ts'
 

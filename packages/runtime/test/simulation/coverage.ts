@@ -1,4 +1,4 @@
-import type { CrashMoment } from '../../src/testing/index.ts'
+import type { CrashMoment } from '../../src/testing/simulation.ts'
 
 /** A commit that joins several points counts for each of them, and under its own name. */
 function namesOf(point: string): ReadonlySet<string> {

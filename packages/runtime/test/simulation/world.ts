@@ -7,7 +7,7 @@ import {
   type CommitOutcome,
   type CrashMoment,
   type SeededScheduler,
-} from '../../src/testing/index.ts'
+} from '../../src/testing/simulation.ts'
 import { canaryOf, type Canary } from './canary.ts'
 import { chanceOf, type Chance } from './chance.ts'
 import { joinedPoints, kernelPoints } from './commit-points.ts'

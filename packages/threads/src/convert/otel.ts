@@ -14,7 +14,7 @@ export interface OtelMessage {
 }
 
 /** One part of a message of the GenAI conventions. */
-export type OtelPart =
+type OtelPart =
   | { readonly type: 'text'; readonly content: string }
   | { readonly type: 'reasoning'; readonly content: string }
   | {

@@ -17,8 +17,6 @@ import { type ImportOptions, ThreadBuilder } from './bridge/build.ts'
 import { Losses, type WalkedMessage, walkMessages } from './bridge/walk.ts'
 import { toStandardAlphabet } from './bridge/media.ts'
 
-export type { ImportOptions } from './bridge/build.ts'
-
 const FORMAT = 'a UPP conversation'
 const NO_PLACE = 'UPP has no field for it'
 

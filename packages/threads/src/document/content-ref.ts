@@ -18,7 +18,7 @@ export interface ContentStore {
 }
 
 /** Settings of `offloadContent`. */
-export interface OffloadOptions {
+interface OffloadOptions {
   readonly store: ContentStore
   /** Contents of at least this many bytes are moved to the store. Default 100,000. */
   readonly minBytes?: number

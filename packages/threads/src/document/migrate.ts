@@ -85,7 +85,7 @@ const EVENT_NAMES: ReadonlyMap<unknown, string> = new Map([
 ])
 
 /** Converts turns of 0.0.3 and 0.0.4: they are turns of 2.0.0 in which fields may be missing. */
-export function migrateTurns(turns: unknown, report: MigrationReport): unknown[] {
+function migrateTurns(turns: unknown, report: MigrationReport): unknown[] {
   if (!Array.isArray(turns)) return []
   const migration = new TurnMigration(report)
   return turns.map((turn: unknown, index) => migration.turn(turn, `/turns/${index}`))

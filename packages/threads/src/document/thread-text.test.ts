@@ -7,7 +7,6 @@ import {
   ThreadLimitError,
   UnsupportedVersionError,
   keepJsonText,
-  numberText,
   parseFragment,
   parseJson,
   parseThread,
@@ -15,6 +14,7 @@ import {
   stringifyJson,
   stringifyThread,
 } from '../index.ts'
+import { numberText } from '../json/json-stringify.ts'
 
 const runs = process.env['SKEIN_DEEP'] ? 5_000 : 300
 

@@ -13,8 +13,8 @@ import {
   userTurn,
   withChange,
 } from '../../test/samples.ts'
-import type { MessagePart, Thread } from '../index.ts'
-import { validateThread, type Profile } from '../index.ts'
+import { type MessagePart, type Thread, validateThread } from '../index.ts'
+import type { Profile } from './issue-code.ts'
 
 function codes(document: unknown, profile: Profile = 'standard'): string[] {
   return validateThread(document, { profile }).issues.map(

@@ -19,8 +19,8 @@ import {
   withSystemPrompt,
   type ModelMessage,
   type Thread,
-  type ViewPolicy,
 } from '../index.ts'
+import type { ViewPolicy } from './view.ts'
 
 const POLICIES: readonly ViewPolicy[] = ['prefix', 'as-user', 'text-only', 'raw']
 

@@ -23,7 +23,7 @@ import type { MessagePart } from '../document/part.ts'
 import { sumUsage } from '../document/stats.ts'
 
 /** Settings of `threadFromState` and `threadFromEvents`. */
-export interface ThreadFromStateOptions {
+interface ThreadFromStateOptions {
   /**
    * Whether to include a turn that has not ended, marked as interrupted. By default only complete turns are
    * included.

@@ -16,7 +16,7 @@ export { LogConflictError, LogCorruptError } from './thread-log-record.ts'
  * A thread without its turns. `updated_at` is computed from the last turn, so that an append does not change
  * earlier lines.
  */
-export type ThreadLogHead = Omit<Thread, 'turns' | 'updated_at'>
+type ThreadLogHead = Omit<Thread, 'turns' | 'updated_at'>
 
 /** Settings of `openThreadLog`. */
 export interface OpenThreadLogOptions {
@@ -29,7 +29,7 @@ export interface OpenThreadLogOptions {
 }
 
 /** Settings of an append. */
-export interface LogAppendOptions {
+interface LogAppendOptions {
   /**
    * The expected number of turns; if the log has another number, nothing is written and `LogConflictError` is
    * thrown.

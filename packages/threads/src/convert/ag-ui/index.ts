@@ -1,5 +1,4 @@
 export { toAgUiEvents } from './to-events.ts'
 export { fromAgUiEvents } from './from-events.ts'
-export { AgUiStreamEncoder, type AgUiStreamOptions, toAgUiMessages } from './encode.ts'
-export type { ImportOptions } from '../bridge/build.ts'
+export { AgUiStreamEncoder, toAgUiMessages } from './encode.ts'
 export type { AgUiEvent, AgUiMessage, AgUiOutcome } from './types.ts'

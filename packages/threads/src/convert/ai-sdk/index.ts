@@ -1,21 +1,9 @@
 export { toUIMessages, type ToUIMessagesOptions } from './to-ui-messages.ts'
-export { fromUIMessages, type FromUIMessagesOptions } from './from-ui-messages.ts'
-export {
-  encodeLastResponse,
-  encodeUIMessage,
-  type EncodeUIMessageOptions,
-} from './encode-ui-message.ts'
-export { UIStreamEncoder, type UIStreamEncoderOptions } from './encode-events.ts'
-export { UIStreamDecoder, fromUIChunks, type DecodeUIStreamOptions } from './ui-stream.ts'
-export {
-  agentUIResponse,
-  agentUIStream,
-  uiAnswers,
-  type AgentEvent,
-  type AgentEvents,
-  type AgentUIStreamOptions,
-  type UIAnswers,
-} from './agent-stream.ts'
+export { fromUIMessages } from './from-ui-messages.ts'
+export { encodeUIMessage } from './encode-ui-message.ts'
+export { UIStreamEncoder } from './encode-events.ts'
+export { UIStreamDecoder, fromUIChunks } from './ui-stream.ts'
+export { agentUIResponse, agentUIStream, uiAnswers } from './agent-stream.ts'
 export { UIMessageAssembler } from './assemble.ts'
 export {
   UIChunkReader,
@@ -24,4 +12,4 @@ export {
   decodeUIStream,
   encodeUIChunk,
 } from './ui-stream.ts'
-export type { UIMessage, UIMessagePart, ToolUIPart, UIMessageChunk } from './types.ts'
+export type { UIMessage, UIMessagePart, UIMessageChunk } from './types.ts'
