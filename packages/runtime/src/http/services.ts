@@ -13,6 +13,8 @@ export interface Services {
   readonly prefix: string
   /** Whether chats show text of governed agents only after delivery. */
   readonly holdsGoverned: boolean
+  /** The agent of the server's own A2A card, and the address that cards name. */
+  readonly a2a: { readonly agent?: string; readonly url?: string }
   readonly openapi: () => object
   /** Reports an error to the operator when no client will receive it. */
   readonly report: (error: unknown) => void
