@@ -4,7 +4,7 @@ import { systemTimers, type Timers } from '../dispatch/dispatcher.ts'
 import type { Runtime } from '../contract/runtime-api.ts'
 import { admitRequest } from './admit.ts'
 import { type Auth, toVerify, type Verify } from './auth/authenticate.ts'
-import { errorCodeOf, errorResponse } from './error-response.ts'
+import { clientError, errorCodeOf, errorResponse } from './error-response.ts'
 import { HttpError, rateLimited } from '../operations/http-error.ts'
 import { DEFAULT_LIMITS, type HttpLimits, type Services } from './services.ts'
 import { Metrics } from './metrics.ts'
@@ -137,6 +137,7 @@ class HttpSurface implements Http {
       a2a: options.a2a ?? {},
       metrics: new Metrics(runtime, streams),
       openapi: () => this.openapi(),
+      clientError,
       isClosing: () => this.#isClosing,
       report: (error) => this.#report(error, (options.ids ?? uuidV7)()),
     }

@@ -11,9 +11,8 @@ import { accountOf, actorOf, findThread, ifFound } from '../../operations/princi
 import { object } from '../../operations/shape.ts'
 import { openChat } from '../chat/answer-chat.ts'
 import { toUserContent } from '../chat/chat-body.ts'
-import { clientError } from '../error-response.ts'
 import { RPC_BODY, RpcCode, rpcError, rpcResult, type RpcId } from '../rpc/json-rpc.ts'
-import { giveAnswer, type AnsweredCall, type GivenAnswer } from '../rpc/waiting-calls.ts'
+import { giveAnswer, type AnsweredCall, type OutsideAnswer } from '../rpc/waiting-calls.ts'
 import { eventResponse } from '../stream/event-stream.ts'
 import {
   contextId,
@@ -25,7 +24,7 @@ import {
   type TaskStart,
 } from './task.ts'
 
-/** The error codes of A2A 1.0 §5.4 that are used. */
+/** The error codes of A2A 1.0 that are used. */
 const A2aCode = {
   TaskNotFound: -32001,
   TaskNotCancelable: -32002,
@@ -86,7 +85,7 @@ export const a2aOperations: readonly OperationRoute[] = [
         const given = body.params ?? {}
         return await answer({ ...call, isOld: method.includes('/'), id, given }, kind)
       } catch (error) {
-        return refusal(id, error)
+        return refusal(call, id, error)
       }
     },
   }),
@@ -108,16 +107,16 @@ function unknownMethod(method: string): never {
       A2aCode.PushNotificationNotSupported,
       'Tasks send no push notifications. Subscribe to the task, or use webhooks of the server.',
     )
-  if (/extended.*card/i.test(method))
+  if (method.toLowerCase().includes('extended'))
     throw new A2aError(A2aCode.ExtendedCardNotConfigured, 'There is only one card of this agent.')
   if (method === 'ListTasks')
     throw new A2aError(A2aCode.UnsupportedOperation, 'Tasks cannot be listed.')
   throw new A2aError(RpcCode.MethodNotFound, `There is no method ${method.slice(0, 100)}.`)
 }
 
-function refusal(id: RpcId, error: unknown): Response {
+function refusal({ services }: Pick<Call, 'services'>, id: RpcId, error: unknown): Response {
   if (error instanceof A2aError) return rpcError(id, error.code, error.message)
-  const known = clientError(error)
+  const known = services.clientError(error)
   // A missing scope and a lack of room are told by the status of HTTP, as on every other route.
   if (!known || known.code === 'SCOPE_MISSING' || known.code === 'STREAM_LIMIT') throw error
   const { code, message, hint } = known
@@ -272,7 +271,7 @@ async function sendMessage(call: A2aCall): Promise<NamedTask> {
     content,
     userId: user,
     // The same message is taken once, also when a client sends it again.
-    ...(isId(messageId) ? { messageId } : {}),
+    messageId: isId(messageId) ? messageId : undefined,
   })
   return { thread, start: { threadId: thread.id, queueId: sent.queueId, seq: sent.seq } }
 }
@@ -319,7 +318,7 @@ async function continueTask(
 function decisionsIn(
   part: JsonValue,
   waiting: FoundTask['waiting'],
-): readonly { readonly about: AnsweredCall; readonly given: GivenAnswer }[] {
+): readonly { readonly about: AnsweredCall; readonly given: OutsideAnswer }[] {
   const data = isPlainObject(part) ? part['data'] : undefined
   if (!isPlainObject(data) || typeof data['interruptId'] !== 'string') return []
   const { interruptId, digest, decision, reason, result, error, found } = data as JsonObject

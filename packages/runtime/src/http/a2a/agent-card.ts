@@ -39,7 +39,7 @@ export const agentCardOperations: readonly OperationRoute[] = [
 
 /**
  * A client of A2A 1.0 names its version and gets the card of 1.0. Others get a card with the fields of 0.3
- * too, because a missing header means 0.3 (A2A 1.0 §3.6.2).
+ * too, because a missing header means 0.3 (A2A 1.0, section 3.6.2).
  */
 function cardResponse(
   { request, services }: Pick<Call, 'request' | 'services'>,

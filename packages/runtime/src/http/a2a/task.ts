@@ -8,6 +8,7 @@ import type {
 import { ShownEvents } from '../chat/shown-events.ts'
 import { untilSettled } from '../chat/find-answer.ts'
 import { compatId, parseCompatId } from '../compat/compat-id.ts'
+import { withoutUndefined } from '../rpc/json-rpc.ts'
 import { restingResult, waitingForm, waitingText } from '../rpc/waiting-calls.ts'
 
 /** The message with which a task began. A thread is a context of A2A; each new message in it is a task. */
@@ -39,7 +40,7 @@ export function contextId({ clientId, id }: ThreadInfo): string {
   return clientId ?? id
 }
 
-/** The states of A2A 1.0 §4.1.3 that a task can have here. */
+/** The states of A2A 1.0 that a task can have here. */
 type TaskState = 'SUBMITTED' | 'WORKING' | 'INPUT_REQUIRED' | 'COMPLETED' | 'FAILED' | 'CANCELED'
 
 /** A task, with what it waits for. */
@@ -176,12 +177,13 @@ class TaskFold {
         : historyLength > 0
           ? this.#history.slice(-historyLength)
           : []
-    return {
+    const artifact = this.isOver ? this.#artifact : undefined
+    return withoutUndefined({
       ...this.#ids('id'),
       status: { ...this.#status(), ...this.#words(waiting) },
-      ...(this.#artifact && this.isOver ? { artifacts: [this.#artifact] } : {}),
-      ...(history.length > 0 ? { history } : {}),
-    }
+      artifacts: artifact && [artifact],
+      history: history.length > 0 ? history : undefined,
+    })
   }
 
   #words(waiting: SessionResult['waiting']): JsonObject {
