@@ -20,6 +20,7 @@ const tail = () => import('./commands/thread-tail.ts')
 const inbox = () => import('./commands/inbox.ts')
 const check = () => import('./commands/check.ts')
 const doctor = () => import('./commands/doctor.ts')
+const mcp = () => import('./commands/mcp.ts')
 const store = () => import('./commands/store.ts')
 
 /** Every command, in the order of the help. */
@@ -88,6 +89,10 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
   settle: {
     summary: 'Records whether a call that a crash cut off had its effect.',
     load: async () => (await inbox()).settleCommand,
+  },
+  mcp: {
+    summary: 'Serves an agent to an MCP client, over standard input and output.',
+    load: async () => (await mcp()).mcp,
   },
   check: {
     summary: 'Lists every problem with the definitions of a folder.',

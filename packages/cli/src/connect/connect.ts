@@ -1,6 +1,6 @@
 import type { Client } from '@skein/runtime/client'
 import { errorText, type Output } from '../terminal/output.ts'
-import { clientOf, loadDefinitions, modelsOf, openRuntime } from './embed.ts'
+import { loadDefinitions, localFetch, modelsOf, openRuntime, type RuntimeFetch } from './embed.ts'
 import { isAnswering, readServerFile } from './server-file.ts'
 
 /** A client of a runtime that runs in a server or in this process. */
@@ -8,6 +8,8 @@ export interface ServerConnection {
   readonly client: Client
   /** The address of the server; absent when the runtime is in this process and ends with it. */
   readonly url?: string
+  /** Sends a request to a path of the server, with the key. */
+  send(path: string, init: RequestInit): Promise<Response>
   close(): Promise<void>
 }
 
@@ -47,10 +49,11 @@ async function connect(
     target.url ??
     process.env['SKEIN_URL'] ??
     (running && (await isAnswering(running.url)) ? running.url : undefined)
+  const { createClient } = await import('@skein/runtime/client')
   if (url !== undefined) {
-    const { createClient } = await import('@skein/runtime/client')
-    const client = createClient({ url, apiKey: target.key ?? process.env['SKEIN_KEY'] })
-    return { client, url, close: async () => undefined }
+    const apiKey = target.key ?? process.env['SKEIN_KEY']
+    const client = createClient({ url, apiKey })
+    return { client, url, send: sender(url, fetch, apiKey), close: async () => undefined }
   }
   const registry = await loadDefinitions(target.folder)
   const runtime = await openRuntime(registry, {
@@ -60,6 +63,19 @@ async function connect(
     output.say(output.paint('dim', modelsOf(registry)))
     await runtime.start()
   }
-  const client = await clientOf(runtime)
-  return { client, close: () => runtime.stop({ graceMs: 0 }) }
+  const own = await localFetch(runtime)
+  const client = createClient({ url: LOCAL_URL, fetch: own })
+  return { client, send: sender(LOCAL_URL, own), close: () => runtime.stop({ graceMs: 0 }) }
+}
+
+/** The address of a runtime in this process, which has no socket. */
+const LOCAL_URL = 'http://127.0.0.1'
+
+function sender(url: string, send: RuntimeFetch, key?: string): ServerConnection['send'] {
+  const base = url.replace(/\/$/, '')
+  return (path, init) => {
+    const headers = new Headers(init.headers)
+    if (key !== undefined) headers.set('authorization', `Bearer ${key}`)
+    return send(`${base}${path}`, { ...init, headers })
+  }
 }

@@ -7,7 +7,6 @@ import type {
   RuntimeOptions,
   SecretKeyOptions,
 } from '@skein/runtime'
-import type { Client } from '@skein/runtime/client'
 import type { Http, Principal } from '@skein/runtime/http'
 import { CommandError } from '../terminal/command.ts'
 import { definitionsFolder, readServerFile, stateFolder } from './server-file.ts'
@@ -79,20 +78,17 @@ function secretKeys(): SecretKeyOptions {
   return secretKey === undefined ? { keepsSecretKeyWithData: true } : { secretKey, oldSecretKeys }
 }
 
+/** Sends an HTTP request to a runtime, as `fetch` does. */
+export type RuntimeFetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>
+
 /**
- * Creates a client of a runtime in this process. The client sends HTTP requests here, too, so that no command
+ * Returns a `fetch` for a runtime in this process. Commands send HTTP requests here, too, so that no command
  * needs a second version.
  */
-export async function clientOf(runtime: EmbeddedRuntime): Promise<Client> {
-  const [{ createHttp }, { createClient }] = await Promise.all([
-    import('@skein/runtime/http'),
-    import('@skein/runtime/client'),
-  ])
+export async function localFetch(runtime: EmbeddedRuntime): Promise<RuntimeFetch> {
+  const { createHttp } = await import('@skein/runtime/http')
   const http = createHttp(runtime, { auth: 'none', local: localPerson() })
-  return createClient({
-    url: 'http://127.0.0.1',
-    fetch: (input, init) => fetchLocally(http, new Request(input, init), init?.signal ?? undefined),
-  })
+  return (input, init) => fetchLocally(http, new Request(input, init), init?.signal ?? undefined)
 }
 
 /**

@@ -4,7 +4,7 @@ import { systemTimers, type Timers } from '../dispatch/dispatcher.ts'
 import type { Runtime } from '../contract/runtime-api.ts'
 import { admitRequest } from './admit.ts'
 import { type Auth, toVerify, type Verify } from './auth/authenticate.ts'
-import { errorCodeOf, errorResponse } from './error-response.ts'
+import { clientError, errorCodeOf, errorResponse } from './error-response.ts'
 import { HttpError, rateLimited } from '../operations/http-error.ts'
 import { DEFAULT_LIMITS, type HttpLimits, type Services } from './services.ts'
 import { Metrics } from './metrics.ts'
@@ -41,6 +41,12 @@ export interface HttpOptions {
    * at once and marked as unverified.
    */
   readonly chat?: { readonly hold?: boolean }
+  /**
+   * The agent cards of A2A. `agent`: whose card is at `/.well-known/agent-card.json`; default the only agent.
+   * `url`: the address of the server that cards name, with the prefix; default that of the request.
+   * `isPublic`: whether cards can be read without a key. Default false.
+   */
+  readonly a2a?: { readonly agent?: string; readonly url?: string; readonly isPublic?: boolean }
   /**
    * Called before our routes, e.g. to serve pages. Return a `Response`, or undefined to continue with our
    * routes. Host and origin are already checked at this point, the key is not.
@@ -114,7 +120,11 @@ class HttpSurface implements Http {
     const streams = new OpenStreams(limits)
     this.#options = options
     this.#logger = options.logger && guardedLogger(options.logger)
-    this.routes = [...ROUTES, ...(options.routes ?? [])]
+    const isOpen = (id: string): boolean => options.a2a?.isPublic === true && id.endsWith('Card')
+    const routes = ROUTES.map((one) =>
+      isOpen(one.id) ? { ...one, scope: 'public' as const } : one,
+    )
+    this.routes = [...routes, ...(options.routes ?? [])]
     this.#guard = new RequestGuard({ ...options, maxUrlLength: limits.maxUrlLength })
     this.#perAddress = new TokenBuckets({ perMinute: limits.requestsPerMinutePerAddress, clock })
     this.#services = {
@@ -124,8 +134,10 @@ class HttpSurface implements Http {
       streams,
       prefix,
       holdsGoverned: options.chat?.hold ?? false,
+      a2a: options.a2a ?? {},
       metrics: new Metrics(runtime, streams),
       openapi: () => this.openapi(),
+      clientError,
       isClosing: () => this.#isClosing,
       report: (error) => this.#report(error, (options.ids ?? uuidV7)()),
     }

@@ -38,9 +38,7 @@ export function errorResponse(
 }
 
 /** Returns the error if it is the client's to read and to mend; undefined for all other errors. */
-export function clientError(
-  error: unknown,
-): (SkeinError & { readonly code: ApiErrorCode }) | undefined {
+export function clientError(error: unknown): (SkeinError & { code: ApiErrorCode }) | undefined {
   return isUnwritable(error) ? undefined : toKnown(error)
 }
 

@@ -10,6 +10,8 @@ import { fileOperations } from '../operations/files.ts'
 import { approvalOperations, messageOperations } from '../operations/messages.ts'
 import type { OperationRoute } from '../operations/operation.ts'
 import { logOperations, threadOperations } from '../operations/threads.ts'
+import { a2aOperations } from './a2a/a2a-operations.ts'
+import { agentCardOperations } from './a2a/agent-card.ts'
 import { agUiOperations } from './chat/ag-ui.ts'
 import { chatOperations } from './chat/chat-operations.ts'
 import { compatOperations } from './compat/compat-operations.ts'
@@ -40,5 +42,7 @@ export const ROUTES: readonly OperationRoute[] = [
   ...chatOperations,
   ...agUiOperations,
   ...mcpOperations,
+  ...agentCardOperations,
+  ...a2aOperations,
   ...compatOperations,
 ]

@@ -1,4 +1,5 @@
-import type { Clock } from '@skein/base'
+import type { Clock, SkeinError } from '@skein/base'
+import type { ApiErrorCode } from '../operations/http-error.ts'
 import type { Metrics } from './metrics.ts'
 import type { OpenStreams } from './stream/event-stream.ts'
 import type { Timers } from '../dispatch/dispatcher.ts'
@@ -13,9 +14,13 @@ export interface Services {
   readonly prefix: string
   /** Whether chats show text of governed agents only after delivery. */
   readonly holdsGoverned: boolean
+  /** The agent of the server's own A2A card, and the address that cards name. */
+  readonly a2a: { readonly agent?: string; readonly url?: string }
   readonly openapi: () => object
   /** Reports an error to the operator when no client will receive it. */
   readonly report: (error: unknown) => void
+  /** Returns the error if it is the client's to read and to mend; undefined for all other errors. */
+  readonly clientError: (error: unknown) => (SkeinError & { code: ApiErrorCode }) | undefined
   /** Whether the server is shutting down. */
   readonly isClosing: () => boolean
 }

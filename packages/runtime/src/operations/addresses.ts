@@ -84,6 +84,10 @@ export const ADDRESSES = {
   mcp: 'POST /agents/{agent}/mcp',
   resumeMcp: 'GET /agents/{agent}/mcp',
 
+  getServerCard: 'GET /.well-known/agent-card.json',
+  getAgentCard: 'GET /agents/{agent}/.well-known/agent-card.json',
+  a2a: 'POST /agents/{agent}/a2a',
+
 
   chatCompletions: 'POST /v1/chat/completions',
   responses: 'POST /v1/responses',

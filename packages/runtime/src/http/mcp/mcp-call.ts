@@ -1,4 +1,4 @@
-import { isPlainObject, type JsonObject, type JsonValue, tryParseJson } from '@skein/base'
+import { isPlainObject, type JsonObject, tryParseJson } from '@skein/base'
 import type { Runtime, SessionResult, WaitingItem } from '../../contract/runtime-api.ts'
 import { FOUND_EFFECTS } from '../../contract/runtime-api.ts'
 import type { Call } from '../../operations/operation.ts'
@@ -6,8 +6,8 @@ import { accountOf } from '../../operations/principal.ts'
 import type { TimerHandle } from '../../dispatch/dispatcher.ts'
 import type { Services } from '../services.ts'
 import { compatId, parseCompatId } from '../compat/compat-id.ts'
-import type { RpcId } from '../rpc/json-rpc.ts'
-import { mayAnswer, resultText, waitingForm, waitingText } from '../rpc/waiting-calls.ts'
+import { type RpcId, withoutUndefined } from '../rpc/json-rpc.ts'
+import { mayAnswer, sharedText, waitingForm, waitingText } from '../rpc/waiting-calls.ts'
 
 /** The part of a call that MCP uses. */
 export type McpCall = Pick<
@@ -39,7 +39,7 @@ export interface McpPosition {
 const MAX_ASKED = 100
 
 /** Reads the id of an event; undefined when this server did not create it. */
-export function parsePosition(eventId: string): McpPosition | undefined {
+export function parseEventId(eventId: string): McpPosition | undefined {
   const found = parseCompatId('event', eventId)
   const value = found && tryParseJson(found.part)
   if (!found || !isPlainObject(value)) return undefined
@@ -67,7 +67,7 @@ export async function* answerCall(
   const { principal, services, runtime, session } = call
   const { threadId } = start
   const client = accountOf(principal)
-  const open = openCallsOf(services).add(client, session.id, start)
+  const open = mcpCallsOf(services).add(client, session.id, start)
   const own = AbortSignal.any([signal, open.signal])
   const ticks = new Ticks(services, start.progressToken)
   const closed = new Set<string>()
@@ -94,7 +94,7 @@ export async function* answerCall(
       const isNew = !position.asked.includes(interruptId)
       position = isNew ? { ...position, asked: [...position.asked, interruptId] } : position
       const answered = new AbortController()
-      const forget = openCallsOf(services).addQuestion(client, question.id, () => {
+      const forget = mcpCallsOf(services).addQuestion(client, question.id, () => {
         closed.add(interruptId)
         answered.abort()
       })
@@ -169,7 +169,7 @@ const FORMS: Readonly<Record<WaitingItem['kind'], JsonObject>> = {
 /** Makes the result of a tool from that of a session. */
 export function toolResult(runtime: Runtime, result: SessionResult): JsonObject {
   const { outcome, waiting, hint, data, thread } = result
-  const said = resultText(runtime, result)
+  const said = sharedText(runtime, result)
   const isWaiting = outcome === 'waiting'
   const waits = waiting.map(waitingText)
   const lines = isWaiting
@@ -177,7 +177,7 @@ export function toolResult(runtime: Runtime, result: SessionResult): JsonObject 
     : [said, outcome === 'completed' ? '' : (hint ?? '')]
   const shown = lines.filter((line) => line !== '').join('\n\n')
   return {
-    content: [text(shown === '' ? `The thread is ${outcome}.` : shown)],
+    content: [textBlock(shown === '' ? `The thread is ${outcome}.` : shown)],
     structuredContent: withoutUndefined({
       threadId: thread.id,
       status: outcome,
@@ -191,15 +191,8 @@ export function toolResult(runtime: Runtime, result: SessionResult): JsonObject 
 }
 
 /** Makes a block of text. */
-export function text(words: string): JsonObject {
+export function textBlock(words: string): JsonObject {
   return { type: 'text', text: words }
-}
-
-/** Drops members that are undefined, which JSON does not have. */
-export function withoutUndefined(fields: Record<string, JsonValue | undefined>): JsonObject {
-  const kept: Record<string, JsonValue> = {}
-  for (const [name, value] of Object.entries(fields)) if (value !== undefined) kept[name] = value
-  return kept
 }
 
 /** Reports progress at intervals, so that a client which waits for a long time does not give up. */
@@ -287,7 +280,7 @@ class OpenCalls {
 const openCalls = new WeakMap<Services, OpenCalls>()
 
 /** Returns the open calls of a server. */
-export function openCallsOf(services: Services): OpenCalls {
+export function mcpCallsOf(services: Services): OpenCalls {
   const known = openCalls.get(services) ?? new OpenCalls()
   openCalls.set(services, known)
   return known

@@ -4,18 +4,18 @@ import { done, operation, raw, stream, type OperationRoute } from '../../operati
 import { accountOf, actorOf, findThread } from '../../operations/principal.ts'
 import { object } from '../../operations/shape.ts'
 import { compatId, parseCompatId } from '../compat/compat-id.ts'
-import { RPC_BODY, RpcCode, rpcError, rpcResult, type RpcId } from '../rpc/json-rpc.ts'
-import { giveAnswer, type GivenAnswer } from '../rpc/waiting-calls.ts'
-import { eventResponse } from '../stream/event-stream.ts'
 import {
-  answerCall,
-  type McpCall,
-  type McpSession,
-  openCallsOf,
-  parsePosition,
+  RPC_BODY,
+  RpcCode,
+  rpcError,
+  rpcResult,
+  type RpcId,
   withoutUndefined,
-} from './mcp-call.ts'
-import { callTool, toolsOf } from './mcp-tools.ts'
+} from '../rpc/json-rpc.ts'
+import { giveAnswer, type OutsideAnswer } from '../rpc/waiting-calls.ts'
+import { eventResponse } from '../stream/event-stream.ts'
+import { answerCall, type McpCall, type McpSession, mcpCallsOf, parseEventId } from './mcp-call.ts'
+import { callTool, serverTools } from './mcp-tools.ts'
 
 /** The versions of MCP that are spoken, the newest first. */
 const VERSIONS: readonly string[] = ['2025-11-25', '2025-06-18', '2025-03-26']
@@ -59,7 +59,7 @@ export const mcpOperations: readonly OperationRoute[] = [
         case 'ping':
           return rpcResult(id, {})
         case 'tools/list':
-          return rpcResult(id, { tools: toolsOf(agent.definition) })
+          return rpcResult(id, { tools: serverTools(agent.definition) })
         case 'tools/call':
           return callTool(mcp, { id, params: body.params ?? {} })
         default:
@@ -86,7 +86,7 @@ export const mcpOperations: readonly OperationRoute[] = [
           hint: 'Send requests with POST. GET needs the `last-event-id` of a stream that broke off.',
           headers: { allow: 'POST' },
         })
-      const position = parsePosition(last)
+      const position = parseEventId(last)
       if (!position) throw invalid('The header last-event-id is not the id of an event.')
       await findThread(runtime, principal, position.threadId)
       return eventResponse(call, (signal) => answerCall({ ...call, session }, position, signal))
@@ -156,7 +156,7 @@ async function takeAnswer(
   const thread = await findThread(runtime, principal, asked.threadId)
   const given = isPlainObject(result) ? answerOf(kind, result) : 'none'
   // The person closed the form, or the client could not show it: the call goes on waiting.
-  if (given === 'none') return openCallsOf(services).closeQuestion(accountOf(principal), id)
+  if (given === 'none') return mcpCallsOf(services).closeQuestion(accountOf(principal), id)
   if (!given || typeof interruptId !== 'string')
     throw new HttpError('The answer does not fit the form of the question.', {
       code: 'ANSWER_INVALID',
@@ -169,7 +169,7 @@ async function takeAnswer(
 function answerOf(
   kind: JsonValue | undefined,
   { action, content }: Record<string, unknown>,
-): GivenAnswer | 'none' | undefined {
+): OutsideAnswer | 'none' | undefined {
   if (action === 'cancel') return 'none'
   const isDeclined = action === 'decline'
   if (!isDeclined && (action !== 'accept' || !isPlainObject(content))) return undefined
@@ -200,6 +200,6 @@ async function cancelCall(
   { requestId }: JsonObject,
 ): Promise<void> {
   if (id === undefined || (typeof requestId !== 'string' && typeof requestId !== 'number')) return
-  const threadId = openCallsOf(services).cancel(accountOf(principal), id, requestId)
+  const threadId = mcpCallsOf(services).cancel(accountOf(principal), id, requestId)
   if (threadId !== undefined) await runtime.threads.stop(threadId, { by: actorOf(principal) })
 }

@@ -4,11 +4,10 @@ import { HttpError } from '../../operations/http-error.ts'
 import { toSendMessage } from '../../operations/messages.ts'
 import { accountOf, findThread } from '../../operations/principal.ts'
 import { checkSchema, label, shape } from '../../operations/shape.ts'
-import { clientError } from '../error-response.ts'
 import { RpcCode, rpcError, rpcResult, type RpcId } from '../rpc/json-rpc.ts'
 import { restingResult } from '../rpc/waiting-calls.ts'
 import { eventResponse } from '../stream/event-stream.ts'
-import { answerCall, text, tokenOf, toolResult, type McpCall } from './mcp-call.ts'
+import { answerCall, textBlock, tokenOf, toolResult, type McpCall } from './mcp-call.ts'
 
 const message = { ...label(1_000_000), description: 'What you ask or tell the agent.' }
 const threadId = { ...label(200), description: 'The `threadId` of an earlier result.' }
@@ -42,7 +41,7 @@ const OUTPUT: JsonObject = {
 }
 
 /** The tools of an agent's MCP server. */
-export function toolsOf({
+export function serverTools({
   name,
   title,
   description,
@@ -90,7 +89,7 @@ export async function callTool(
     const position = { threadId: thread.id, id, ...tokenOf(token), asked: [] }
     return eventResponse(call, (signal) => answerCall(call, position, signal))
   } catch (error) {
-    const known = clientError(error)
+    const known = call.services.clientError(error)
     if (!known || known.code === 'STREAM_LIMIT' || known.code === 'MEDIA_TYPE_UNSUPPORTED')
       throw error
     return rpcResult(id, failure([known.message, known.hint ?? ''].join(' ').trim()))
@@ -126,9 +125,9 @@ async function statusOf(call: McpCall, id: string): Promise<JsonObject> {
   const result = await restingResult(runtime, thread, services.clock.now())
   if (result) return { ...toolResult(runtime, result), isError: false } // to have read it is no error
   const structuredContent = { threadId: thread.id, status: 'working', text: '', waiting: [] }
-  return { content: [text('The agent is at work.')], structuredContent }
+  return { content: [textBlock('The agent is at work.')], structuredContent }
 }
 
 function failure(message: string): JsonObject {
-  return { content: [text(message)], isError: true }
+  return { content: [textBlock(message)], isError: true }
 }

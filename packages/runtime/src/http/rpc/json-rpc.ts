@@ -27,7 +27,7 @@ export const RPC_BODY: Shape<RpcBody> = answer({
   'error?': anything,
 })
 
-/** The error codes of JSON-RPC 2.0 §5.1 that are used. */
+/** The error codes of JSON-RPC 2.0, section 5.1 that are used. */
 export const RpcCode: Readonly<Record<'MethodNotFound' | 'InvalidParams', number>> = {
   MethodNotFound: -32601,
   InvalidParams: -32602,
@@ -45,4 +45,11 @@ export function rpcResult(
 /** Creates the response to a request that failed. JSON-RPC over HTTP sends it with status 200. */
 export function rpcError(id: RpcId, code: number, message: string, data?: JsonValue): Response {
   return jsonResponse({ jsonrpc: '2.0', id, error: { code, message, data } })
+}
+
+/** Drops members that are undefined, which JSON does not have. */
+export function withoutUndefined(fields: Record<string, JsonValue | undefined>): JsonObject {
+  const kept: Record<string, JsonValue> = {}
+  for (const [name, value] of Object.entries(fields)) if (value !== undefined) kept[name] = value
+  return kept
 }

@@ -13,7 +13,7 @@ import { isAnsweringChat } from '../chat/find-answer.ts'
 import { isGovernedAgent } from '../chat/shown-events.ts'
 
 /** What another program says about a call that waits. */
-export type GivenAnswer =
+export type OutsideAnswer =
   | { readonly type: 'approve'; readonly reason?: string; readonly with?: JsonObject }
   | { readonly type: 'deny'; readonly reason: string }
   | { readonly type: 'settle'; readonly found: unknown }
@@ -36,7 +36,7 @@ export async function giveAnswer(
   { runtime, principal }: { readonly runtime: Runtime; readonly principal: Principal },
   { tenant, rootId }: ThreadInfo,
   { threadId, interruptId, digest }: AnsweredCall,
-  given: GivenAnswer,
+  given: OutsideAnswer,
 ): Promise<boolean> {
   const { inbox } = runtime
   const waiting = await inbox.list({ tenant, rootId })
@@ -147,7 +147,7 @@ const LOOK_MS = 1000
  * Returns the text of a result that others may read: a governed agent's text only after delivery, which ends
  * its session.
  */
-export function resultText(
+export function sharedText(
   { registry }: Runtime,
   { outcome, text, thread }: SessionResult,
 ): string {

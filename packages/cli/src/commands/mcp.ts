@@ -1,0 +1,164 @@
+import {
+  isPlainObject,
+  NdjsonDecoder,
+  SseDecoder,
+  tryParseJson,
+  type JsonObject,
+} from '@skein/base'
+import { type ServerConnection, withConnection } from '../connect/connect.ts'
+import {
+  CommandError,
+  defineCommand,
+  ExitCode,
+  FOLDER_OPERAND,
+  SERVER_OPTIONS,
+  usageError,
+  type Command,
+} from '../terminal/command.ts'
+import { errorText, type Output } from '../terminal/output.ts'
+
+/** `skein mcp` */
+export const mcp: Command = defineCommand({
+  operands: [FOLDER_OPERAND],
+  options: {
+    agent: {
+      type: 'string',
+      value: 'name',
+      description: 'The agent to serve. May be left out if there is only one.',
+    },
+    url: SERVER_OPTIONS.url,
+    key: SERVER_OPTIONS.key,
+  },
+  examples: ['skein mcp ./my-agents --agent support', 'skein mcp --url https://agents.example'],
+  async run({ values, operands: [folder], output }) {
+    return withConnection(
+      { ...values, folder },
+      output,
+      async (connection) => {
+        const agent = await chooseAgent(connection, values.agent)
+        const bridge = new Bridge(connection, agent, output)
+        await bridge.run(process.stdin)
+        return ExitCode.Done
+      },
+      { works: true },
+    )
+  },
+})
+
+async function chooseAgent({ client }: ServerConnection, named?: string): Promise<string> {
+  const names = (await client.agents.list()).map(({ name }) => name)
+  const agent = named ?? (names.length === 1 ? names[0] : undefined)
+  if (agent !== undefined && names.includes(agent)) return agent
+  const hint = `Agents: ${names.join(', ')}.`
+  if (agent === undefined)
+    throw usageError('There are several agents: name one with --agent.', hint)
+  throw new CommandError(`There is no agent "${agent}".`, { code: 'AGENT_NOT_FOUND', hint })
+}
+
+/** As long as a body that the server accepts by default. */
+const MAX_LINE_BYTES = 1024 * 1024
+/** How long requests may go on after the end of the input. */
+const GRACE_MS = 500
+const RETRY_MS = 1000
+const MAX_RETRIES = 30
+
+/**
+ * Passes messages of MCP between standard input and output (one JSON value a line) and the MCP address of an
+ * agent, so that both transports have one server.
+ */
+class Bridge {
+  readonly #connection: ServerConnection
+  readonly #path: string
+  readonly #output: Output
+  readonly #ended = new AbortController()
+  readonly #session: Record<string, string> = {}
+
+  constructor(connection: ServerConnection, agent: string, output: Output) {
+    this.#connection = connection
+    this.#path = `/agents/${encodeURIComponent(agent)}/mcp`
+    this.#output = output
+  }
+
+  /** Serves until the input ends or nobody reads the output. */
+  async run(input: AsyncIterable<Uint8Array>): Promise<void> {
+    const { closed } = this.#output
+    const decoder = new NdjsonDecoder({ maxLineBytes: MAX_LINE_BYTES })
+    const work = new Set<Promise<void>>()
+    const take = (lines: readonly string[]): void => {
+      for (const line of lines) {
+        const done = this.#pass(line).finally(() => work.delete(done))
+        work.add(done)
+      }
+    }
+    for await (const chunk of input) {
+      take(decoder.push(chunk))
+      if (closed.aborted) break
+    }
+    take(decoder.end())
+    // Requests that take longer end with their client; the threads go on at the next start.
+    const timer = setTimeout(() => this.#ended.abort(), GRACE_MS)
+    await Promise.all(work)
+    clearTimeout(timer)
+  }
+
+  async #pass(line: string): Promise<void> {
+    const message = tryParseJson(line)
+    const { id, method } = isPlainObject(message) ? (message as JsonObject) : {}
+    const isRequest = method !== undefined && (typeof id === 'string' || typeof id === 'number')
+    try {
+      const body = { method: 'POST', body: line, headers: { 'content-type': 'application/json' } }
+      const response = await this.#send(body)
+      const session = response.headers.get('mcp-session-id')
+      if (session !== null) this.#session['mcp-session-id'] = session
+      if (response.headers.get('content-type')?.startsWith('text/event-stream'))
+        return await this.#follow(response)
+      const text = await response.text()
+      if (response.ok) return text === '' ? undefined : this.#output.jsonLines(text)
+      const error = tryParseJson(text)
+      const detail = isPlainObject(error) ? ((error as JsonObject)['error'] ?? null) : null
+      const said = isPlainObject(detail) ? String(detail['message']) : `Status ${response.status}.`
+      this.#refuse(isRequest || message === undefined ? (id ?? null) : undefined, said)
+    } catch (error) {
+      if (!this.#ended.signal.aborted) this.#refuse(isRequest ? id : undefined, errorText(error))
+    }
+  }
+
+  #send(init: RequestInit & { readonly headers: Record<string, string> }): Promise<Response> {
+    const accept = 'application/json, text/event-stream'
+    const headers = { ...init.headers, accept, ...this.#session }
+    return this.#connection.send(this.#path, { ...init, headers, signal: this.#ended.signal })
+  }
+
+  /** Writes the messages of a stream. One that breaks off before its response is resumed. */
+  async #follow(first: Response): Promise<void> {
+    let last = ''
+    for (let tries = 0, response = first; ;) {
+      const decoder = new SseDecoder()
+      try {
+        for await (const chunk of response.body ?? [])
+          for (const { id, data } of decoder.push(chunk)) {
+            last = id ?? last
+            tries = 0
+            if (data === '') continue
+            this.#output.jsonLines(data)
+            const message = tryParseJson(data)
+            if (isPlainObject(message) && !('method' in message)) return // the response
+          }
+      } catch (error) {
+        this.#ended.signal.throwIfAborted()
+        if (last === '' || tries >= MAX_RETRIES) throw error
+      }
+      if (last === '' || tries++ >= MAX_RETRIES) throw new Error('The answer broke off.')
+      await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
+      response = await this.#send({ method: 'GET', headers: { 'last-event-id': last } }).catch(
+        () => new Response(null),
+      )
+    }
+  }
+
+  /** Tells the client that a request failed; what belongs to no request is told to the person. */
+  #refuse(id: unknown, message: string): void {
+    if (id === undefined) return this.#output.say(`error: ${message}`)
+    this.#output.jsonLines(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32000, message } }))
+  }
+}
