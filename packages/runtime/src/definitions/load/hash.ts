@@ -43,12 +43,13 @@ function described(agent: ResolvedAgent): unknown {
 
 function describedSide(given: ResolvedSide): unknown {
   const { side, prompt, agent, hooks, maxSteps, stopOnResponse, stopTool } = given
+  const isHandled = given.handler !== undefined
   const { stopToolResponseProperty, sessionStop, sessionFail, sessionStatus } = given
   const { name, env = {}, output, toolChoice, reasoning, compaction } = prompt.definition
   const { includeChat, includePastTools, parallelToolCalls } = prompt.definition
   return {
     ...{ side, agent: agent?.id, maxSteps, stopOnResponse, stopTool, stopToolResponseProperty },
-    ...{ sessionStop, sessionFail, sessionStatus },
+    ...{ sessionStop, sessionFail, sessionStatus, isHandled },
     hooks: hooks.map(({ id, hook }) => [hook, id]),
     prompt: {
       ...{ name, toolChoice, reasoning, compaction },
