@@ -110,7 +110,7 @@ export { StoreError, isStoreError } from './store/store.ts'
 export { memoryStore, type MemoryStoreOptions } from './store/memory-store.ts'
 export { sqliteStore, type SqliteStore, type SqliteStoreOptions } from './store/sqlite-store.ts'
 export { readSqliteStore, verifyStore, type StoreReport } from './store/sqlite-verify.ts'
-export { findStranded, type StrandedReport } from './api/stranded.ts'
+export { findStranded, type StrandedReport } from './stranded.ts'
 export type { Dispatcher, Drain, DrainEnd } from './dispatch/dispatcher.ts'
 export {
   inProcessDispatcher,

@@ -45,8 +45,7 @@ export const check: Command = defineCommand({
     // Definitions with problems cannot be deployed, so there is nothing to compare.
     const stranded =
       isBroken || against === undefined ? undefined : await compared(loaded, { against, pin })
-    if (values.json)
-      output.json({ agents, problems: found, warnings, ...(stranded && { stranded }) })
+    if (values.json) output.json({ agents, problems: found, warnings, stranded })
     else {
       for (const problem of found) output.line(problemLine(problem))
       if (!values.strict) for (const one of warnings) output.say(`warning: ${problemLine(one)}`)

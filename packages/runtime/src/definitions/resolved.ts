@@ -29,7 +29,7 @@ export interface ResolvedAgent {
   readonly b: ResolvedSide | undefined
   /** Infinity for `ai_human` without a limit. */
   readonly maxSessionTurns: number
-  /** Names these definitions of the agent and of all agents that it may reach: see `hash.ts`. */
+  /** Names these definitions of the agent and of all agents that it may reach: see `fillHashes`. */
   readonly hash: string
 }
 

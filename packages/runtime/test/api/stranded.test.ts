@@ -17,7 +17,7 @@ import {
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { logOf, Machine } from './machine.ts'
+import { agentOf, logOf, Machine } from './machine.ts'
 
 type Risk = 'read_only' | 'write_low_risk' | 'write_high_risk'
 
@@ -290,4 +290,79 @@ test('law: what the report says is what a restart with the new definitions then 
     }),
     { numRuns: 60 },
   )
+})
+
+/** A thread whose tool ran when its process died, and a process without the tool. */
+test('a call that a crash cut off, and whose tool is gone, has an unknown outcome', async () => {
+  const machine = new Machine()
+  const model = () => once('wire', {})
+  const wire = defineTool({
+    name: 'wire',
+    description: '',
+    risk: 'write_low_risk',
+    execute: () => machine.kill(),
+  })
+  await machine.boot({ agents: [agentOf('a', model(), [wire])] }).then(async (runtime) => {
+    await runtime.threads.create({ agent: 'a', message: 'go' })
+  })
+  expect(await machine.run(1_000)).toBe('died')
+  const registry = createRegistry({ agents: [agentOf('a', model())] })
+  const { id } = (await heads(machine.store))[0]!
+  expect((await findStranded(registry, machine.store)).findings).toMatchObject([
+    { threadId: id, problem: 'tool_gone', subject: 'wire' },
+  ])
+  const second = await machine.boot({ registry })
+  await machine.run(60_000)
+  expect(machine.errors).toEqual([])
+  const end = (await logOf(machine.store, id)).find(({ type }) => type === 'tool_execution_end')
+  expect(end).toMatchObject({
+    outcome: 'unknown',
+    result: expect.stringContaining('unknown') as string,
+  })
+  expect(await second.threads.get(id)).toMatchObject({
+    lifecycle: expect.not.stringMatching('running') as string,
+  })
+  expect(machine.errors).toEqual([])
+})
+
+test('the report has limits, and says what it left out', async () => {
+  const machine = new Machine()
+  await installation(machine)
+  const registry = registryOf({ ...BEFORE, pay: { ...BEFORE.pay, isGone: true } })
+  const whole = await findStranded(registry, machine.store)
+  expect(whole).toMatchObject({ count: 4, unread: 0, changed: 5 })
+  const short = await findStranded(registry, machine.store, { maxFindings: 1 })
+  expect(short).toEqual({ ...whole, findings: whole.findings.slice(0, 1) })
+  // Threads that wait are read first.
+  const few = await findStranded(registry, machine.store, { maxThreads: 5 })
+  expect(few).toMatchObject({ count: 4, threads: 5, unread: whole.threads - 5 })
+})
+
+test('with a pin, a session of other definitions waits for them', async () => {
+  const machine = new Machine()
+  await installation(machine)
+  const registry = registryOf({ ...BEFORE, pay: { ...BEFORE.pay, isGone: true } })
+  const { findings, changed } = await findStranded(registry, machine.store, { pin: 'session' })
+  expect(new Set(findings.map(({ problem }) => problem))).toEqual(new Set(['agent_changed']))
+  expect(findings).toHaveLength(5)
+  expect(changed).toBe(0)
+  const same = await findStranded(registryOf(BEFORE), machine.store, { pin: 'session' })
+  expect(same).toMatchObject({ count: 0, changed: 0, idle: {} })
+})
+
+test('a log that cannot be read is a finding, and the others are read', async () => {
+  const machine = new Machine()
+  await installation(machine)
+  const [first] = await heads(machine.store)
+  const store = {
+    list: machine.store.list.bind(machine.store),
+    events: async (id: string, options?: object) => {
+      if (id === first!.id) throw new Error('A page is damaged.')
+      return machine.store.events(id, options)
+    },
+  }
+  const { findings } = await findStranded(registryOf(BEFORE), store)
+  expect(findings).toMatchObject([
+    { threadId: first!.id, problem: 'log_unreadable', message: 'A page is damaged.' },
+  ])
 })

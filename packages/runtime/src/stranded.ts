@@ -2,7 +2,7 @@ import type { ToolCall } from '@skein/ai'
 import { findIssues } from '@skein/ai/json-schema'
 import { isPlainObject, messageOf } from '@skein/base'
 import type { Risk } from '@skein/governance'
-import { CLIENT_TOOLS } from '../calls/gate.ts'
+import { CLIENT_TOOLS } from './calls/gate.ts'
 import {
   type CallState,
   type KernelState,
@@ -10,15 +10,15 @@ import {
   type OpenInterrupt,
   type PendingVariables,
   sideOf,
-} from '../contract/state.ts'
-import { upcastingStore } from '../contract/upcast.ts'
-import type { Registry, ResolvedAgent, ResolvedSide } from '../definitions/resolved.ts'
-import type { ToolDefinition } from '../definitions/types.ts'
-import { KernelFold } from '../fold/fold.ts'
-import { effectiveRisk } from '../governance/in-doubt.ts'
-import { needsAgent } from '../next.ts'
-import { missingHere } from '../session/session.ts'
-import type { Store, ThreadHead, ThreadLifecycle } from '../store/store.ts'
+} from './contract/state.ts'
+import { upcastingStore } from './contract/upcast.ts'
+import type { Registry, ResolvedAgent, ResolvedSide } from './definitions/resolved.ts'
+import type { ToolDefinition } from './definitions/types.ts'
+import { KernelFold } from './fold/fold.ts'
+import { effectiveRisk } from './governance/in-doubt.ts'
+import { needsAgent } from './next.ts'
+import { missingHere } from './session/session.ts'
+import type { Store, ThreadHead, ThreadLifecycle } from './store/store.ts'
 
 /** What a thread relies on and would not find. `docs/decisions/0019` says what then happens to the thread. */
 export interface Stranded {
