@@ -1,7 +1,7 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { exampleAgents, skein, startDev, tempFolder, type Ended } from './kit.ts'
+import { badAgents, exampleAgents, skein, startDev, tempFolder, type Ended } from './kit.ts'
 
 /** A machine with other work takes its time to start processes. */
 const timeout = 60_000
@@ -88,6 +88,42 @@ describe('check', { timeout }, () => {
   test('the examples have none', async () => {
     const { code, stdout } = await skein(['check', exampleAgents], { cwd: tempFolder() })
     expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
+  })
+})
+
+describe('check --against', { timeout }, () => {
+  const refund = ['run', 'payer', 'Pay.', '--folder', badAgents]
+
+  test('lists what a deploy would strand, ends with 1, and writes nothing', async () => {
+    const cwd = tempFolder()
+    expect((await skein(refund, { cwd })).code).toBe(3)
+    const same = await skein(['check', badAgents, '--against', '.skein'], { cwd })
+    expect(same.stderr).toContain('1 threads read: none would be stranded.')
+    expect({ code: same.code, stdout: same.stdout }).toEqual({ code: 0, stdout: '' })
+
+    const next = join(badAgents, '..', 'agents-next') // without the tool
+    const before = readFileSync(join(cwd, '.skein', 'skein.db'))
+    const file = join('.skein', 'skein.db')
+    const stranded = await skein(['check', next, '--against', file], { cwd })
+    expect(stranded.stdout).toMatch(
+      /^\S+: tool_gone: agent "payer": The call \S+ of "pay" is open, and the tool is gone: the call fails\.\n$/,
+    )
+    expect(stranded.code).toBe(1)
+    expect(readFileSync(join(cwd, '.skein', 'skein.db')).equals(before)).toBe(true)
+
+    const pinned = await skein(['check', next, '--against', file, '--pinned', '--json'], { cwd })
+    expect(JSON.parse(pinned.stdout)).toMatchObject({
+      problems: [],
+      stranded: { count: 1, findings: [{ problem: 'agent_changed', subject: 'payer' }] },
+    })
+  })
+
+  test('a store that does not exist is an error that names it', async () => {
+    const { code, stderr } = await skein(['check', exampleAgents, '--against', 'nowhere'], {
+      cwd: tempFolder(),
+    })
+    expect(code).toBe(1)
+    expect(stderr).toContain('nowhere')
   })
 })
 

@@ -149,7 +149,10 @@ function providedRequest({ variables }: KernelState): string | undefined {
 }
 
 /** Whether a thread whose agent is not defined has work that only the agent's definition can tell. */
-function needsAgent(state: KernelState, { epoch, now }: NextOptions): boolean {
+export function needsAgent(
+  state: KernelState,
+  { epoch, now }: Pick<NextOptions, 'epoch' | 'now'>,
+): boolean {
   const { session, lastSession, immediateFor, stop } = state
   if (session || startsSession(state) || providedRequest(state) !== undefined) return true
   const wakeAt = nextTime(state)

@@ -1,3 +1,6 @@
+import { statSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import type { Registry, StrandedReport } from '@skein/runtime'
 import { loadDefinitions } from '../connect/embed.ts'
 import {
   defineCommand,
@@ -6,16 +9,26 @@ import {
   JSON_OPTION,
   type Command,
 } from '../terminal/command.ts'
-import { problemLine } from '../terminal/output.ts'
+import { type Output, problemLine } from '../terminal/output.ts'
 
 /** `skein check` */
 export const check: Command = defineCommand({
   operands: [FOLDER_OPERAND],
   options: {
     strict: { type: 'boolean', description: 'Counts warnings as problems.' },
+    against: {
+      type: 'string',
+      value: 'store',
+      description:
+        'Also lists the threads that a deploy of these definitions would strand: a folder with skein.db, or the file. It is only read.',
+    },
+    pinned: {
+      type: 'boolean',
+      description: 'With --against: the server pins sessions to the definitions they began with.',
+    },
     ...JSON_OPTION,
   },
-  examples: ['skein check', 'skein check examples/agents --json'],
+  examples: ['skein check examples/agents --json', 'skein check ./next --against .skein'],
   async run({ values, operands: [folder], output }) {
     const { DefinitionError } = await import('@skein/runtime')
     const loaded = await loadDefinitions(folder).catch((error: unknown) => {
@@ -27,13 +40,52 @@ export const check: Command = defineCommand({
     const warnings = isBroken ? [] : loaded.warnings
     const agents = isBroken ? [] : [...loaded.agents.keys()]
     const found = values.strict ? [...problems, ...warnings] : problems
-    if (values.json) output.json({ agents, problems: found, warnings })
+    const { against } = values
+    const pin = values.pinned ? 'session' : 'none'
+    // Definitions with problems cannot be deployed, so there is nothing to compare.
+    const stranded =
+      isBroken || against === undefined ? undefined : await compared(loaded, { against, pin })
+    if (values.json) output.json({ agents, problems: found, warnings, stranded })
     else {
       for (const problem of found) output.line(problemLine(problem))
       if (!values.strict) for (const one of warnings) output.say(`warning: ${problemLine(one)}`)
     }
     const count = found.length === 1 ? '1 problem' : `${found.length} problems`
     output.say(found.length > 0 ? count : `No problems. Agents: ${agents.join(', ') || 'none'}.`)
-    return found.length > 0 ? ExitCode.Failed : ExitCode.Done
+    if (stranded) show(stranded, { output, isJson: values.json === true })
+    const isBad = found.length > 0 || (stranded?.count ?? 0) > 0
+    return isBad ? ExitCode.Failed : ExitCode.Done
   },
 })
+
+async function compared(
+  registry: Registry,
+  { against, pin }: { readonly against: string; readonly pin: 'none' | 'session' },
+): Promise<StrandedReport> {
+  const { findStranded, readSqliteStore } = await import('@skein/runtime')
+  const path = resolve(against)
+  const isFolder = statSync(path, { throwIfNoEntry: false })?.isFile() !== true
+  const store = readSqliteStore(isFolder ? join(path, 'skein.db') : path)
+  try {
+    return await findStranded(registry, store, { pin })
+  } finally {
+    await store.close()
+  }
+}
+
+/** Prints one line for each finding, and the sums for people. */
+function show(
+  { findings, count, threads, unread, changed, idle }: StrandedReport,
+  { output, isJson }: { readonly output: Output; readonly isJson: boolean },
+): void {
+  if (!isJson)
+    for (const { threadId, agent, problem, message } of findings)
+      output.line(`${threadId}: ${problem}: agent "${agent}": ${message}`)
+  if (count > findings.length) output.say(`… and ${count - findings.length} more.`)
+  const more = unread > 0 ? `; ${unread} more were not read` : ''
+  output.say(`${threads} threads read${more}: ${count === 0 ? 'none' : count} would be stranded.`)
+  if (changed > 0)
+    output.say(`${changed} sessions began with other definitions and would continue.`)
+  for (const [agent, number] of Object.entries(idle))
+    output.say(`${number} idle threads of "${agent}", which is gone, wait when they get a message.`)
+}

@@ -3,7 +3,7 @@ import { parseFrozen, tryCanonicalJson } from '../contract/envelope.ts'
 import type { VerificationReport } from '../contract/evidence.ts'
 import { reason, type Reason, type ReasonCode } from '../contract/reason.ts'
 import type { Delivered, FailedSafe, Undo } from '../contract/run.ts'
-import { openReviews } from '../journal/reduce.ts'
+import { type GovernedCallState, openReviews } from '../journal/reduce.ts'
 import { finalStreaming, send } from './execute.ts'
 import {
   failSafe,
@@ -84,10 +84,10 @@ function toDelivered(parts: Omit<Delivered<JsonValue>, 'state' | 'outcome'>): De
 function findOpenWork({ running, state }: GovernedRequest): string | undefined {
   const [call] = running.keys()
   if (call !== undefined) return `call ${call} is running`
-  const [review] = openReviews(state)
-  if (review && state.calls.get(review.call)?.status !== 'refused') {
-    return `call ${review.call} waits for approval`
-  }
+  // A call that ended without its approval does not wait for it: it was refused, or its tool or the policy has
+  // changed since, and it needed none any more.
+  const review = openReviews(state).find(({ call }) => !hasEnded(state.calls.get(call)?.status))
+  if (review) return `call ${review.call} waits for approval`
   for (const { call: id, status } of state.calls.values()) {
     if (status === 'started') return `call ${id} has no end`
   }
@@ -95,6 +95,10 @@ function findOpenWork({ running, state }: GovernedRequest): string | undefined {
     if (!settled) return `child ${child} is running`
   }
   return undefined
+}
+
+function hasEnded(status: GovernedCallState['status'] | undefined): boolean {
+  return status === 'refused' || status === 'done' || status === 'failed'
 }
 
 /** Ends an attempt without a candidate, for example because the body threw or the run was stopped. */

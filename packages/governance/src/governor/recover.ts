@@ -77,7 +77,8 @@ export async function settleDoubt(
 ): Promise<'applied' | 'absent' | 'in_doubt'> {
   const found = await probeCall(request, call)
   const isKnown = found !== 'in_doubt'
-  const mayRepeat = !isKnown && request.getTool(call.tool).governance.idempotent
+  // A tool that the task no longer has cannot be repeated.
+  const mayRepeat = !isKnown && request.findTool(call.tool)?.governance.idempotent === true
   const effect = mayRepeat ? 'absent' : found
   const by = mayRepeat ? 'idempotent' : isKnown ? 'probe' : undefined
   if (by || call.status === 'started') await recordFound(request, call, effect, by)

@@ -205,7 +205,8 @@ export function toolsOf(context: DrainContext, side: ResolvedSide): readonly Too
   const env = context.env(side)
   for (const one of side.prompt.tools) {
     if (one.kind === 'subagent') {
-      const { optional } = one.relation
+      const { optional, isHidden } = one.relation
+      if (isHidden) continue
       if (optional === undefined || isEnabled(env.get(optional))) relations.push(one.relation)
     } else if (one.kind === 'handoff') {
       const { name, description, agent } = one

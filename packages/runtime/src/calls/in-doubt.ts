@@ -3,6 +3,7 @@ import type { RuntimeEvent } from '../contract/event.ts'
 import type { DrainContext } from '../contract/context.ts'
 import { sideOf } from '../contract/state.ts'
 import type { CallState } from '../contract/state.ts'
+import type { ToolDefinition } from '../definitions/types.ts'
 import { callIdOf } from '../fold/calls.ts'
 
 /**
@@ -26,13 +27,16 @@ async function settled(context: DrainContext, { call }: CallState): Promise<Runt
   const turn = state.session!.turn! // calls in doubt belong to the running turn
   const { toolCallId, toolName } = call
   const base = { at: context.at(), turnId: turn.id, toolCallId }
-  const found = sideOf(agent, turn).prompt.tools.find(({ name }) => name === toolName)
+  const side = sideOf(agent, turn)
+  const found = side.prompt.tools.find(({ name }) => name === toolName)
   // The runtime's own tools only change the thread in the commit of their outcome, which did not happen, so
   // they can run again.
-  if (found?.kind !== 'tool' || !found.tool.run) return { type: 'call_reset', ...base }
+  const isGone = !found && !context.tools(side).some(({ name }) => name === toolName)
+  const tool = isGone ? goneTool(toolName) : found?.kind === 'tool' ? found.tool : undefined
+  if (!tool || (!isGone && !tool.run)) return { type: 'call_reset', ...base }
   const callId = callIdOf(state, toolCallId)
   const result = await settle({
-    tool: found.tool,
+    tool,
     callId,
     args: call.arguments,
     governor: await context.governor(),
@@ -47,4 +51,13 @@ async function settled(context: DrainContext, { call }: CallState): Promise<Runt
   }
   const outcome = result.type === 'done' ? 'success' : 'unknown'
   return { type: 'tool_execution_end', ...base, toolName, outcome, result: result.message }
+}
+
+/**
+ * Stands for a tool that a deploy has removed while a call of it ran. It may have been a write, and nobody can
+ * ask it, so the outcome of the call is unknown.
+ */
+function goneTool(name: string): ToolDefinition {
+  const governance = { risk: 'write_low_risk' } as const
+  return { kind: 'tool', name, description: '', parameters: {}, governance }
 }

@@ -20,12 +20,19 @@ import type { RuntimeEvent } from '../contract/event.ts'
 import { callIdOf, findCall, toLogged, toLoggedResult } from '../fold/calls.ts'
 import { answerInDoubt, effectiveRisk } from '../governance/in-doubt.ts'
 import { afterStored, hasHook, hookedWriteOf, runHooks } from '../hooks/hooks.ts'
-import { type CallState, cutOf, type Entry, isWaiting, openCalls } from '../contract/state.ts'
+import {
+  type CallState,
+  cutOf,
+  type Entry,
+  isWaiting,
+  type KernelState,
+  openCalls,
+} from '../contract/state.ts'
 import { boundAttachments, boundMessage, orderedCalls } from '../session/decide.ts'
 import { isStoreError } from '../store/store.ts'
 import { type ChangesWrite, statusToParent, writeOf } from '../thread/changes.ts'
 import type { FacadeChanges } from '../thread/facade.ts'
-import { admitCall, isResultNotJson, refuseReplayed, settleCall } from './gate.ts'
+import { admitCall, isResultNotJson, refuseReplayed, settleCall, withdrawReview } from './gate.ts'
 
 /**
  * Runs the calls of a message that have no outcome. `executeTools` of `@skein/ai` runs them; each call gets a
@@ -420,6 +427,12 @@ export class RunningCall implements CallPorts {
   async #end(call: ToolCall, outcome: SettledOutcome): Promise<void> {
     const { drain, side, plan } = this
     const { toolCallId, toolName } = call
+    // A deploy has removed the tool while the call waited for an approval, so the gate was not asked.
+    if (!this.#tool && isReviewed(drain.state, toolCallId))
+      await withdrawReview(drain, call, {
+        type: 'deny',
+        reason: 'The tool is not defined any more.',
+      })
     const at = drain.at()
     const own = this.#write
     const events = [...(own?.events ?? []), ...(plan?.events ?? []), endEvent(drain, call, outcome)]
@@ -502,6 +515,13 @@ export class RunningCall implements CallPorts {
       return false
     }
   }
+}
+
+/** Whether the call waited for an approval. */
+function isReviewed(state: KernelState, toolCallId: string): boolean {
+  const interruptId = findCall(state, toolCallId)?.call.interruptId
+  if (interruptId === undefined) return false
+  return state.interrupts.get(interruptId)?.interrupt.kind === 'approval'
 }
 
 /** Returns the last position up to `index` at which UTF-8 text can be cut. */

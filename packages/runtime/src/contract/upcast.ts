@@ -74,7 +74,7 @@ const REMEMBERED = 10_000
  * Wraps a store so that its events are read in the current version. Without upcasters it returns the store
  * itself.
  */
-export function upcastingStore<S extends Store>(
+export function upcastingStore<S extends Pick<Store, 'events'>>(
   store: S,
   versions: EventVersions = eventVersions,
 ): S {

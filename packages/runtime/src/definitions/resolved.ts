@@ -12,6 +12,7 @@ import type {
   PromptPart,
   PromptToolConfig,
   SideConfig,
+  SideHandler,
   SubagentToolConfig,
   ToolDefinition,
   VariableDefinition,
@@ -28,7 +29,7 @@ export interface ResolvedAgent {
   readonly b: ResolvedSide | undefined
   /** Infinity for `ai_human` without a limit. */
   readonly maxSessionTurns: number
-  /** Names these definitions of the agent and of all agents that it may reach: see `hash.ts`. */
+  /** Names these definitions of the agent and of all agents that it may reach: see `fillHashes`. */
   readonly hash: string
 }
 
@@ -40,6 +41,8 @@ export interface ResolvedSide {
   /** The prompt. For a side with an `agent`, it is built from the agent's model, system text and tools. */
   readonly prompt: ResolvedPrompt
   readonly agent: Agent | undefined
+  /** A function that answers in place of a model. The prompt then has no models. */
+  readonly handler: SideHandler | undefined
   /** The prompt's hooks, or the agent's hooks when the prompt lists none. */
   readonly hooks: readonly HookDefinition[]
   readonly stopOnResponse: boolean
@@ -118,6 +121,8 @@ export interface Relation {
   readonly descriptionEnv: string | undefined
   readonly scopedEnv: readonly string[]
   readonly optional: string | undefined
+  /** Whether models are not offered the child. */
+  readonly isHidden: boolean
   /** The scoped variables that the child's prompts and its descendants require. */
   readonly requiredVariables: readonly VariableDefinition[]
 }

@@ -58,7 +58,11 @@ export interface Budget {
   readonly tree?: Omit<Budget, 'tree'>
 }
 
-/** One side of an agent (Standard Agents §3): a prompt, or an `agent()` of `@skein/agents`. */
+/**
+ * One side of an agent (Standard Agents §3): a prompt, or an `agent()` of `@skein/agents`. `human`, `handler` and
+ * `subagents` are words of Standard Agents 0.2.0. An agent that uses one of them needs no `type`: it is
+ * `ai_human` if its side B is a person or absent, else `dual_ai`.
+ */
 export interface SideConfig {
   readonly prompt?: Ref<PromptDefinition>
   /**
@@ -67,6 +71,15 @@ export interface SideConfig {
    * strategy must make the same requests when it is run again (see `InferenceRecorded`).
    */
   readonly agent?: Agent
+  /** The side is a person. Only side B can be one. */
+  readonly human?: true
+  /**
+   * A function that answers in place of a model. It may run again if the process dies before its answer is
+   * stored; its changes to the thread are stored together with the answer.
+   */
+  readonly handler?: SideHandler
+  /** Agents that this side may create as children, in addition to those that its prompt lists. */
+  readonly subagents?: readonly (Ref<AgentDefinition> | SideSubagent)[]
   readonly label?: string
   /** Whether text without tool calls ends the turn. Default true. */
   readonly stopOnResponse?: boolean
@@ -81,6 +94,31 @@ export interface SideConfig {
   readonly sessionStop?: SessionToolBinding
   readonly sessionFail?: SessionToolBinding
   readonly sessionStatus?: SessionToolBinding
+}
+
+/** Answers a message in place of a model: returns the text of the answer, or ends the session by `state`. */
+export type SideHandler = (
+  state: ThreadState,
+  given: {
+    /** The text that the side has to answer; empty if a session began without one. */
+    readonly message: string
+    readonly signal: AbortSignal
+    /** A key that is the same for every attempt of one answer, even after a crash. */
+    readonly idempotencyKey: string
+  },
+) => string | void | Promise<string | void>
+
+/** An agent that a side may create as a child (Standard Agents 0.2.0), with the settings of 0.1.0. */
+export interface SideSubagent extends Omit<SubagentToolConfig, 'name'> {
+  readonly agent: Ref<AgentDefinition>
+  /** The name of the tool. Default: the name of the agent. */
+  readonly as?: string
+  /** Default: the `toolDescription` of the agent. */
+  readonly description?: string
+  /** Whether models are not offered the child. It can only start by itself (`immediate`). */
+  readonly hidden?: boolean
+  /** Variables that are passed to the child and never shown to a model. */
+  readonly scopedEnv?: readonly string[]
 }
 
 /** A tool that controls the session when its call succeeds (Standard Agents §4). */

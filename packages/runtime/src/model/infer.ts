@@ -1,4 +1,5 @@
 import {
+  AssistantMessage,
   llm,
   type LLMRequest,
   type Message,
@@ -7,16 +8,20 @@ import {
   NoRetry,
   type Params,
 } from '@skein/ai'
-import { toJsonSchema } from '@skein/base'
+import { messageOf, toJsonSchema } from '@skein/base'
 import type { DrainContext } from '../contract/context.ts'
+import { RuntimeError } from '../contract/error.ts'
 import type { ResolvedModel, ResolvedPrompt, ResolvedSide } from '../definitions/resolved.ts'
 import type { InferenceRecorded, RuntimeEvent } from '../contract/event.ts'
 import {
   afterStored,
+  beforeCreate,
   HookAnswerError,
   HookBlockedError,
+  hookedWriteOf,
   reportAnswer,
   runHooks,
+  within,
 } from '../hooks/hooks.ts'
 import {
   commitTaken,
@@ -57,10 +62,11 @@ export async function infer(
   const over = await overBudget(context)
   if (over !== undefined)
     return endSession(context, { outcome: 'failed', reason: 'budget_exceeded', message: over })
-  if (!asked) await compactIfLong(context, side)
+  if (!asked && !side.handler) await compactIfLong(context, side)
   const begun = await beginStep(context, side)
   if (!begun) return // messages came, so `next` decides again
   const { turn, step } = begun
+  if (side.handler) return answerByHandler(context, side, begun)
   const { models } = side.prompt
   // Each failure moves on to the next fallback model; when the last model has failed, it is asked again.
   const model = models[Math.min(step.failures, models.length - 1)]!
@@ -76,6 +82,70 @@ export async function infer(
     if (!(error instanceof HookBlockedError)) throw error
     await endSession(context, { outcome: 'failed', reason: 'blocked', message })
   }
+}
+
+/** How long the handler of a side may take. */
+const HANDLER_MS = 60_000
+
+/**
+ * Lets the handler of a side answer. Its answer is committed together with the changes that it made to the
+ * thread. If the process dies before that, the handler runs again; if it throws, the session fails.
+ */
+async function answerByHandler(
+  context: DrainContext,
+  side: ResolvedSide,
+  { turn, step }: { readonly turn: SideTurn; readonly step: Step },
+): Promise<void> {
+  const { environment, signal, state } = context
+  const name = `${context.agent.name}/${side.side}`
+  const asked = viewOf(state, side.side, side.prompt).at(-1)
+  const message = asked?.type === 'user' ? asked.text : ''
+  const facade = context.facade(side)
+  let text: string
+  try {
+    const work = (limited: AbortSignal): Promise<string | void> => {
+      const given = { message, signal: limited, idempotencyKey: step.id }
+      const run = async () => side.handler!(facade.state, given)
+      return context.runUserCode({ kind: 'handler', name, id: step.id }, run)
+    }
+    text = (await within(HANDLER_MS, work, signal)) ?? ''
+  } catch (error) {
+    if (signal.aborted) return // the next drain runs the handler again
+    const said = context.redactor()?.text(messageOf(error)) ?? messageOf(error)
+    const ending = { outcome: 'failed', reason: 'handler_error' } as const
+    return endSession(context, { ...ending, message: `The handler of ${name} failed: ${said}` })
+  } finally {
+    context.hide(facade.secrets())
+  }
+  const write = await hookedWriteOf(context, facade.takeChanges(), side)
+  const isEnded = write.events.some(({ type }) => type === 'session_stop_requested')
+  if (text.trim() === '' && !isEnded) {
+    const ending = { outcome: 'failed', reason: 'handler_error' } as const
+    return endSession(context, { ...ending, message: `The handler of ${name} returned no text.` })
+  }
+  const at = context.at()
+  const said = new AssistantMessage(text, undefined, {
+    id: environment.ids(),
+    timestamp: new Date(at),
+  })
+  const answer = await beforeCreate(context, side, {
+    type: 'message_added',
+    at,
+    turnId: turn.id,
+    stepId: step.id,
+    side: side.side,
+    agentId: name,
+    message: messageToJSON(said),
+  })
+  const events = [...write.events, answer]
+  try {
+    await context.commit('handler_end', { ...write, events, isProgress: true })
+  } catch (error) {
+    // Another writer has set a value that the handler read, so the handler runs again.
+    if (!(error instanceof RuntimeError && error.code === 'STATE_CONFLICT')) throw error
+    return context.catchUp()
+  }
+  await afterStored(context, side, events)
 }
 
 /**

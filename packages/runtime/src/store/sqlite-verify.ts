@@ -6,8 +6,8 @@ import { checkStoreVersion, rowSum } from './migrations.ts'
 import { COUNTERS } from './plan-commit.ts'
 import { sqliteFailure } from './sqlite-file.ts'
 import { damaged, headFrom, type Row } from './sqlite-rows.ts'
-import { LOW } from './sqlite-tables.ts'
-import { StoreError, type ThreadHead } from './store.ts'
+import { LOW, SqliteTables } from './sqlite-tables.ts'
+import { type Store, StoreError, type ThreadHead } from './store.ts'
 import { searchText } from './thread-head.ts'
 
 /** The result of reading a whole store. */
@@ -25,6 +25,40 @@ export interface StoreReport {
  * against its checksums and hashes. The file is only read, so a running owner is not disturbed.
  */
 export function verifyStore(path: string): StoreReport {
+  const database = openToRead(path)
+  try {
+    return verifyDatabase(database)
+  } catch (error) {
+    throw sqliteFailure(error, path)
+  } finally {
+    database.close()
+  }
+}
+
+/**
+ * Opens a store file to read its threads and their events, as they are now. Nothing is written, also no lease
+ * is ended, so a running owner is not disturbed. Close it soon: until then the file keeps what it showed.
+ */
+export function readSqliteStore(path: string): Pick<Store, 'list' | 'events' | 'close'> {
+  const database = openToRead(path)
+  const tables = new SqliteTables(database)
+  const read = async <T>(work: () => T): Promise<T> => {
+    try {
+      return await work()
+    } catch (error) {
+      throw sqliteFailure(error, path)
+    }
+  }
+  return {
+    list: (query) => read(() => tables.list(query)),
+    events: (threadId, { after = 0, limit = Infinity } = {}) =>
+      read(() => tables.events(threadId, after, limit)),
+    close: () => read(() => database.close()),
+  }
+}
+
+/** Opens a file in one transaction, so that everything that is read belongs to the same commits. */
+function openToRead(path: string): DatabaseSync {
   if (!existsSync(path))
     throw new StoreError(`There is no store ${path}.`, {
       code: 'STORE_CORRUPT',
@@ -34,13 +68,11 @@ export function verifyStore(path: string): StoreReport {
   try {
     database = new DatabaseSync(path, { readOnly: true })
     checkStoreVersion(database, path)
-    // One transaction, so that all checks see the same commits.
     database.exec('BEGIN')
-    return verifyDatabase(database)
+    return database
   } catch (error) {
-    throw sqliteFailure(error, path)
-  } finally {
     database?.close()
+    throw sqliteFailure(error, path)
   }
 }
 

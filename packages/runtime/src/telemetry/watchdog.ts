@@ -5,7 +5,7 @@ import { RuntimeError } from '../contract/error.ts'
 
 /** User code that the runtime is about to run. */
 export interface UserCode {
-  readonly kind: 'tool' | 'hook' | 'effect'
+  readonly kind: 'tool' | 'hook' | 'effect' | 'handler'
   readonly name: string
   readonly threadId: string
 }

@@ -147,6 +147,7 @@ const references: { readonly [Kind in DefinitionKind]?: (read: Reads[Kind]) => T
     return [
       ...sides.flatMap((side) => [
         ...objects('prompt', [side.prompt]),
+        ...objects('agent', side.subagents?.map((one) => one?.agent) ?? []),
         ...objects('tool', [
           side.stopTool,
           side.sessionStop?.name,

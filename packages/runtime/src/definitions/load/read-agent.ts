@@ -11,9 +11,11 @@ import type {
   PromptDefinition,
   Ref,
   SideConfig,
+  SideSubagent,
   ToolDefinition,
 } from '../types.ts'
 import { isModelReference, reference } from './read-definition.ts'
+import { readSideSubagent } from './read-prompt.ts'
 import {
   amount,
   at,
@@ -46,7 +48,8 @@ export interface ReadAgent extends Partial<
 type BindingField = 'sessionStop' | 'sessionFail' | 'sessionStatus'
 
 /** The valid fields of a side. */
-export interface ReadSide extends Partial<Omit<SideConfig, BindingField>> {
+export interface ReadSide extends Partial<Omit<SideConfig, BindingField | 'subagents'>> {
+  readonly subagents?: readonly (SideSubagent | undefined)[]
   readonly sessionStop?: ReadBinding
   readonly sessionFail?: ReadBinding
   readonly sessionStatus?: ReadBinding
@@ -108,6 +111,9 @@ const uapAgent: Reader<Agent> = (value, place) => {
 const sideFields = readFields<ReadSide>({
   prompt: reference<PromptDefinition>('prompt'),
   agent: uapAgent,
+  human: oneOf(true),
+  handler: callback(),
+  subagents: readList(readSideSubagent),
   label: text,
   stopOnResponse: flag,
   stopTool: reference<ToolDefinition>('tool'),
@@ -118,13 +124,20 @@ const sideFields = readFields<ReadSide>({
   sessionStatus: binding,
 })
 
+/** The fields that say who plays a side. */
+const backings = ['prompt', 'agent', 'human', 'handler'] as const
+
 const side: Reader<ReadSide> = (value, place) => {
   const read = sideFields(value, place)
-  const { prompt, agent } = isPlainObject(value) ? value : {}
-  if (read && prompt === undefined && agent === undefined)
-    report(at(place, 'prompt'), 'is required, or an agent in its place')
-  if (prompt !== undefined && agent !== undefined)
-    report(at(place, 'agent'), 'must be left out, because the side has a prompt')
+  const given = isPlainObject(value) ? value : {}
+  const [first, ...others] = backings.filter((field) => given[field] !== undefined)
+  if (read && !first) report(at(place, 'prompt'), 'is required, or an agent in its place')
+  for (const other of others)
+    report(at(place, other), `must be left out, because the side has a ${first}`)
+  if (first === 'human' || first === 'handler')
+    for (const field of ['subagents', 'stopTool', 'maxSteps', 'sessionStop', 'sessionFail'])
+      if (given[field] !== undefined)
+        report(at(place, field), `must be left out, because the side has no model but a ${first}`)
   return read
 }
 

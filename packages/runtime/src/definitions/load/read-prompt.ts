@@ -12,6 +12,7 @@ import type {
   ReasoningOptions,
   Ref,
   ResumableOptions,
+  SideSubagent,
   SubagentToolConfig,
   ToolDefinition,
   VariableDefinition,
@@ -187,9 +188,7 @@ const resumable = readFields<ResumableOptions>({
   parentCommunication: oneOf('implicit', 'explicit'),
 })
 
-/** Reads a subagent with its settings. */
-export const readSubagentConfig: Reader<SubagentToolConfig> = readFields<SubagentToolConfig>({
-  name: anyName,
+const subagentFields: Fields<Omit<SubagentToolConfig, 'name'>> = {
   blocking: flag,
   initUserMessageProperty: word,
   initAttachmentsProperty: word,
@@ -201,4 +200,35 @@ export const readSubagentConfig: Reader<SubagentToolConfig> = readFields<Subagen
     if (value === true) return report(place, 'must be false or an object; {} takes the defaults')
     return resumable(value, place)
   },
+}
+
+/** Reads a subagent with its settings. */
+export const readSubagentConfig: Reader<SubagentToolConfig> = readFields<SubagentToolConfig>({
+  name: anyName,
+  ...subagentFields,
 })
+
+const sideSubagent = readFields<SideSubagent>(
+  {
+    agent: anyName,
+    as: word,
+    description: word,
+    hidden: flag,
+    scopedEnv: readList(word) as Reader<readonly string[]>, // invalid items are already reported
+    ...subagentFields,
+  },
+  ['agent'],
+)
+
+/** Reads a subagent of a side: an agent, its name, or either with settings. */
+export const readSideSubagent: Reader<SideSubagent> = (value, place) => {
+  const isPlain = typeof value === 'string' || (isPlainObject(value) && isAgentLike(value))
+  if (isPlain) return { agent: value as SideSubagent['agent'] }
+  if (!isPlainObject(value))
+    return report(place, `must be an agent, its name or { agent, … }, not ${kindOf(value)}`)
+  const { agent } = value
+  const isAgent =
+    agent === undefined || typeof agent === 'string' || (isPlainObject(agent) && isAgentLike(agent))
+  if (!isAgent) report(at(place, 'agent'), `must be an agent or its name, not ${kindOf(agent)}`)
+  return isAgent ? sideSubagent(value, place) : undefined
+}

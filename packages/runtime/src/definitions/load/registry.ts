@@ -1,8 +1,7 @@
 import { isPlainObject } from '@skein/base'
 import { RuntimeError } from '../../contract/error.ts'
 import { DefinitionError, type Problem, type Registry } from '../resolved.ts'
-import { checkGraph, fillRequiredVariables } from './graph.ts'
-import { fillHashes } from './hash.ts'
+import { checkGraph, fillHashes, fillRequiredVariables } from './graph.ts'
 import { type Catalog, type Found, gather, type Reads } from './gather.ts'
 import { at, flag, kindOf, type Place, report, suggest } from './readers.ts'
 import {

@@ -1,5 +1,5 @@
 import type { Agent } from '@skein/agents'
-import type { ResolvedAgent, ResolvedBinding, ResolvedSide } from '../resolved.ts'
+import type { ResolvedAgent, ResolvedBinding, ResolvedPrompt, ResolvedSide } from '../resolved.ts'
 import type { AgentDefinition, HookDefinition, SideConfig } from '../types.ts'
 import type { Side } from '../../contract/thread-state.ts'
 import { type Catalog, type GatheredDefinition, find } from './gather.ts'
@@ -7,7 +7,7 @@ import { at, type Place, report, suggest } from './readers.ts'
 import type { ReadAgent, ReadSide } from './read-agent.ts'
 import type { ReadPrompt } from './read-prompt.ts'
 import { promptOfAgent, type LoadedPrompt } from './resolve-prompt.ts'
-import { typeOf } from './resolve-tools.ts'
+import { type LoadedTool, resolveSubagents, typeOf } from './resolve-tools.ts'
 
 /** An agent whose references were looked up; `resolved` is undefined if one of them was not found. */
 export interface LoadedAgent {
@@ -32,7 +32,11 @@ export function resolveAgent(
   const raw = entry.definition as { readonly sideB?: unknown; readonly toolDescription?: unknown }
   if (type === 'dual_ai' && raw.sideB === undefined)
     report(at(place, 'sideB'), 'is required, because the type is dual_ai')
-  if (type === 'ai_human' && raw.sideB !== undefined)
+  if (read.sideA?.human)
+    report(at(place, 'sideA'), 'must be a model or a handler; the person is side B')
+  if (type === 'dual_ai' && read.sideB?.human)
+    report(at(place, 'type'), 'must be ai_human or left out, because side B is a person')
+  if (type === 'ai_human' && raw.sideB !== undefined && !read.sideB?.human)
     report(at(place, 'sideB'), 'must be left out, because side B of an ai_human agent is a person')
   if (read.exposeAsTool === true && raw.toolDescription === undefined)
     report(at(place, 'toolDescription'), 'is required, because exposeAsTool is true')
@@ -40,7 +44,7 @@ export function resolveAgent(
   const definition = entry.definition as AgentDefinition // its fields were already checked
   const load = (side: Side, field: 'sideA' | 'sideB'): LoadedSide | undefined => {
     const [config, written] = [read[field], definition[field]]
-    if (!config || !written) return undefined
+    if (!config || !written || config.human) return undefined
     const given = { side, name: name ?? '', config, written, hooks, place: at(place, field) }
     return resolveSide(given, catalog, all)
   }
@@ -94,13 +98,42 @@ function resolveSide(
 ): LoadedSide {
   const { config, place } = given
   if (config.agent) return resolveAgentSide({ ...given, agent: config.agent }, catalog)
+  if (config.handler) {
+    const resolved = toSide(given, { resolved: promptOfHandler(given) }, catalog)
+    return { prompt: undefined, resolved }
+  }
   const entry = find(catalog.prompt, config.prompt, { kind: 'prompt', place: at(place, 'prompt') })
-  const prompt = entry && prompts.get(entry)
-  if (!prompt) return { prompt: undefined, resolved: undefined }
-  const listed = prompt.entry.read.hooks
+  const listed = entry && prompts.get(entry)
+  if (!listed) return { prompt: undefined, resolved: undefined }
+  const prompt = withSubagents(listed, resolveSubagents(config, place, catalog))
+  const own = prompt.entry.read.hooks
   // An empty list means no hooks; without a list the agent's hooks are used.
-  const hooks = listed ? findHooks(listed, undefined, catalog) : given.hooks
+  const hooks = own ? findHooks(own, undefined, catalog) : given.hooks
   return { prompt, resolved: toSide({ ...given, hooks }, prompt, catalog) }
+}
+
+/** Returns the prompt of a side: its own tools, and the subagents that the side lists. */
+function withSubagents(prompt: LoadedPrompt, subagents: readonly LoadedTool[]): LoadedPrompt {
+  if (subagents.length === 0) return prompt
+  const tools = [...prompt.tools]
+  for (const one of subagents) {
+    const { name } = one.resolved
+    if (tools.some(({ resolved }) => resolved.name === name))
+      report(
+        one.place,
+        `two tools of this side are called "${name}"; give one another name with as`,
+      )
+    else tools.push(one)
+  }
+  const resolved = { ...prompt.resolved, tools: tools.map((tool) => tool.resolved) }
+  return { ...prompt, tools, resolved }
+}
+
+/** Returns an empty prompt for a side that is a function, so that code that reads the prompt works for it. */
+function promptOfHandler({ name, side }: GivenSide): ResolvedPrompt {
+  const label = `${name}/${side}`
+  const definition = { kind: 'prompt', name: label, prompt: '', model: label } as const
+  return { definition, name: label, parts: [], models: [], tools: [], variables: [] }
 }
 
 /** Resolves a side that is an `agent()`. Its tools belong to it alone and are not registered by name. */
@@ -140,6 +173,7 @@ function toSide(
     label: config.label ?? prompt.resolved.name,
     prompt: prompt.resolved,
     agent: config.agent,
+    handler: config.handler,
     hooks,
     stopOnResponse: config.stopOnResponse ?? true,
     stopTool,

@@ -2,7 +2,7 @@ import type { Relation, ResolvedTool } from '../resolved.ts'
 import type { SubagentToolConfig, ToolDefinition } from '../types.ts'
 import { find, unknownName, type Catalog, type GatheredDefinition } from './gather.ts'
 import { at, report, type Place } from './readers.ts'
-import type { ReadAgent } from './read-agent.ts'
+import type { ReadAgent, ReadSide } from './read-agent.ts'
 import type { ReadTool } from './read-definition.ts'
 import {
   readSubagentConfig,
@@ -125,13 +125,48 @@ function resolveAgentTool(
   return { resolved, place, isConfigured: config !== undefined, entry: undefined }
 }
 
-/** Returns the type of an agent; undefined if its `type` is invalid. */
+/** Resolves the subagents that a side lists itself (Standard Agents 0.2.0). */
+export function resolveSubagents(
+  { subagents = [] }: Pick<ReadSide, 'subagents'>,
+  place: Place,
+  catalog: Catalog,
+): readonly LoadedTool[] {
+  return subagents.flatMap((read, index) => {
+    if (!read) return []
+    const own = at(at(place, 'subagents'), index)
+    const { agent: reference, as, description, hidden = false, scopedEnv, ...config } = read
+    const agent = find(catalog.agent, reference, { kind: 'agent', place: at(own, 'agent') })
+    const type = agent && typeOf(agent)
+    if (type === 'ai_human')
+      report(own, `a subagent must have two sides that are no people, but "${agent?.name}" has not`)
+    if (agent?.name === undefined || type !== 'dual_ai') return []
+    const { immediate = false } = config
+    if (hidden && immediate === false)
+      report(at(own, 'hidden'), 'a hidden subagent never starts unless it is immediate')
+    const { name } = agent
+    const said = description ?? agent.read.toolDescription ?? ''
+    const relation = toRelation({ ...config, name }, said, own)
+    const key = as ?? name
+    const scoped = [...relation.scopedEnv, ...(scopedEnv ?? [])]
+    const named = { ...relation, key, scopedEnv: scoped, isHidden: hidden }
+    const resolved: ResolvedTool = { kind: 'subagent', name: key, relation: named }
+    return [{ resolved, place: own, isConfigured: true, entry: undefined }]
+  })
+}
+
+/**
+ * Returns the type of an agent; undefined if its `type` is invalid. An agent without a `type` that uses words of
+ * Standard Agents 0.2.0 is `dual_ai` if its side B is no person.
+ */
 export function typeOf({
   read,
   definition,
 }: GatheredDefinition<ReadAgent>): 'ai_human' | 'dual_ai' | undefined {
   if (read.type !== undefined) return read.type
-  return (definition as { type?: unknown }).type === undefined ? 'ai_human' : undefined
+  if ((definition as { type?: unknown }).type !== undefined) return undefined
+  const { sideA, sideB } = read
+  const isLater = [sideA, sideB].some((side) => side?.human ?? side?.handler ?? side?.subagents)
+  return isLater && sideB && !sideB.human ? 'dual_ai' : 'ai_human'
 }
 
 function toRelation(
@@ -160,6 +195,7 @@ function toRelation(
     descriptionEnv: hints.descriptionEnv,
     scopedEnv: hints.scopedEnv ?? [],
     optional,
+    isHidden: false,
     requiredVariables: [], // set later by `fillRequiredVariables`
   }
 }

@@ -1,0 +1,298 @@
+import type { ToolCall } from '@skein/ai'
+import { findIssues } from '@skein/ai/json-schema'
+import { isPlainObject, messageOf } from '@skein/base'
+import type { Risk } from '@skein/governance'
+import { CLIENT_TOOLS } from './calls/gate.ts'
+import {
+  type CallState,
+  type KernelState,
+  openCalls,
+  type OpenInterrupt,
+  type PendingVariables,
+  sideOf,
+} from './contract/state.ts'
+import { upcastingStore } from './contract/upcast.ts'
+import type { Registry, ResolvedAgent, ResolvedSide } from './definitions/resolved.ts'
+import type { ToolDefinition } from './definitions/types.ts'
+import { KernelFold } from './fold/fold.ts'
+import { effectiveRisk } from './governance/in-doubt.ts'
+import { needsAgent } from './next.ts'
+import { missingHere } from './session/session.ts'
+import type { Store, ThreadHead, ThreadLifecycle } from './store/store.ts'
+
+/** What a thread relies on and would not find. `docs/decisions/0019` says what then happens to the thread. */
+export interface Stranded {
+  readonly threadId: string
+  readonly agent: string
+  readonly problem:
+    | 'agent_gone'
+    | 'agent_changed'
+    | 'side_gone'
+    | 'tool_gone'
+    | 'arguments_refused'
+    | 'approval_void'
+    | 'effect_gone'
+    | 'child_gone'
+    | 'log_unreadable'
+  /** The name of the agent, the side, the tool or the effect. */
+  readonly subject: string
+  /** What happens to the thread, in a sentence. */
+  readonly message: string
+}
+
+/** What a set of definitions would strand in a store. */
+export interface StrandedReport {
+  /** At most `maxFindings`. */
+  readonly findings: readonly Stranded[]
+  /** All findings, also those that are not listed. */
+  readonly count: number
+  /** The threads whose logs were read. */
+  readonly threads: number
+  /** The threads whose logs were not read, because there are more than `maxThreads`. */
+  readonly unread: number
+  /** The sessions that would continue with other definitions than those with which they began. */
+  readonly changed: number
+  /** The threads of each agent that is gone which have nothing to do now; they wait when they get a message. */
+  readonly idle: Readonly<Record<string, number>>
+}
+
+/** Threads that have work come first, so that a limit leaves out those that have none. */
+const LIFECYCLES: readonly ThreadLifecycle[] = [
+  ...(['running', 'waiting', 'queued'] as const),
+  ...(['idle', 'stopped', 'failed'] as const),
+]
+
+const PAGE = 1_000
+
+/**
+ * Says which threads of a store would be stranded if a process with these definitions took over: it reads the
+ * log of every thread that is not over, and looks for what the thread waits for. Nothing is written.
+ *
+ *     const store = readSqliteStore('.skein/skein.db')
+ *     const { findings } = await findStranded(await discover('./next'), store)
+ */
+export async function findStranded(
+  registry: Registry,
+  store: Pick<Store, 'list' | 'events'>,
+  options: {
+    /** The `pin` of the runtime that will take over. Default `none`. */
+    readonly pin?: 'none' | 'session'
+    /** Default 10,000. */
+    readonly maxThreads?: number
+    /** Default 1,000. */
+    readonly maxFindings?: number
+  } = {},
+): Promise<StrandedReport> {
+  const { pin = 'none', maxThreads = 10_000, maxFindings = 1_000 } = options
+  const logs = upcastingStore({ events: store.events.bind(store) })
+  const findings: Stranded[] = []
+  const idle: Record<string, number> = {}
+  let [count, threads, unread, changed] = [0, 0, 0, 0]
+  for await (const head of headsOf(store)) {
+    if (threads >= maxThreads) {
+      unread++
+      continue
+    }
+    threads++
+    const { found, isIdle, isChanged } = await strandedIn(head, { registry, pin, logs })
+    count += found.length
+    findings.push(...found.slice(0, maxFindings - findings.length))
+    if (isIdle) idle[head.agent] = (idle[head.agent] ?? 0) + 1
+    if (isChanged) changed++
+  }
+  return { findings, count, threads, unread, changed, idle }
+}
+
+async function* headsOf(store: Pick<Store, 'list'>): AsyncGenerator<ThreadHead> {
+  for (const lifecycle of LIFECYCLES)
+    for (let offset = 0; ; offset += PAGE) {
+      // The oldest first: threads that are created meanwhile do not move the pages.
+      const page = await store.list({ lifecycle, sort: 'oldest', limit: PAGE, offset })
+      yield* page
+      if (page.length < PAGE) break
+    }
+}
+
+interface Given {
+  readonly registry: Registry
+  readonly pin: 'none' | 'session'
+  readonly logs: Pick<Store, 'events'>
+}
+
+interface Judged {
+  readonly found: readonly Stranded[]
+  /** Whether its agent is gone, but it has nothing to do. */
+  readonly isIdle?: boolean
+  readonly isChanged?: boolean
+}
+
+async function strandedIn(head: ThreadHead, given: Given): Promise<Judged> {
+  const finding = (problem: Stranded['problem'], subject: string, message: string): Stranded => {
+    return { threadId: head.id, agent: head.agent, problem, subject, message }
+  }
+  const fold = new KernelFold()
+  try {
+    for (;;) {
+      const page = await given.logs.events(head.id, { after: fold.state.seq, limit: PAGE })
+      for (const stored of page) fold.push(stored)
+      if (page.length < PAGE) break
+    }
+  } catch (error) {
+    return { found: [finding('log_unreadable', head.agent, messageOf(error))] }
+  }
+  const { state } = fold
+  const missing = missingHere(state, given)
+  if (missing) {
+    if (!hasWork(state, head)) return { found: [], isIdle: true }
+    const problem = missing.code === 'AGENT_NOT_FOUND' ? 'agent_gone' : 'agent_changed'
+    return { found: [finding(problem, state.agent, missing.text)] }
+  }
+  const agent = given.registry.agent(state.agent)
+  const place = { state, agent, registry: given.registry, finding }
+  const calls = await Promise.all(openCalls(state).map((call) => strandedCall(place, call)))
+  const { definitions } = state.session ?? {}
+  return {
+    found: [...sideGone(place), ...calls.flat(), ...effectsOf(place), ...childrenOf(place)],
+    isChanged: definitions !== undefined && definitions !== agent.hash,
+  }
+}
+
+/** Whether the thread has something to do, or waits for something, that needs its agent. */
+function hasWork(state: KernelState, { wakeAt }: ThreadHead): boolean {
+  const isNew = !state.session && !state.lastSession && state.queue.length === 0
+  if (openRequests(state).length > 0) return true
+  // Whatever is planned for later counts too.
+  if (!needsAgent(state, { epoch: Number.NaN, now: Infinity })) return false
+  return !isNew || state.effects.size > 0 || wakeAt !== null
+}
+
+function openRequests({ variables }: KernelState): readonly PendingVariables[] {
+  return [...variables.values()].filter((one) => !one.reference && one.error === undefined)
+}
+
+interface Place {
+  readonly state: KernelState
+  readonly agent: ResolvedAgent
+  readonly registry: Registry
+  readonly finding: (problem: Stranded['problem'], subject: string, message: string) => Stranded
+}
+
+function sideGone({ state, agent, finding }: Place): Stranded[] {
+  if (state.session?.turn?.side !== 'b' || agent.b) return []
+  const message = `Side B is in its turn, but "${agent.name}" has no side B any more; side A continues the turn.`
+  return [finding('side_gone', 'b', message)]
+}
+
+/** Looks at a call without an outcome. Calls that wait for a child or a client never run again. */
+async function strandedCall(place: Place, { call, interruptId }: CallState): Promise<Stranded[]> {
+  const { state, agent, finding, registry } = place
+  const { toolName } = call
+  const open = interruptId === undefined ? undefined : state.interrupts.get(interruptId)
+  const { kind = 'none', request } = open?.interrupt ?? {}
+  if (kind === 'child') {
+    const { reference } = request as { readonly reference?: unknown }
+    const name = state.children.get(String(reference))?.created.name
+    if (name === undefined || registry.agents.has(name)) return []
+    return [finding('child_gone', name, `Waits for a child of the agent "${name}", which is gone.`)]
+  }
+  if (kind === 'input' || kind === 'timer') return []
+  const turn = state.session!.turn! // open calls belong to the running turn
+  const side = sideOf(agent, turn)
+  const found = side.prompt.tools.find(({ name }) => name === toolName)
+  if (found?.kind === 'tool' && found.tool.run) return strandedTool(place, found.tool, call, open)
+  if (found ?? isOwnTool(state, side, toolName)) return []
+  const message = `The call ${call.toolCallId} of "${toolName}" is open, and the tool is gone: the call fails.`
+  return [finding('tool_gone', toolName, message)]
+}
+
+/** Whether the runtime or the client of the thread provides a tool of this name. */
+function isOwnTool({ values }: KernelState, { prompt, side }: ResolvedSide, name: string): boolean {
+  const isLifecycle = name === 'subagent_create' || name === 'subagent_message'
+  if (isLifecycle)
+    return prompt.tools.some((tool) => tool.kind === 'subagent' && tool.relation.isResumable)
+  const listed = side === 'a' ? values.get(CLIENT_TOOLS) : undefined
+  return Array.isArray(listed) && listed.some((one) => isPlainObject(one) && one['name'] === name)
+}
+
+async function strandedTool(
+  { finding }: Place,
+  tool: ToolDefinition,
+  { toolCallId, toolName, arguments: args }: ToolCall,
+  open: OpenInterrupt | undefined,
+): Promise<Stranded[]> {
+  const found: Stranded[] = []
+  const what = `The call ${toolCallId} of "${toolName}"`
+  const issue = await refusal(tool, args)
+  if (issue !== undefined) {
+    const message = `${what} is open, and the tool does not accept its arguments any more: ${issue}`
+    found.push(finding('arguments_refused', toolName, message))
+  }
+  const risk = effectiveRisk(tool, args)
+  if (isVoid(open, risk)) {
+    const message = `${what} was shown to a person as ${askedRisk(open)} and is ${risk} now: the approval does not count.`
+    found.push(finding('approval_void', toolName, message))
+  }
+  return found
+}
+
+/** Returns why the tool does not accept the arguments; undefined if it does, or if nobody can tell. */
+async function refusal(tool: ToolDefinition, args: unknown): Promise<string | undefined> {
+  try {
+    if (tool.check) {
+      await tool.check(args)
+      return undefined
+    }
+  } catch (error) {
+    return messageOf(error)
+  }
+  try {
+    const [issue] = findIssues(tool.parameters, args)
+    return issue && `${issue.pointer} ${issue.message}`.trim()
+  } catch {
+    return undefined // the schema has keywords that cannot be checked here
+  }
+}
+
+/** An approval is given for one risk. A read needs none. */
+function isVoid(open: OpenInterrupt | undefined, risk: Risk): boolean {
+  const asked = askedRisk(open)
+  return asked !== undefined && asked !== risk && risk !== 'read_only'
+}
+
+function askedRisk(open: OpenInterrupt | undefined): string | undefined {
+  if (open?.interrupt.kind !== 'approval') return undefined
+  const { action } = (open.interrupt.request ?? {}) as {
+    readonly action?: { readonly risk?: string }
+  }
+  return action?.risk
+}
+
+function effectsOf({ state, agent, registry, finding }: Place): Stranded[] {
+  return [...state.effects.values()].flatMap(({ scheduled: { name, effectId }, interruptId }) => {
+    const definition = registry.effects.get(name)
+    if (!definition) {
+      const message = `The effect ${effectId} is scheduled, and "${name}" is gone: it fails when it is due.`
+      return [finding('effect_gone', name, message)]
+    }
+    // An effect without a risk is judged only in threads of an agent with a task class.
+    const isJudged = definition.risk !== undefined || agent.definition.taskClass !== undefined
+    const { risk = 'write_low_risk' } = definition
+    const open = interruptId === undefined ? undefined : state.interrupts.get(interruptId)
+    if (!isJudged || !isVoid(open, risk)) return []
+    const message = `The effect ${effectId} was shown to a person as ${askedRisk(open)} and is ${risk} now: the approval does not count.`
+    return [finding('approval_void', name, message)]
+  })
+}
+
+/** Looks at children that wait for variables: they are created with the relation of the call. */
+function childrenOf({ state, agent, finding }: Place): Stranded[] {
+  const tools = [agent.a, agent.b].flatMap((side) => side?.prompt.tools ?? [])
+  const keys = new Set(
+    tools.flatMap((tool) => (tool.kind === 'subagent' ? [tool.relation.key] : [])),
+  )
+  return openRequests(state).flatMap(({ requested: { relation } }) => {
+    if (keys.has(relation)) return []
+    const message = `A child "${relation}" waits for variables, but it is no subagent of "${agent.name}" any more: it is not created.`
+    return [finding('child_gone', relation, message)]
+  })
+}
