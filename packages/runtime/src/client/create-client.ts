@@ -68,6 +68,7 @@ export function createClient(options: ClientOptions): Client {
       settle: (item, found) => decide(item, { type: 'settle', found }),
       answer: (item, answer) => decide(item, answer),
     },
+    limits: () => call('getLimits', {}),
     agents: {
       list: () => pick('listAgents', {}, 'agents'),
       get: (agent) => call('getAgent', { agent }),

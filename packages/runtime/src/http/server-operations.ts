@@ -43,6 +43,13 @@ export const serverOperations: readonly OperationRoute[] = [
         headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' },
       }),
   }),
+  operation('getLimits', {
+    tag: 'server',
+    summary: 'What the tenant has spent of its limits, and what was refused and removed.',
+    scope: 'admin',
+    answers: [json('The report.', limitsReport)],
+    run: ({ runtime, principal }) => runtime.limits.report({ tenant: principal.tenant }),
+  }),
   operation('getOpenApi', {
     tag: 'server',
     summary: 'The OpenAPI document of this server.',

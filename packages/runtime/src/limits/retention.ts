@@ -99,7 +99,9 @@ export class Retention {
       }
       while (due.length > 0) {
         if (mayStop && this.#isStopped) return
-        await Promise.all(due.splice(0, TOGETHER).map((one) => this.#apply(one.head, one.rule)))
+        const group = due.splice(0, TOGETHER).map((one) => this.#apply(one.head, one.rule))
+        // Threads that are gone are no longer in the list, so those after them have moved up.
+        offset -= (await Promise.all(group)).filter((isGone) => isGone).length
         await this.#pause()
       }
       if (page.length < SLICE || (mayStop && this.#isStopped)) return
@@ -124,17 +126,22 @@ export class Retention {
     return count > maxThreads || this.#parts.timers.now() - head.updatedAt > maxAgeMs
   }
 
-  async #apply(head: ThreadHead, rule: RetentionRule): Promise<void> {
+  /** Returns whether the thread was removed. */
+  async #apply(head: ThreadHead, rule: RetentionRule): Promise<boolean> {
     const { store, erase, remove, commit, report } = this.#parts
     const { action = 'erase' } = rule
     try {
       const tree = [head, ...(await descendantsOf({ store }, head))]
-      if (!tree.every((one) => isAtRest(one, rule))) return await this.#count(head.tenant, 'kept')
+      if (!tree.every((one) => isAtRest(one, rule))) {
+        await this.#count(head.tenant, 'kept')
+        return false
+      }
       const now = this.#parts.timers.now()
       const threads = tree.flatMap((one) => closing(one, now))
       if (threads.length > 0) await commit({ point: 'retention', threads })
       await (action === 'erase' ? erase(head.id) : remove(head.id))
       await this.#count(head.tenant, action === 'erase' ? 'erased' : 'removed')
+      return action === 'remove'
     } catch (error) {
       // Somebody has written to the thread, so it is not at rest.
       const isAtWork = isStoreError(error, 'LOG_MOVED') || isStoreError(error, 'FENCED')
@@ -144,6 +151,7 @@ export class Retention {
         report(error, head.id)
         await this.#count(head.tenant, 'failed').catch(() => undefined)
       }
+      return false
     }
   }
 
