@@ -20,6 +20,7 @@ const tail = () => import('./commands/thread-tail.ts')
 const inbox = () => import('./commands/inbox.ts')
 const check = () => import('./commands/check.ts')
 const doctor = () => import('./commands/doctor.ts')
+const limits = () => import('./commands/limits.ts')
 const store = () => import('./commands/store.ts')
 
 /** Every command, in the order of the help. */
@@ -92,6 +93,10 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
   check: {
     summary: 'Lists every problem with the definitions of a folder.',
     load: async () => (await check()).check,
+  },
+  limits: {
+    summary: 'Shows what was spent of the limits, refused and removed.',
+    load: async () => (await limits()).limits,
   },
   store: {
     summary: 'Checks the store of this folder.',

@@ -1,8 +1,38 @@
 import { HttpError } from '../operations/http-error.ts'
 import { json, operation, raw, type OperationRoute } from '../operations/operation.ts'
-import { answer, object, outline, string } from '../operations/shape.ts'
+import {
+  answer,
+  arrayOf,
+  choice,
+  integer,
+  number,
+  object,
+  outline,
+  string,
+} from '../operations/shape.ts'
 
 const status = answer({ status: string })
+
+const amounts = answer({ costUsd: number, tokens: integer, inferences: integer })
+const limitsReport = answer({
+  spending: arrayOf(
+    answer({
+      per: choice('tenant', 'user'),
+      tenant: string,
+      'user?': string,
+      from: string,
+      until: string,
+      spent: amounts,
+      reserved: amounts,
+      max: answer({ 'costUsd?': number, 'tokens?': integer, 'inferences?': integer }),
+      refused: integer,
+      delayed: integer,
+    }),
+  ),
+  retention: arrayOf(
+    answer({ tenant: string, erased: integer, removed: integer, kept: integer, failed: integer }),
+  ),
+})
 
 /**
  * The operations about the server itself. Monitors add their own parameters to these addresses, so the query
