@@ -20,7 +20,6 @@ const tail = () => import('./commands/thread-tail.ts')
 const inbox = () => import('./commands/inbox.ts')
 const check = () => import('./commands/check.ts')
 const doctor = () => import('./commands/doctor.ts')
-const limits = () => import('./commands/limits.ts')
 const store = () => import('./commands/store.ts')
 
 /** Every command, in the order of the help. */
@@ -96,7 +95,7 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
   },
   limits: {
     summary: 'Shows what was spent of the limits, refused and removed.',
-    load: async () => (await limits()).limits,
+    load: async () => (await store()).limits,
   },
   store: {
     summary: 'Checks the store of this folder.',

@@ -106,7 +106,7 @@ describe('limits', { timeout }, () => {
     const cwd = tempFolder()
     mkdirSync(join(cwd, '.skein'))
     const store = sqliteStore({ path: join(cwd, '.skein', 'skein.db') })
-    const account = 'limit ["user","default","ann"] 3600000 0'
+    const account = 'limit of 3600000 0 ["user","default","ann"]'
     const counters = Object.entries({
       [`${account} spent nanoUsd`]: 2e9,
       [`${account} held nanoUsd`]: 2.5e9,

@@ -42,7 +42,7 @@ import { createLiveBus } from './live/live-bus.ts'
 import type { RetentionRule, Runtime, SpendingRule } from './contract/runtime-api.ts'
 import { eraseThread, removeThread } from './api/control.ts'
 import { Retention, retentionReport } from './limits/retention.ts'
-import { Spending } from './limits/spending.ts'
+import { SpendingLimits } from './limits/spending.ts'
 import { openVault, type SecretKeyOptions } from './secrets/vault.ts'
 import type { ThreadState } from './contract/thread-state.ts'
 import { memoryStore } from './store/memory-store.ts'
@@ -245,20 +245,9 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
   })
   const { owner = crypto.randomUUID() } = options
   const sign = desk.signApproval
-  const retention = new Retention({
-    rules: options.retention?.rules ?? [],
-    everyMs: options.retention?.everyMs,
-    store,
-    timers,
-    commit: (commit) => environment.commit(commit),
-    erase: (threadId) => eraseThread(context, threadId, { by: 'retention' }),
-    remove: (threadId) => removeThread(context, threadId),
-    before: () => spending.forget(),
-    report: onError,
-  })
   const isLimited = environment.spending !== undefined || options.retention !== undefined
   const parts = { environment, context, store, dispatcher, registry, sign, timers, owner }
-  return assemble({ ...parts, spending, retention, isLimited })
+  return assemble({ ...parts, spending, retention: options.retention, isLimited })
 }
 
 /** Creates the limits of spending. Throws if a limit in US dollars could not hold, because a price is missing. */
@@ -268,12 +257,12 @@ function spendingOf(
     registry,
     limits,
     ...parts
-  }: Pick<ConstructorParameters<typeof Spending>[0], 'store' | 'timers' | 'report'> & {
+  }: Pick<ConstructorParameters<typeof SpendingLimits>[0], 'store' | 'timers' | 'report'> & {
     readonly registry: Registry
     readonly limits: RuntimeLimits
   },
-): Spending {
-  const spending = new Spending({ rules, modelIdleMs: limits.modelIdleMs, ...parts })
+): SpendingLimits {
+  const spending = new SpendingLimits({ rules, modelIdleMs: limits.modelIdleMs, ...parts })
   const missing = rules.some(({ maxCostUsd }) => maxCostUsd !== undefined)
     ? unpriced(registry.agents.values())
     : []
@@ -313,8 +302,8 @@ interface Parts {
   readonly sign: ReturnType<typeof createApprovalDesk>['signApproval']
   readonly timers: Timers
   readonly owner: string
-  readonly spending: Spending
-  readonly retention: Retention
+  readonly spending: SpendingLimits
+  readonly retention: RuntimeOptions['retention']
   /** Whether the operator has set limits of spending or retention. */
   readonly isLimited: boolean
 }
@@ -329,7 +318,7 @@ function assemble({
   timers,
   owner,
   spending,
-  retention,
+  retention: { rules = [], everyMs } = { rules: [] },
   isLimited,
 }: Parts): EmbeddedRuntime {
   const { leaseMs } = environment.limits
@@ -338,6 +327,17 @@ function assemble({
     gate: createTrialGate(timers),
     timers,
     memory: context.folds.memory,
+  })
+  const retention = new Retention({
+    rules,
+    everyMs,
+    store,
+    timers,
+    commit: (commit) => environment.commit(commit),
+    erase: (threadId) => eraseThread(context, threadId, { by: 'retention' }),
+    remove: (threadId) => removeThread(context, threadId),
+    before: () => spending.forget(),
+    report: (error, threadId = '') => environment.report(error, threadId),
   })
   return {
     registry,

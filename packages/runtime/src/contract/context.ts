@@ -8,7 +8,7 @@ import type {
   SessionGovernors,
 } from '../governance/session-governors.ts'
 import type { Timers } from '../dispatch/dispatcher.ts'
-import type { Spending } from '../limits/spending.ts'
+import type { SpendingLimits } from '../limits/spending.ts'
 import type { EnvReader } from '../thread/env.ts'
 import type { FacadeChanges } from '../thread/facade.ts'
 import type { ValueUse } from '../thread/values.ts'
@@ -168,7 +168,7 @@ export interface KernelEnvironment {
   readonly limits: RuntimeLimits
   readonly timers: Timers
   /** What tenants and users may spend; undefined without such limits. */
-  readonly spending?: Spending | undefined
+  readonly spending?: SpendingLimits | undefined
   /** Variables of this installation. They override an agent's variables and are overridden by a thread's. */
   readonly instanceEnv: Readonly<Record<string, string>>
   /**

@@ -58,7 +58,7 @@ const DEFAULT_OUTPUT_TOKENS = 8192
  * until the period is over, because the vendor may have billed it. So `held` is never too low, and a limit is
  * exceeded by at most the inference that was reserved last.
  */
-export class Spending {
+export class SpendingLimits {
   readonly #rules: readonly SpendingRule[]
   readonly #store: Store
   readonly #timers: Timers
@@ -85,23 +85,22 @@ export class Spending {
 
   /** Returns the middleware that reserves and settles every inference of a model for the owner of a thread. */
   middleware(head: ThreadHead, side: ResolvedSide, model: ResolvedModel): Middleware {
-    const spending = this
+    const reserve = (request: LLMRequest): Promise<Reservation> =>
+      this.#reserve(head, { side, model, request })
+    const settled = (reservation: Reservation, usage: TokenUsage): Promise<void> =>
+      this.#settle(reservation, model, usage)
     return {
       name: 'spending',
       async *wrapInference(request, next) {
-        const reservation = await spending.#reserve(head, { side, model, request })
+        const reservation = await reserve(request)
         let usage: TokenUsage | undefined
         let outputLength = 0
         let failure: unknown
         const settle = (): Promise<void> =>
-          spending.#settle(
-            reservation,
-            model,
-            usage ?? cutUsage(outputLength, reservation, failure),
-          )
+          settled(reservation, usage ?? cutUsage(outputLength, reservation, failure))
         // A provider that ignores the signal may never come back, so a cut inference is settled at once.
-        let settled: Promise<void> | undefined
-        const cut = (): void => void (settled ??= settle())
+        let ended: Promise<void> | undefined
+        const cut = (): void => void (ended ??= settle())
         try {
           request.signal.addEventListener('abort', cut, { once: true })
           for await (const events of next(request)) {
@@ -115,7 +114,7 @@ export class Spending {
           throw error
         } finally {
           request.signal.removeEventListener('abort', cut)
-          await (settled ??= settle())
+          await (ended ??= settle())
         }
       },
     }
@@ -133,9 +132,8 @@ export class Spending {
   /** Returns what the current and the last period of each account hold, of one tenant or of all. */
   async report(tenant?: string): Promise<LimitsReport['spending']> {
     const found = new Map<string, Map<string, number>>()
-    for (const [name, value] of await this.#store.counters('limit [')) {
-      const [, account, counter] = /^(limit \[.*\] \d+ \d+) (.*)$/.exec(name) ?? []
-      if (account === undefined || counter === undefined) continue
+    for (const [name, value] of await this.#store.counters(PREFIX)) {
+      const { account, counter } = parsed(name)
       const values = found.get(account) ?? new Map<string, number>()
       found.set(account, values.set(counter, value))
     }
@@ -144,17 +142,16 @@ export class Spending {
       const [per, of, user] = who
       if (tenant !== undefined && of !== tenant) return []
       const rules = this.#accountsOf({ tenant: of, owner: user ?? null }, from)
-      const { max } = rules.find(({ prefix }) => prefix === `${account} `) ?? {}
+      const { max } = rules.find(({ prefix }) => prefix === account) ?? {}
       const sums = (kind: string): LimitsReport['spending'][number]['spent'] => ({
         costUsd: (values.get(`${kind} nanoUsd`) ?? 0) / NANO,
         tokens: values.get(`${kind} tokens`) ?? 0,
         inferences: values.get(`${kind} inferences`) ?? 0,
       })
       const [spent, held] = [sums('spent'), sums('held')]
+      const by = user === undefined ? { per, tenant: of } : { per, tenant: of, user }
       const entry: LimitsReport['spending'][number] = {
-        per,
-        tenant: of,
-        ...(user !== undefined && { user }),
+        ...by,
         from: new Date(from).toISOString(),
         until: new Date(from + periodMs).toISOString(),
         spent,
@@ -163,11 +160,11 @@ export class Spending {
           tokens: Math.max(0, held.tokens - spent.tokens),
           inferences: Math.max(0, held.inferences - spent.inferences),
         },
-        max: {
-          ...(max?.nanoUsd !== undefined && { costUsd: max.nanoUsd / NANO }),
-          ...(max?.tokens !== undefined && { tokens: max.tokens }),
-          ...(max?.inferences !== undefined && { inferences: max.inferences }),
-        },
+        max: present({
+          costUsd: max?.nanoUsd === undefined ? undefined : max.nanoUsd / NANO,
+          tokens: max?.tokens,
+          inferences: max?.inferences,
+        }),
         refused: values.get('refused') ?? 0,
         delayed: values.get('delayed') ?? 0,
       }
@@ -178,7 +175,7 @@ export class Spending {
   /** Removes the counters of periods that ended more than a period ago. */
   async forget(): Promise<void> {
     const now = this.#timers.now()
-    const old = [...(await this.#store.counters('limit [')).keys()].filter((name) => {
+    const old = [...(await this.#store.counters(PREFIX)).keys()].filter((name) => {
       const { from, periodMs } = parsed(name)
       return from + 2 * periodMs <= now
     })
@@ -297,7 +294,7 @@ export class Spending {
       if (tenants ? !tenants.includes(tenant) : this.#rules.some(isNamed)) continue
       const from = now - (now % periodMs)
       const who = per === 'user' ? [per, tenant, owner] : [per, tenant]
-      const prefix = `limit ${JSON.stringify(who)} ${periodMs} ${from} `
+      const prefix = `${PREFIX}${periodMs} ${from} ${JSON.stringify(who)} `
       const known = accounts.get(prefix)?.max ?? {}
       const max = {
         nanoUsd: least(known.nanoUsd, maxCostUsd === undefined ? undefined : maxCostUsd * NANO),
@@ -337,18 +334,36 @@ export class Spending {
   }
 }
 
+function present<T extends object>(members: T): T {
+  const entries = Object.entries(members).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(entries) as T // only members that may be undefined are left out
+}
+
 function least(one: number | undefined, other: number | undefined): number | undefined {
   return one === undefined || other === undefined ? (one ?? other) : Math.min(one, other)
 }
 
-/** Reads the beginning of the name of a counter: whose it is, and of which period. */
+/** The beginning of the names of all counters of accounts. */
+const PREFIX = 'limit of '
+
+/** Reads the name of a counter: whose it is, of which period, and what it counts. */
 function parsed(name: string): {
   readonly who: readonly [per: 'tenant' | 'user', tenant: string, user?: string]
   readonly periodMs: number
   readonly from: number
+  readonly account: string
+  readonly counter: string
 } {
-  const [, who = '[]', periodMs, from] = /^limit (\[.*\]) (\d+) (\d+)/.exec(name) ?? []
-  return { who: JSON.parse(who), periodMs: Number(periodMs), from: Number(from) }
+  const [periodMs, from] = name.slice(PREFIX.length).split(' ', 2)
+  // What is counted has no brackets, so the last one ends the list of names.
+  const end = name.lastIndexOf(']') + 1
+  return {
+    who: JSON.parse(name.slice(name.indexOf('['), end)), // `#accountsOf` wrote it
+    periodMs: Number(periodMs),
+    from: Number(from),
+    account: name.slice(0, end + 1),
+    counter: name.slice(end + 1),
+  }
 }
 
 function reserving({ account, amounts }: Reservation['held'][number]): CounterChange[] {
