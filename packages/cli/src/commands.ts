@@ -98,6 +98,10 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
     summary: 'Lists every problem with the definitions of a folder.',
     load: async () => (await check()).check,
   },
+  limits: {
+    summary: 'Shows what was spent of the limits, refused and removed.',
+    load: async () => (await store()).limits,
+  },
   store: {
     summary: 'Checks the store of this folder.',
     verbs: {

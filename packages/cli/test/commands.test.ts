@@ -1,5 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { sqliteStore } from '@skein/runtime'
 import { describe, expect, test } from 'vitest'
 import { badAgents, exampleAgents, skein, startDev, tempFolder, type Ended } from './kit.ts'
 
@@ -124,6 +125,40 @@ describe('check --against', { timeout }, () => {
     })
     expect(code).toBe(1)
     expect(stderr).toContain('nowhere')
+  })
+})
+
+describe('limits', { timeout }, () => {
+  test('says that there are none, also as JSON', async () => {
+    const cwd = tempFolder()
+    const none = await skein(['limits'], { cwd })
+    expect(none).toMatchObject({ code: 0, stdout: '' })
+    expect(none.stderr).toContain('Nothing was spent under a limit, and nothing was removed.')
+    const { stdout } = await skein(['limits', '--json'], { cwd })
+    expect(JSON.parse(stdout)).toEqual({ spending: [], retention: [] })
+  })
+
+  test('shows what was spent, refused and removed', async () => {
+    const cwd = tempFolder()
+    mkdirSync(join(cwd, '.skein'))
+    const store = sqliteStore({ path: join(cwd, '.skein', 'skein.db') })
+    const account = 'limit of 3600000 0 ["user","default","ann"]'
+    const counters = Object.entries({
+      [`${account} spent nanoUsd`]: 2e9,
+      [`${account} held nanoUsd`]: 2.5e9,
+      [`${account} spent tokens`]: 70,
+      [`${account} held tokens`]: 70,
+      [`${account} refused`]: 3,
+      'limit retention "default" erased': 4,
+    }).map(([name, add]) => ({ name, add }))
+    await store.commit({ point: 'test', threads: [], counters })
+    await store.close()
+    const { stdout, code } = await skein(['limits'], { cwd })
+    expect(code).toBe(0)
+    expect(stdout).toMatch(
+      /^user ann of default +until 1970-01-01T01:00:00.000Z +\$2.5 +70 tokens +0 requests +3 refused +0 delayed$/m,
+    )
+    expect(stdout).toContain('tenant default: 4 threads erased, 0 removed, 0 kept')
   })
 })
 

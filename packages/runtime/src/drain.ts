@@ -668,12 +668,17 @@ class ThreadDrain implements DrainContext {
     return this.#tools.tools
   }
 
-  sideModel({ prompt }: ResolvedSide, options: { readonly system?: string } = {}): LLMInstance {
-    const { clock, ids } = this.environment
-    const { model, definition } = prompt.models[0]!
-    const { config, providerOptions: params } = definition ?? {}
-    const middleware = this.trace && [this.trace.middleware()]
-    return llm({ model, signal: this.signal, clock, ids, config, params, middleware, ...options })
+  sideModel(side: ResolvedSide, options: { readonly system?: string } = {}): LLMInstance {
+    const { clock, ids, limits, spending } = this.environment
+    const first = side.prompt.models[0]!
+    const { config, providerOptions: params } = first.definition ?? {}
+    const middleware = [
+      this.trace?.middleware() ?? [],
+      spending?.middleware(this.head, side, first) ?? [],
+    ].flat()
+    const timeout = AbortSignal.timeout(Math.min(limits.modelMs, 2 ** 31 - 1))
+    const signal = AbortSignal.any([this.signal, timeout])
+    return llm({ model: first.model, signal, clock, ids, config, params, middleware, ...options })
   }
 
   runUserCode<T>({ id, kind, name }: Parameters<DrainContext['runUserCode']>[0], work: () => T): T {

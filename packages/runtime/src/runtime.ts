@@ -19,6 +19,8 @@ import {
 import { createInbox } from './api/inbox.ts'
 import { createThreads } from './api/threads.ts'
 import { withState } from './api/with-state.ts'
+import { noPrice, unpriced } from './definitions/load/prices.ts'
+import { RuntimeError } from './contract/error.ts'
 import {
   createRegistry,
   type RegistryOptions,
@@ -37,7 +39,10 @@ import { createSessionGovernors } from './governance/session-governors.ts'
 import { createDrain } from './drain.ts'
 import type { KernelEnvironment, RuntimeLimits } from './contract/context.ts'
 import { createLiveBus } from './live/live-bus.ts'
-import type { Runtime } from './contract/runtime-api.ts'
+import type { RetentionRule, Runtime, SpendingRule } from './contract/runtime-api.ts'
+import { eraseThread, removeThread } from './api/control.ts'
+import { Retention, retentionReport } from './limits/retention.ts'
+import { SpendingLimits } from './limits/spending.ts'
 import { openVault, type SecretKeyOptions } from './secrets/vault.ts'
 import type { ThreadState } from './contract/thread-state.ts'
 import { memoryStore } from './store/memory-store.ts'
@@ -95,6 +100,16 @@ export interface RuntimeOptions extends Omit<RegistryOptions, 'agents'>, SecretK
   readonly issuers?: Readonly<Record<string, ApprovalIssuer>>
   readonly governorLimits?: GovernorLimits
   readonly limits?: Partial<RuntimeLimits>
+  /** How much tenants and users may spend on models in a period. Default: no limit. */
+  readonly spending?: readonly SpendingRule[]
+  /**
+   * Which threads are erased or removed after a time, and how often that is looked at (`everyMs`, default one
+   * hour). Default: none.
+   */
+  readonly retention?: {
+    readonly rules: readonly RetentionRule[]
+    readonly everyMs?: number
+  }
   /** The largest number of threads that are worked on at the same time. Default 128. */
   readonly maxConcurrent?: number
   /** Called with errors of background work, which no caller is waiting for. */
@@ -112,6 +127,8 @@ export interface RuntimeOptions extends Omit<RegistryOptions, 'agents'>, SecretK
 export const defaultLimits: RuntimeLimits = {
   modelAttempts: 4,
   modelBackoffMs: 1_000,
+  modelIdleMs: 10 * 60_000,
+  modelMs: 3_600_000,
   drainAttempts: 5,
   leaseMs: 30_000,
   depth: 8,
@@ -185,6 +202,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
     issuers: options.issuers,
   })
   const { policy, governorLimits } = options
+  const spending = spendingOf(options, { registry, store, timers, limits, report: onError })
   const environment: KernelEnvironment = {
     registry,
     pin: options.pin,
@@ -208,6 +226,8 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
       },
     }),
     limits,
+    timers,
+    spending: options.spending?.length ? spending : undefined,
     instanceEnv: options.env ?? {},
     commit: createCommit({ store, live, dispatcher, edits, outage }),
     onEdit: (threadId, listener) => edits.listen(threadId, listener),
@@ -232,7 +252,33 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
   })
   const { owner = crypto.randomUUID() } = options
   const sign = desk.signApproval
-  return assemble({ environment, context, store, dispatcher, registry, sign, timers, owner })
+  const isLimited = environment.spending !== undefined || options.retention !== undefined
+  const parts = { environment, context, store, dispatcher, registry, sign, timers, owner }
+  return assemble({ ...parts, spending, retention: options.retention, isLimited })
+}
+
+/** Creates the limits of spending. Throws if a limit in US dollars could not hold, because a price is missing. */
+function spendingOf(
+  { spending: rules = [] }: RuntimeOptions,
+  {
+    registry,
+    limits,
+    ...parts
+  }: Pick<ConstructorParameters<typeof SpendingLimits>[0], 'store' | 'timers' | 'report'> & {
+    readonly registry: Registry
+    readonly limits: RuntimeLimits
+  },
+): SpendingLimits {
+  const spending = new SpendingLimits({ rules, modelIdleMs: limits.modelIdleMs, ...parts })
+  const missing = rules.some(({ maxCostUsd }) => maxCostUsd !== undefined)
+    ? unpriced(registry.agents.values())
+    : []
+  if (missing.length > 0)
+    throw new RuntimeError(`A spending rule with maxCostUsd ${noPrice(missing)}.`, {
+      code: 'INPUT_INVALID',
+      hint: 'Limit tokens with maxTokens, or give the models prices.',
+    })
+  return spending
 }
 
 /**
@@ -263,6 +309,10 @@ interface Parts {
   readonly sign: ReturnType<typeof createApprovalDesk>['signApproval']
   readonly timers: Timers
   readonly owner: string
+  readonly spending: SpendingLimits
+  readonly retention: RuntimeOptions['retention']
+  /** Whether the operator has set limits of spending or retention. */
+  readonly isLimited: boolean
 }
 
 function assemble({
@@ -274,6 +324,9 @@ function assemble({
   sign,
   timers,
   owner,
+  spending,
+  retention: { rules = [], everyMs } = { rules: [] },
+  isLimited,
 }: Parts): EmbeddedRuntime {
   const { leaseMs } = environment.limits
   const drain = createDrain(environment, {
@@ -282,13 +335,37 @@ function assemble({
     timers,
     memory: context.folds.memory,
   })
+  const retention = new Retention({
+    rules,
+    everyMs,
+    store,
+    timers,
+    commit: (commit) => environment.commit(commit),
+    erase: (threadId) => eraseThread(context, threadId, { by: 'retention' }),
+    remove: (threadId) => removeThread(context, threadId),
+    before: () => spending.forget(),
+    report: (error, threadId = '') => environment.report(error, threadId),
+  })
   return {
     registry,
     store,
     threads: createThreads(context),
     inbox: createInbox(context, (request, by) => sign(request, { by })),
+    limits: {
+      report: async ({ tenant } = {}) => ({
+        spending: await spending.report(tenant),
+        retention: await retentionReport(store, tenant),
+      }),
+      async totals() {
+        const prefix = 'limit total '
+        const counters = isLimited ? await store.counters(prefix) : []
+        return new Map([...counters].map(([name, count]) => [name.slice(prefix.length), count]))
+      },
+      sweep: () => retention.sweep(),
+    },
     start() {
       environment.watchdog?.start()
+      if (isLimited) retention.start()
       return dispatcher.start(drain)
     },
     async stop(options) {
@@ -296,6 +373,7 @@ function assemble({
       // not.
       const awake = setInterval(() => {}, 60_000)
       try {
+        await retention.stop()
         await dispatcher.stop(options)
         // Also the leases of drains that did not end in time: a stop in good order is no death.
         // If the store is closed or cannot be reached, they end by themselves.

@@ -58,6 +58,7 @@ export async function createThread(context: ApiContext, thread: CreateThread): P
     clientId,
     createdAt: now,
   }
+  if (message) await context.spending?.checkSend({ tenant, owner })
   const append = firstEvents(context, { id, thread, agent, message })
   const wakes = message !== undefined || startsSomething(agent)
   try {

@@ -15,6 +15,7 @@ import {
   checkLabel,
   editThread,
   editWith,
+  headOf,
   load,
   redacted,
 } from './api-context.ts'
@@ -130,6 +131,7 @@ export async function sendMessage(
       code: 'INPUT_INVALID',
       hint: `Use one of ${IF_BUSY.join(', ')}.`,
     })
+  if (context.spending) await context.spending.checkSend(await headOf(context, threadId))
   const target = { threadId, point: 'send_message' }
   const { result, seq } = await editThread(context, target, ({ state }) => {
     const known = state.queuedIds.get(queueId)

@@ -5,6 +5,7 @@ import type {
   ApprovalDecision,
   FoundEffect,
   Inbox,
+  LimitsReport,
   NumberedEvent,
   WaitingItem,
 } from '../contract/runtime-api.ts'
@@ -34,6 +35,8 @@ export interface ClientInbox {
 export interface Client {
   readonly threads: ClientThreads
   readonly inbox: ClientInbox
+  /** What the tenant of the key has spent of its limits, and what was refused and removed. Needs `admin`. */
+  limits(): Promise<LimitsReport>
   readonly agents: {
     list(): Promise<readonly AgentSummary[]>
     get(name: string): Promise<AgentSummary>
@@ -68,6 +71,7 @@ export function createClient(options: ClientOptions): Client {
       settle: (item, found) => decide(item, { type: 'settle', found }),
       answer: (item, answer) => decide(item, answer),
     },
+    limits: () => call('getLimits', {}),
     agents: {
       list: () => pick('listAgents', {}, 'agents'),
       get: (agent) => call('getAgent', { agent }),

@@ -7,6 +7,8 @@ import type {
   SessionGovernor,
   SessionGovernors,
 } from '../governance/session-governors.ts'
+import type { Timers } from '../dispatch/dispatcher.ts'
+import type { SpendingLimits } from '../limits/spending.ts'
 import type { EnvReader } from '../thread/env.ts'
 import type { FacadeChanges } from '../thread/facade.ts'
 import type { ValueUse } from '../thread/values.ts'
@@ -166,6 +168,9 @@ export interface KernelEnvironment {
   readonly vault: Vault
   readonly governors: SessionGovernors
   readonly limits: RuntimeLimits
+  readonly timers: Timers
+  /** What tenants and users may spend; undefined without such limits. */
+  readonly spending?: SpendingLimits | undefined
   /** Variables of this installation. They override an agent's variables and are overridden by a thread's. */
   readonly instanceEnv: Readonly<Record<string, string>>
   /**
@@ -202,6 +207,10 @@ export interface RuntimeLimits extends Pick<InputLimits, 'maxToolCalls' | 'maxTo
    * delay, that delay is used. Default 1 s.
    */
   readonly modelBackoffMs: number
+  /** How long a model may send nothing before its request is cut and sent again. Default 10 min. */
+  readonly modelIdleMs: number
+  /** How long one request to a model may take before it is cut and sent again. Default 1 h. */
+  readonly modelMs: number
   /**
    * How often a thread may be charged without progress before it is parked as failed: with an error of its
    * drain, or with the death of a process in which it worked alone. Default 5.

@@ -30,6 +30,7 @@ export type RuntimeErrorCode =
   | 'LOG_NOT_FOUND'
   | 'LOG_VERSION'
   | 'BUDGET_EXCEEDED'
+  | 'SPENDING_LIMIT'
   | 'DEPTH_EXCEEDED'
   | 'KEY_INVALID'
   | 'SECRET_KEY_MISSING'
@@ -43,11 +44,26 @@ export type RuntimeErrorCode =
 /** An error that the runtime throws, with a stable code. */
 export class RuntimeError extends SkeinError {
   declare readonly code: RuntimeErrorCode
+  /** After which time the same would succeed, if that is known. */
+  readonly retryAfterMs: number | undefined
 
   constructor(
     message: string,
-    options: { readonly code: RuntimeErrorCode; readonly hint?: string; readonly cause?: unknown },
+    options: {
+      readonly code: RuntimeErrorCode
+      readonly hint?: string
+      readonly cause?: unknown
+      readonly retryAfterMs?: number
+    },
   ) {
     super(message, options)
+    this.retryAfterMs = options.retryAfterMs
   }
+}
+
+/** Returns the error of a limit that an inference could not be reserved within; undefined for other errors. */
+export function spendingLimitOf(error: unknown): RuntimeError | undefined {
+  for (let at = error; at instanceof Error; at = at.cause)
+    if (at instanceof RuntimeError && at.code === 'SPENDING_LIMIT') return at
+  return undefined
 }

@@ -25,6 +25,7 @@ export interface Runtime {
   readonly threads: Threads
   /** The calls that wait for a person or a client, in all threads. */
   readonly inbox: Inbox
+  readonly limits: OperatorLimits
   /** Starts the work, and continues threads that a crash or a stop interrupted. */
   start(): Promise<void>
   /** Parks the running threads and closes the store. */
@@ -52,6 +53,87 @@ export interface Runtime {
    * threads.
    */
   changes(options?: { readonly signal?: AbortSignal }): AsyncIterable<ThreadInfo>
+}
+
+/**
+ * How much the tenants or the users of a runtime may spend on models in a period. All limits of a rule hold.
+ * A rule without `tenants` is for the tenants that no other rule with the same `per` and `periodMs` names.
+ */
+export interface SpendingRule {
+  readonly per: 'tenant' | 'user'
+  /** The length of a period. Periods begin at its multiples since 1970, so days begin at midnight UTC. */
+  readonly periodMs: number
+  readonly maxCostUsd?: number
+  readonly maxTokens?: number
+  /** Requests to models. */
+  readonly maxInferences?: number
+  readonly tenants?: readonly string[]
+  /**
+   * What happens to new messages after the limit is reached: `refuse` rejects them with `SPENDING_LIMIT`,
+   * `queue` accepts them, and the thread waits for the next period. Default `refuse`.
+   */
+  readonly newMessages?: 'refuse' | 'queue'
+}
+
+/**
+ * Which root threads are erased or removed, together with their descendants. Threads that work or have
+ * messages in their queue always stay.
+ */
+export interface RetentionRule {
+  /** The time since the last event after which a thread is removed. */
+  readonly maxAgeMs?: number
+  /** How many root threads each tenant may have; those that were active last are kept. */
+  readonly maxThreads?: number
+  readonly tenants?: readonly string[]
+  readonly agents?: readonly string[]
+  /** `erase` keeps times, agents and costs; `remove` keeps nothing. Default `erase`. */
+  readonly action?: 'erase' | 'remove'
+  /** Also threads that wait for a person, a client or a period (`waiting`) or have effects (`scheduled`). */
+  readonly includes?: readonly ('waiting' | 'scheduled')[]
+}
+
+/** What the operator's limits have held back, refused and removed. */
+export interface LimitsReport {
+  /** One entry for each tenant or user that has spent something in the current or the last period. */
+  readonly spending: readonly {
+    readonly per: 'tenant' | 'user'
+    readonly tenant: string
+    readonly user?: string
+    readonly from: string
+    readonly until: string
+    readonly spent: SpentAmounts
+    /** Held by inferences in flight, and by those that a process took along when it died. */
+    readonly reserved: SpentAmounts
+    readonly max: Partial<SpentAmounts>
+    /** Messages that were refused. */
+    readonly refused: number
+    /** Inferences that had to wait. */
+    readonly delayed: number
+  }[]
+  readonly retention: readonly {
+    readonly tenant: string
+    readonly erased: number
+    readonly removed: number
+    /** Threads that were due, but at work. */
+    readonly kept: number
+    readonly failed: number
+  }[]
+}
+
+interface SpentAmounts {
+  readonly costUsd: number
+  readonly tokens: number
+  readonly inferences: number
+}
+
+/** The limits that the operator has set with `spending` and `retention`. */
+export interface OperatorLimits {
+  /** Returns what was spent, refused and removed, of one tenant or of all. */
+  report(options?: { readonly tenant?: string }): Promise<LimitsReport>
+  /** Returns how often something happened since the store was created, e.g. `refused`. */
+  totals(): Promise<ReadonlyMap<string, number>>
+  /** Applies the retention rules now, instead of when it is their time. */
+  sweep(): Promise<void>
 }
 
 /** Where a subscription begins and when it ends. */

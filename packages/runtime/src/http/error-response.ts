@@ -57,9 +57,15 @@ function toKnown(error: unknown): (SkeinError & { code: ApiErrorCode }) | undefi
 
 function written(error: SkeinError & { code: ApiErrorCode }): Response {
   const { code, message, hint } = error
-  const { problems = [], headers = {} } = error instanceof HttpError ? error : {}
+  const { problems = [], headers = retryAfter(error) } = error instanceof HttpError ? error : {}
   const body: ErrorBody = {
     error: { code, message, hint, problems: problems.length > 0 ? problems : undefined },
   }
   return jsonResponse(body, { status: STATUS[code], headers })
+}
+
+function retryAfter(error: SkeinError): Readonly<Record<string, string>> {
+  const { retryAfterMs } = error as { readonly retryAfterMs?: unknown }
+  if (typeof retryAfterMs !== 'number') return {}
+  return { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) }
 }

@@ -44,6 +44,7 @@ export class Metrics {
 
   async toText(): Promise<string> {
     const { threads, tokens, costUsd } = await this.#runtime.threads.totals()
+    const limited = await this.#runtime.limits.totals()
     const lifecycles = LIFECYCLES.map((lifecycle) =>
       line({ lifecycle }, threads.get(lifecycle) ?? 0),
     )
@@ -53,6 +54,12 @@ export class Metrics {
       ...single('skein_tokens', 'gauge', 'Tokens of all threads.', tokens),
       ...single('skein_cost_usd', 'gauge', 'Known cost of all threads in US dollars.', costUsd),
       ...single('skein_stream_clients', 'gauge', 'Open streams.', this.#streams.size),
+      ...metric(
+        'skein_limits_total',
+        'counter',
+        'What limits of spending and retention have refused, delayed, erased, removed or kept.',
+        [...limited].map(([outcome, count]) => line({ outcome }, count)),
+      ),
       ...this.#requestLines(),
       ...metric(
         'skein_errors_total',

@@ -1,8 +1,38 @@
 import { HttpError } from '../operations/http-error.ts'
 import { json, operation, raw, type OperationRoute } from '../operations/operation.ts'
-import { answer, object, outline, string } from '../operations/shape.ts'
+import {
+  answer,
+  arrayOf,
+  choice,
+  integer,
+  number,
+  object,
+  outline,
+  string,
+} from '../operations/shape.ts'
 
 const status = answer({ status: string })
+
+const amounts = answer({ costUsd: number, tokens: integer, inferences: integer })
+const limitsReport = answer({
+  spending: arrayOf(
+    answer({
+      per: choice('tenant', 'user'),
+      tenant: string,
+      'user?': string,
+      from: string,
+      until: string,
+      spent: amounts,
+      reserved: amounts,
+      max: answer({ 'costUsd?': number, 'tokens?': integer, 'inferences?': integer }),
+      refused: integer,
+      delayed: integer,
+    }),
+  ),
+  retention: arrayOf(
+    answer({ tenant: string, erased: integer, removed: integer, kept: integer, failed: integer }),
+  ),
+})
 
 /**
  * The operations about the server itself. Monitors add their own parameters to these addresses, so the query
@@ -42,6 +72,13 @@ export const serverOperations: readonly OperationRoute[] = [
       new Response(await services.metrics.toText(), {
         headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' },
       }),
+  }),
+  operation('getLimits', {
+    tag: 'server',
+    summary: 'What the tenant has spent of its limits, and what was refused and removed.',
+    scope: 'admin',
+    answers: [json('The report.', limitsReport)],
+    run: ({ runtime, principal }) => runtime.limits.report({ tenant: principal.tenant }),
   }),
   operation('getOpenApi', {
     tag: 'server',

@@ -11,7 +11,7 @@ import {
   UPPError,
 } from '@skein/ai'
 import { type JsonObject, linkAbort, type MessageJSON } from '@skein/base'
-import { type DrainContext, isStop } from '../contract/context.ts'
+import { type DrainContext, isStop, type KernelEnvironment } from '../contract/context.ts'
 import type { ResolvedModel, ResolvedSide } from '../definitions/resolved.ts'
 import type {
   InferenceRecorded,
@@ -22,6 +22,7 @@ import type {
 import { afterStored, beforeCreate, hasHook } from '../hooks/hooks.ts'
 import { endSession, stepStart } from '../session/session.ts'
 import { isStoreError } from '../store/store.ts'
+import { type RuntimeError, spendingLimitOf } from '../contract/error.ts'
 import { cutOf, type Step, type SideTurn } from '../contract/state.ts'
 import { costOf, spentOn, toThreadUsage } from '../contract/usage.ts'
 import type { StrategyRequest } from './infer.ts'
@@ -54,6 +55,7 @@ export async function askModel(context: DrainContext, asking: Asking): Promise<v
   const controller = new AbortController()
   const unlink = linkAbort([context.signal], controller)
   let why: 'edited' | 'cut' | undefined
+  const timeLimit = new TimeLimit(environment, controller)
   const unlisten = environment.onEdit(head.id, (event) => {
     if (event.type === 'message_queued') why = 'cut'
     else if (isBuiltFrom(basis, event.messageId)) why ??= 'edited'
@@ -63,8 +65,11 @@ export async function askModel(context: DrainContext, asking: Asking): Promise<v
     if (cutOf(state)) return
     const events = asking.instance.infer(asking.messages, { signal: controller.signal })
     let batch = await events.next()
-    for (; !batch.done; batch = await events.next())
+    for (; !batch.done; batch = await events.next()) {
+      timeLimit.moved()
       if (!asking.asked?.isPrivate) live.push(batch.value)
+    }
+    timeLimit.end()
     live.end()
     await commitAnswer(context, asking, { turn: batch.value, live, callIds, basis })
   } catch (error) {
@@ -72,10 +77,69 @@ export async function askModel(context: DrainContext, asking: Asking): Promise<v
     const isOurs = why && !context.signal.aborted && error instanceof UPPError
     if (isOurs && why === 'edited') await askAgain(context, asking, error)
     else if (isOurs) await keepCut(context, asking, error)
-    else await modelFailed(context, asking, error)
+    else await modelFailed(context, asking, timeLimit.reached(asking, error) ?? error)
   } finally {
+    timeLimit.end()
     unlisten()
     unlink()
+  }
+}
+
+/** Cuts a request whose model sends nothing for `modelIdleMs`, or is not done after `modelMs`. */
+class TimeLimit {
+  readonly #environment: KernelEnvironment
+  readonly #controller: AbortController
+  readonly #startedAt: number
+  #movedAt: number
+  #timer: unknown
+  #message: string | undefined
+
+  constructor(environment: KernelEnvironment, controller: AbortController) {
+    this.#environment = environment
+    this.#controller = controller
+    this.#startedAt = this.#movedAt = environment.clock.now()
+    this.#arm()
+  }
+
+  /** Called with everything that the model sends. The timer finds out how long ago that was. */
+  moved(): void {
+    this.#movedAt = this.#environment.clock.now()
+  }
+
+  end(): void {
+    if (this.#timer !== undefined) this.#environment.timers.clear(this.#timer)
+    this.#timer = undefined
+  }
+
+  /** Returns the error of a request that was cut here; undefined if it ended for another reason. */
+  reached({ model: { model } }: Asking, error: unknown): UPPError | undefined {
+    if (this.#message === undefined || !(error instanceof UPPError)) return undefined
+    const timeout = new UPPError(this.#message, {
+      code: ErrorCode.Timeout,
+      provider: model.provider.name,
+      modality: 'llm',
+      hint: 'The request is sent again. The limits modelIdleMs and modelMs of createRuntime set the time.',
+      cause: error,
+    })
+    timeout.turn = error.turn
+    return timeout
+  }
+
+  #arm(): void {
+    const { clock, timers, limits } = this.#environment
+    const now = clock.now()
+    const idleMs = this.#movedAt + limits.modelIdleMs - now
+    const leftMs = this.#startedAt + limits.modelMs - now
+    if (Math.min(idleMs, leftMs) === Infinity) return
+    if (idleMs > 0 && leftMs > 0) {
+      this.#timer = timers.set(Math.min(idleMs, leftMs), () => this.#arm())
+      return
+    }
+    this.#message =
+      leftMs <= 0
+        ? `The model was not done after ${limits.modelMs} ms.`
+        : `The model sent nothing for ${limits.modelIdleMs} ms.`
+    this.#controller.abort()
   }
 }
 
@@ -319,6 +383,8 @@ async function modelFailed(context: DrainContext, asking: Asking, error: unknown
   if (!(error instanceof UPPError)) throw error
   const { limits, clock } = context.environment
   const { turn, step, side, model } = asking
+  const limit = spendingLimitOf(error)
+  if (limit) return waitForLimit(context, asking, limit)
   const attempt = step.failures + 1
   const verdict = judgeRetry(error, attempt, {
     maxRequests: limits.modelAttempts,
@@ -348,6 +414,29 @@ async function modelFailed(context: DrainContext, asking: Asking, error: unknown
   await context.commit('step_failed', { events, blobs: log.blobs, isProgress: true })
   if (wait === undefined)
     await endSession(context, { outcome: 'failed', reason: 'model_error', message, hint })
+}
+
+/**
+ * Records that a limit of spending holds the request back: it was not sent, so this is no failed attempt. The
+ * thread waits until the period is over.
+ */
+async function waitForLimit(
+  context: DrainContext,
+  { turn, step }: Asking,
+  { code, message, hint, retryAfterMs = 1 }: RuntimeError,
+): Promise<void> {
+  const failure: StepFailed = {
+    type: 'step_failed',
+    at: context.at(),
+    turnId: turn.id,
+    stepId: step.id,
+    attempt: step.failures,
+    code,
+    message,
+    hint,
+    retryAt: new Date(context.environment.clock.now() + retryAfterMs).toISOString(),
+  }
+  await context.commit('step_failed', { events: [failure], isProgress: true })
 }
 
 /**

@@ -243,7 +243,12 @@ async function prepare(
     },
     system,
     structure,
-    middleware: [context.trace?.middleware() ?? [], side.agent?.llmMiddleware ?? []].flat(),
+    // The limits of spending come last, because an answer from a cache costs nothing.
+    middleware: [
+      context.trace?.middleware() ?? [],
+      side.agent?.llmMiddleware ?? [],
+      environment.spending?.middleware(context.head, side, model) ?? [],
+    ].flat(),
     signal,
     clock,
     ids,

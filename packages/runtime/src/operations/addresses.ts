@@ -7,6 +7,7 @@ export const ADDRESSES = {
   getHealth: 'GET /healthz',
   getReadiness: 'GET /readyz',
   getMetrics: 'GET /metrics',
+  getLimits: 'GET /limits',
   getOpenApi: 'GET /openapi.json',
 
   listAgents: 'GET /agents',

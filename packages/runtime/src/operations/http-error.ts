@@ -78,6 +78,7 @@ export const STATUS: Readonly<Record<ApiErrorCode, number>> = {
   KEY_INVALID: 500,
   NOT_JSON: 400,
   BUDGET_EXCEEDED: 409,
+  SPENDING_LIMIT: 429,
   DEPTH_EXCEEDED: 409,
   AGENT_DIVERGED: 500,
   LOOP_BLOCKED: 500,

@@ -49,7 +49,13 @@ export const messageOperations: readonly OperationRoute[] = [
     probe: { body: { text: 'Hello' } },
     body: { json: ref('SendMessage') },
     answers: [json('The message is queued.', ref('Sent'), 202)],
-    errors: ['THREAD_TERMINATED', 'THREAD_BUSY', 'FILE_NOT_FOUND', 'FILE_PATH_INVALID'],
+    errors: [
+      'THREAD_TERMINATED',
+      'THREAD_BUSY',
+      'SPENDING_LIMIT',
+      'FILE_NOT_FOUND',
+      'FILE_PATH_INVALID',
+    ],
     run: ({ runtime, thread, body, principal }) =>
       runtime.threads.send(thread.id, toSendMessage(body, principal)),
   }),

@@ -68,7 +68,13 @@ export const threadOperations: readonly OperationRoute[] = [
     scope: 'threads:write',
     body: { json: ref('CreateThread') },
     answers: [json('The new thread.', ref('Thread'), 201)],
-    errors: ['AGENT_NOT_FOUND', 'CLIENT_ID_TAKEN', 'ENV_INVALID', 'VALUE_INVALID'],
+    errors: [
+      'AGENT_NOT_FOUND',
+      'CLIENT_ID_TAKEN',
+      'ENV_INVALID',
+      'VALUE_INVALID',
+      'SPENDING_LIMIT',
+    ],
     async run({ runtime, principal, body, services }) {
       const thread = await runtime.threads.create(newThread(body, principal))
       const location = `${services.prefix}/threads/${encodeURIComponent(thread.id)}`

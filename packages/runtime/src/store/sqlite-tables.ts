@@ -160,10 +160,7 @@ export class SqliteTables implements StoreView {
       this.#all(
         `SELECT name, value FROM counters WHERE name IN ('tokens', 'cost_usd')
         OR name BETWEEN '${THREADS}' AND '${THREADS}~'`,
-      ).map((row) => [
-        row['name'] as string,
-        row['value'] as number,
-      ]),
+      ).map((row) => [row['name'] as string, row['value'] as number]),
     )
     const threads = [...values].flatMap(([name, count]) =>
       name.startsWith(THREADS)

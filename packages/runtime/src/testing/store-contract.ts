@@ -211,12 +211,16 @@ const writingCases: Readonly<Record<string, Case>> = {
     await store.remove('v')
     await expectTotals()
   },
-  'counters are added up; one that is not below its limit refuses the whole commit': async (store) => {
+  'counters are added up; one that is not below its limit refuses the whole commit': async (
+    store,
+  ) => {
     const count = (...counters: NonNullable<Commit['counters']>): Promise<unknown> =>
       store.commit({ point: 'test', threads: [], counters })
     const all = async (prefix: string) => Object.fromEntries(await store.counters(prefix))
     await count({ name: 'limit a', add: 2 }, { name: 'limit a', add: 1.5, below: 3 })
-    await count({ name: 'limit b', add: 1, below: 1 }, { name: 'limitless', add: 1 }).catch(() => {})
+    await count({ name: 'limit b', add: 1, below: 1 }, { name: 'limitless', add: 1 }).catch(
+      () => {},
+    )
     same(await all('limit'), { 'limit a': 3.5 }, 'the counters')
     await refused(
       count({ name: 'limit b', add: 1 }, { name: 'limit a', add: 1, below: 3.5 }),

@@ -68,6 +68,7 @@ export async function createHarness(options: HarnessOptions): Promise<Harness> {
     vault: aesVault({ key: new Uint8Array(32).fill(7) }),
     governors: { open: () => Promise.reject(new Error('There is no governor here.')) },
     limits: limits ?? testLimits,
+    timers: manualTimers(clock),
     instanceEnv: {},
     async commit(wanted) {
       await before?.(wanted)
@@ -119,6 +120,8 @@ export async function createHarness(options: HarnessOptions): Promise<Harness> {
 export const testLimits: ApiEnvironment['limits'] = {
   modelAttempts: 4,
   modelBackoffMs: 1000,
+  modelIdleMs: 60_000,
+  modelMs: 600_000,
   leaseMs: 30_000,
   drainAttempts: 5,
   depth: 8,

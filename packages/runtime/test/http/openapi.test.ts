@@ -9,6 +9,7 @@ import { buildWorld, type World } from './world.ts'
 
 let kit: Kit
 let small: Kit
+let poor: Kit
 let client: OpenApiClient
 const seen = new Set<string>()
 
@@ -22,10 +23,12 @@ beforeAll(async () => {
       limits: { maxBodyBytes: 100, maxFileBytes: 100, maxImportBytes: 100, maxStreams: 0 },
     },
   })
+  const spending = [{ per: 'tenant', periodMs: 3_600_000, maxInferences: 0 }] as const
+  poor = await startKit({ runtime: { spending }, http: { prefix: '/api' } })
   const response = await kit.ask(undefined, 'GET', '/api/openapi.json')
   client = new OpenApiClient(await response.json())
 })
-afterAll(() => Promise.all([kit.stop(), small.stop()]))
+afterAll(() => Promise.all([kit.stop(), small.stop(), poor.stop()]))
 
 interface Changes {
   readonly who?: Who | undefined
@@ -292,6 +295,13 @@ describe('errors of one route are as the document says', () => {
     expect((await send(client.operation('writeFile'), world, file)).code).toBe('FILE_TOO_LARGE')
     const late = await send(client.operation('provideVariables'), world, { kit: small })
     expect(late.code).toBe('REQUEST_EXPIRED')
+  })
+
+  test('a tenant that has used up its limit', async () => {
+    const world = await buildWorld(kit)
+    const body = { agent: 'desk', message: { text: 'Hello' } }
+    const { code } = await send(client.operation('createThread'), world, { kit: poor, body })
+    expect(code).toBe('SPENDING_LIMIT')
   })
 
   test('a thread that is over', async () => {

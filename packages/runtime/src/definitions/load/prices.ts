@@ -77,7 +77,8 @@ export function unpricedFor(
   ]
 }
 
-function unpriced(agents: Iterable<ResolvedAgent>): readonly string[] {
+/** Returns the models of these agents whose cost cannot be known. */
+export function unpriced(agents: Iterable<ResolvedAgent>): readonly string[] {
   const names = new Set<string>()
   for (const agent of agents)
     for (const side of sidesOf(agent))
@@ -90,7 +91,8 @@ function unpriced(agents: Iterable<ResolvedAgent>): readonly string[] {
 /** Providers that report with each answer what it has cost. */
 const TELL_COST: ReadonlySet<string> = new Set(['openrouter'])
 
-function tellsCost({ agent }: ResolvedSide, { model }: ResolvedModel): boolean {
+/** Whether the cost of each answer is reported, although the price is not known beforehand. */
+export function tellsCost({ agent }: ResolvedSide, { model }: ResolvedModel): boolean {
   const hasMiddleware = agent?.llmMiddleware?.some(({ name }) => name === 'cost') === true
   return hasMiddleware || TELL_COST.has(model.provider.name)
 }

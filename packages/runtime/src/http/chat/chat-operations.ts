@@ -34,6 +34,7 @@ export const chatOperations: readonly OperationRoute[] = [
     body: { json: CHAT_BODY, isLarge: true },
     answers: [chunks],
     errors: [
+      'SPENDING_LIMIT',
       'AGENT_NOT_FOUND',
       'THREAD_NOT_FOUND',
       'THREAD_TERMINATED',

@@ -8,9 +8,11 @@ export function compatRefusal(
   {
     code = ErrorCode.InvalidRequest,
     statusCode = 400,
-  }: { code?: ErrorCode; statusCode?: number } = {},
+    retryAfterMs,
+  }: { code?: ErrorCode; statusCode?: number; retryAfterMs?: number | undefined } = {},
 ): UPPError {
-  return new UPPError(message, { code, provider: 'gateway', modality: 'llm', statusCode })
+  const origin = { provider: 'gateway', modality: 'llm' } as const
+  return new UPPError(message, { code, ...origin, statusCode, retryAfterMs })
 }
 
 /** Creates the error for a missing conversation; the same one is used for conversations of other clients. */
@@ -29,9 +31,15 @@ export function toRefusal(error: unknown): unknown {
     )
   const statusCode = STATUS[error.code]
   if (statusCode === undefined) return error
-  const code = statusCode === 403 ? ErrorCode.AuthenticationFailed : ErrorCode.InvalidRequest
+  const code = CODES[statusCode] ?? ErrorCode.InvalidRequest
+  const { retryAfterMs } = error as { readonly retryAfterMs?: number }
   const message = error.hint === undefined ? error.message : `${error.message} ${error.hint}`
-  return compatRefusal(message, { code, statusCode })
+  return compatRefusal(message, { code, statusCode, retryAfterMs })
+}
+
+const CODES: Readonly<Record<number, ErrorCode>> = {
+  403: ErrorCode.AuthenticationFailed,
+  429: ErrorCode.RateLimited,
 }
 
 const STATUS: Readonly<Record<string, number>> = {
@@ -42,6 +50,7 @@ const STATUS: Readonly<Record<string, number>> = {
   SCOPE_MISSING: 403,
   INPUT_INVALID: 400,
   RUNTIME_STOPPED: 503,
+  SPENDING_LIMIT: 429,
 }
 
 /** The error for an answer that needs a person's decision first. */

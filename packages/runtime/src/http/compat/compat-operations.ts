@@ -39,7 +39,7 @@ function inference(id: OperationId, probe: Probe): OperationRoute {
     query: 'any',
     body: { json: answer({ model: string }), isLarge: true },
     answers: [whole, events],
-    errors: ['THREAD_NOT_FOUND', 'APPROVAL_REQUIRED', 'STREAM_LIMIT'],
+    errors: ['THREAD_NOT_FOUND', 'APPROVAL_REQUIRED', 'STREAM_LIMIT', 'SPENDING_LIMIT'],
     run: answerVendor,
   })
 }

@@ -33,6 +33,8 @@ export function nothingIsLeft({ world, threads, registry }: Finished): void {
 const limits = {
   modelAttempts: 4,
   modelBackoffMs: 1_000,
+  modelIdleMs: 600_000,
+  modelMs: 3_600_000,
   leaseMs: 1,
   drainAttempts: 4,
   depth: 8,

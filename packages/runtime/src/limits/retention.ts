@@ -1,0 +1,226 @@
+import { RuntimeError } from '../contract/error.ts'
+import type { LimitsReport, RetentionRule } from '../contract/runtime-api.ts'
+import type { TimerHandle, Timers } from '../dispatch/dispatcher.ts'
+import {
+  type Commit,
+  type CounterChange,
+  isStoreError,
+  type Store,
+  type ThreadChange,
+  type ThreadHead,
+} from '../store/store.ts'
+import { descendantsOf } from '../store/thread-head.ts'
+
+/** How many threads one slice looks at, and after which pause the next slice begins. */
+const SLICE = 100
+const PAUSE_MS = 50
+/** How many trees are removed at once. Erasures that are asked for together rewrite the file only once. */
+const TOGETHER = 20
+const DEFAULT_EVERY_MS = 3_600_000
+
+/** What retention needs of a runtime. */
+export interface RetentionParts {
+  readonly rules: readonly RetentionRule[]
+  readonly everyMs: number | undefined
+  readonly store: Store
+  readonly timers: Timers
+  /** Commits, and wakes the threads that have to close. */
+  readonly commit: (commit: Commit) => Promise<unknown>
+  /** Erases or removes a thread that is terminated, with its descendants. */
+  readonly erase: (threadId: string) => Promise<void>
+  readonly remove: (threadId: string) => Promise<void>
+  /** Called before each sweep. */
+  readonly before?: (() => Promise<void>) | undefined
+  readonly report: (error: unknown, threadId?: string) => void
+}
+
+/**
+ * Erases or removes old threads in the background. A tree of threads is terminated in one commit, which is
+ * refused if anybody has written to one of them since they were read, and only then erased. So a thread that
+ * gets a message at the last moment stays.
+ */
+export class Retention {
+  readonly #parts: RetentionParts
+  #timer: TimerHandle | undefined
+  #isStopped = true
+  #running: Promise<void> | undefined
+
+  constructor(parts: RetentionParts) {
+    this.#parts = parts
+    for (const rule of parts.rules) checkRule(rule)
+    const { everyMs } = parts
+    if (everyMs !== undefined && !(everyMs >= 1_000))
+      throw new RuntimeError(`Retention cannot run every ${everyMs} ms.`, {
+        code: 'INPUT_INVALID',
+        hint: 'Give everyMs of at least 1000, or leave it out: then it runs every hour.',
+      })
+  }
+
+  start(): void {
+    if (!this.#isStopped) return
+    this.#isStopped = false
+    this.#next(PAUSE_MS)
+  }
+
+  /** Ends after the thread that is being removed. */
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    this.#parts.timers.clear(this.#timer)
+    await this.#running
+  }
+
+  #next(ms: number): void {
+    const { timers, everyMs = DEFAULT_EVERY_MS, report } = this.#parts
+    if (this.#isStopped) return
+    this.#timer = timers.set(ms, () => {
+      this.#running = this.sweep({ mayStop: true })
+        .catch((error: unknown) => report(error))
+        .then(() => this.#next(everyMs))
+    })
+  }
+
+  /** Looks at all threads once, the most recently active first, a slice at a time. */
+  async sweep({ mayStop = false }: { readonly mayStop?: boolean } = {}): Promise<void> {
+    const { store, rules, before } = this.#parts
+    await before?.()
+    if (rules.length === 0) return
+    const seen = new Set<string>()
+    const kept = rules.map(() => new Map<string, number>())
+    // Threads that become active meanwhile move to the front. They are then counted once or not at all, so
+    // too much may be kept, but never too little.
+    for (let offset = 0; ; offset += SLICE) {
+      const page = await store.list({ parentId: null, sort: 'activity', limit: SLICE, offset })
+      const due: { readonly head: ThreadHead; readonly rule: RetentionRule }[] = []
+      for (const head of page) {
+        if (seen.has(head.id)) continue
+        seen.add(head.id)
+        const rule = rules.find((one, place) => this.#isDue(head, one, kept[place]!))
+        if (rule) due.push({ head, rule })
+      }
+      while (due.length > 0) {
+        if (mayStop && this.#isStopped) return
+        const group = due.splice(0, TOGETHER).map((one) => this.#apply(one.head, one.rule))
+        // Threads that are gone are no longer in the list, so those after them have moved up.
+        offset -= (await Promise.all(group)).filter((isGone) => isGone).length
+        await this.#pause()
+      }
+      if (page.length < SLICE || (mayStop && this.#isStopped)) return
+      await this.#pause()
+    }
+  }
+
+  #pause(): Promise<void> {
+    const { timers } = this.#parts
+    return new Promise((resolve) => void timers.set(PAUSE_MS, resolve))
+  }
+
+  /** Whether a rule is for this thread, and the thread is too old or one too many. */
+  #isDue(head: ThreadHead, rule: RetentionRule, counts: Map<string, number>): boolean {
+    const { tenants, agents, maxAgeMs = Infinity, maxThreads = Infinity, action } = rule
+    if (tenants && !tenants.includes(head.tenant)) return false
+    if (agents && !agents.includes(head.agent)) return false
+    const isErased = head.lifecycle === 'erased'
+    if (isErased && action !== 'remove') return false
+    const count = (counts.get(head.tenant) ?? 0) + (isErased ? 0 : 1)
+    counts.set(head.tenant, count)
+    return count > maxThreads || this.#parts.timers.now() - head.updatedAt > maxAgeMs
+  }
+
+  /** Returns whether the thread was removed. */
+  async #apply(head: ThreadHead, rule: RetentionRule): Promise<boolean> {
+    const { store, erase, remove, commit, report } = this.#parts
+    const { action = 'erase' } = rule
+    try {
+      const tree = [head, ...(await descendantsOf({ store }, head))]
+      if (!tree.every((one) => isAtRest(one, rule))) {
+        await this.#count(head.tenant, 'kept')
+        return false
+      }
+      const now = this.#parts.timers.now()
+      const threads = tree.flatMap((one) => closing(one, now))
+      if (threads.length > 0) await commit({ point: 'retention', threads })
+      await (action === 'erase' ? erase(head.id) : remove(head.id))
+      await this.#count(head.tenant, action === 'erase' ? 'erased' : 'removed')
+      return action === 'remove'
+    } catch (error) {
+      // Somebody has written to the thread, so it is not at rest.
+      const isAtWork = isStoreError(error, 'LOG_MOVED') || isStoreError(error, 'FENCED')
+      const isGone = isStoreError(error, 'THREAD_NOT_FOUND')
+      if (isAtWork) await this.#count(head.tenant, 'kept')
+      else if (!isGone) {
+        report(error, head.id)
+        await this.#count(head.tenant, 'failed').catch(() => undefined)
+      }
+      return false
+    }
+  }
+
+  async #count(tenant: string, what: Removal): Promise<void> {
+    const names = [`${PREFIX}${JSON.stringify(tenant)} ${what}`, `limit total ${what}`]
+    const counters = names.map((name): CounterChange => ({ name, add: 1 }))
+    await this.#parts.store.commit({ point: 'limit_count', isLazy: true, threads: [], counters })
+  }
+}
+
+const PREFIX = 'limit retention '
+const REMOVALS = ['erased', 'removed', 'kept', 'failed'] as const
+type Removal = (typeof REMOVALS)[number]
+
+/** Returns what retention has done so far, by tenant: of one tenant, or of all. */
+export async function retentionReport(
+  store: Store,
+  tenant?: string,
+): Promise<LimitsReport['retention']> {
+  const byTenant = new Map<string, Record<Removal, number>>()
+  for (const [name, value] of await store.counters(PREFIX)) {
+    const place = name.lastIndexOf(' ')
+    const of = JSON.parse(name.slice(PREFIX.length, place)) as string // `#count` wrote a text
+    if (tenant !== undefined && of !== tenant) continue
+    const sums = byTenant.get(of) ?? { erased: 0, removed: 0, kept: 0, failed: 0 }
+    byTenant.set(of, { ...sums, [name.slice(place + 1)]: value })
+  }
+  return [...byTenant].map(([of, sums]) => ({ tenant: of, ...sums }))
+}
+
+/**
+ * Whether nothing happens in a thread and nothing is to happen: no process works on it, nobody is asked, no
+ * message is queued and no effect is scheduled. With `includes`, threads that wait or have effects are at rest
+ * too; a thread that works never is.
+ */
+function isAtRest(head: ThreadHead, { includes = [] }: RetentionRule): boolean {
+  const { lifecycle, waiting, wakeAt, lease } = head
+  if (lease || lifecycle === 'running' || lifecycle === 'queued') return false
+  if (lifecycle === 'erased' || lifecycle === 'terminated') return wakeAt === null
+  const isWaiting = lifecycle === 'waiting' || waiting > 0
+  if (isWaiting && !includes.includes('waiting')) return false
+  return wakeAt === null || isWaiting || includes.includes('scheduled')
+}
+
+/** Returns the change that terminates a thread if nobody has written to it since its head was read. */
+function closing(head: ThreadHead, now: number): readonly ThreadChange[] {
+  if (head.lifecycle === 'terminated' || head.lifecycle === 'erased') return []
+  const at = new Date(now).toISOString()
+  return [
+    {
+      id: head.id,
+      expectSeq: head.seq,
+      fence: head.epoch,
+      append: [{ type: 'thread_terminated', at, by: 'retention' }],
+      raisesEpoch: true,
+      head: { lifecycle: 'terminated', waiting: 0 },
+      wake: { by: now },
+    },
+  ]
+}
+
+function checkRule(rule: RetentionRule): void {
+  const { maxAgeMs, maxThreads, action = 'erase', includes = [] } = rule
+  const limits = [maxAgeMs, maxThreads].filter((limit) => limit !== undefined)
+  const isKnown = action === 'erase' || action === 'remove'
+  const areKnown = includes.every((what) => what === 'waiting' || what === 'scheduled')
+  if (limits.length > 0 && limits.every((limit) => limit >= 0) && isKnown && areKnown) return
+  throw new RuntimeError(`The retention rule ${JSON.stringify(rule)} cannot be used.`, {
+    code: 'INPUT_INVALID',
+    hint: 'It needs maxAgeMs or maxThreads; action is erase or remove; includes lists waiting and scheduled.',
+  })
+}
