@@ -21,6 +21,7 @@ export {
   type ImageUsage,
   type ImageResult,
   type ImageRequest,
+  type ImageStream,
   type ImageStreamEvent,
   type ImageHandler,
   type BoundImageModel,
@@ -122,7 +123,6 @@ export {
   type ToolAdmission,
   type ToolEffect,
   type ToolGate,
-  type ToolHooks,
   type ToolJournal,
 } from './tools/call.ts'
 export {

@@ -30,6 +30,8 @@ export {
 export {
   isStandardSchema,
   toJsonSchema,
+  type InferInput,
+  type InferOutput,
   type StandardIssue,
   type StandardJSONSchemaV1,
   type StandardResult,

@@ -10,10 +10,13 @@ const source = `
 import { agent, AgentState } from '@skein/agents'
 import { memoryCheckpoints, sqliteCheckpoints } from '@skein/agents/checkpoint'
 import { loop, plan, react } from '@skein/agents/execution'
+import { recordEvents } from '@skein/agents/testing'
+import { checkTranscript, recordFetch } from '@skein/ai/testing'
+import { translateParams } from '@skein/ai/gateway'
 import { anyOf, logging, maxSteps, maxTime } from '@skein/agents/middleware'
 import { defineTaskClass, defineVerifier, governed, governor, rules } from '@skein/governance'
 import { approvals, generateKey } from '@skein/governance/approvals'
-import { leafHash, memoryLog, verifyLog } from '@skein/governance/audit'
+import { leafHash, memoryLog, parseCheckpoint, signStatement, toStatement, verifyLog } from '@skein/governance/audit'
 import {
   createRegistry, createRuntime, defineAgent, defineEffect, defineEndpoint, defineHook, defineModel,
   definePrompt, defineTool, inProcessDispatcher, memoryStore, sqliteStore, StoreError, toolFrom,
@@ -21,9 +24,10 @@ import {
 import { createClient } from '@skein/runtime/client'
 import { createHttp, jwtAuth, startWebhooks } from '@skein/runtime/http'
 import { threadView } from '@skein/runtime/view'
-import { foldThread, parseThread, safeParseThread, threadStats, toModelMessages, validateThread } from '@skein/threads'
+import { foldThread, parseJson, parseThread, safeParseThread, threadStats, toModelMessages, validateThread } from '@skein/threads'
 import { toUIMessages } from '@skein/threads/ai-sdk'
 import { toAgUiMessages } from '@skein/threads/ag-ui'
+import { fromPydanticAI } from '@skein/threads/pydantic-ai'
 import { fromUppMessages, toUppMessages } from '@skein/threads/upp'
 
 type Given<Function extends (...given: never[]) => unknown> = Parameters<Function>
@@ -33,6 +37,10 @@ export const state = AgentState.initial()
 export const run = agent(...(given as Given<typeof agent>)).generate('x', state)
 export const strategies = [loop(), plan(), react()]
 export const stops = [anyOf(maxSteps(1)), maxTime(1), logging()]
+export const transcript = checkTranscript(...(given as Given<typeof checkTranscript>))
+export const recording = recordFetch(...(given as Given<typeof recordFetch>))
+export const params = translateParams(...(given as Given<typeof translateParams>))
+export const events = recordEvents(...(given as Given<typeof recordEvents>))
 export const checkpoints = [memoryCheckpoints(), sqliteCheckpoints(given)]
 
 export const verifier = defineVerifier(...(given as Given<typeof defineVerifier>))
@@ -47,6 +55,9 @@ export const key = generateKey()
 export const log = memoryLog()
 export const verdict = verifyLog(...(given as Given<typeof verifyLog>))
 export const hash = leafHash(given)
+export const statement = toStatement(...(given as Given<typeof toStatement>))
+export const signed = signStatement(...(given as Given<typeof signStatement>))
+export const head = parseCheckpoint(given)
 export { governed }
 
 export const greet = defineTool({ name: 'greet', description: 'x', risk: 'read_only', execute: () => 'hi' })
@@ -72,6 +83,8 @@ export const view = threadView(...(given as Given<typeof threadView>))
 export const thread = parseThread('')
 export const read = [safeParseThread(''), validateThread(thread), threadStats(thread), foldThread([])]
 export const messages = [toModelMessages(thread, given), toUIMessages(thread), toAgUiMessages(given), toUppMessages(thread)]
+export const json = parseJson('')
+export const converted = fromPydanticAI(...(given as Given<typeof fromPydanticAI>))
 export const imported = fromUppMessages([])
 `
 

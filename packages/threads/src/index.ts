@@ -42,7 +42,7 @@ export {
   stringifyThread,
   type ThreadReading,
 } from './document/thread-text.ts'
-export { parseJson } from './json/json-parse.ts'
+export { parseJson, type JsonReading } from './json/json-parse.ts'
 export { keepJsonText, stringifyJson } from './json/json-stringify.ts'
 export {
   toModelMessages,
@@ -75,7 +75,7 @@ export type {
   ThreadEvent,
   UnknownThreadEvent,
 } from './events/event.ts'
-export { isEphemeralEvent, isThreadEvent } from './events/event.ts'
+export { isThreadEvent } from './events/event.ts'
 export type {
   FoldedThread,
   TurnState,
@@ -87,4 +87,4 @@ export { emptyFoldedThread } from './events/folded-thread.ts'
 export { ThreadFold, foldThread, reduceThread } from './events/reduce-thread.ts'
 export { diffThreads, forkThread, type Difference, type ThreadDiff } from './document/fork.ts'
 export { redactThread, type Redaction } from './document/redact.ts'
-export { sumUsage, threadStats, type ThreadStats, type UsageStats } from './document/stats.ts'
+export { threadStats, type ThreadStats, type UsageStats } from './document/stats.ts'

@@ -1,13 +1,9 @@
 import { manualClock, sequentialIds } from '@skein/base'
 import { expect } from 'vitest'
 import { safeParseThread, stringifyThread, type Thread } from '@skein/threads'
-import {
-  createConfigStore,
-  fromPydanticAI,
-  toPydanticAIText,
-  type FromPydanticOptions,
-  type ToPydanticOptions,
-} from '@skein/threads/pydantic-ai'
+import { createConfigStore, fromPydanticAI, toPydanticAIText } from '@skein/threads/pydantic-ai'
+import type { FromPydanticOptions } from '../src/convert/pydantic-ai/import.ts'
+import type { ToPydanticOptions } from '../src/convert/pydantic-ai/export.ts'
 
 /** The same ids and times in every test. */
 export const fixed: FromPydanticOptions = {

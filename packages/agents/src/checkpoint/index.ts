@@ -2,7 +2,6 @@ export type {
   CheckpointMetadata,
   CheckpointStore,
   FullCheckpointStore,
-  JournalingStore,
   SaveOptions,
 } from '../contract/checkpoint-store.ts'
 export { fileCheckpoints, type FileCheckpointOptions } from './file-checkpoints-node.ts'

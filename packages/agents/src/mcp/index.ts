@@ -1,3 +1,3 @@
 export { connectMcp, type McpConnection } from './mcp-connect-node.ts'
-export { mcpTools, type McpTool } from './mcp-tools.ts'
+export { mcpTools } from './mcp-tools.ts'
 export { mcpHandlers, type McpHandlers } from './mcp-handlers.ts'

@@ -8,7 +8,8 @@ import { calls, fails, says, scripted, waits } from '@skein/ai/testing'
 import { describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { agent, AgentState, type Agent } from '../index.ts'
-import { mcpHandlers, mcpTools, type McpTool } from './index.ts'
+import { mcpHandlers, mcpTools } from './index.ts'
+import type { McpTool } from './mcp-tools.ts'
 import type { McpHandlersOptions } from './mcp-handlers.ts'
 
 async function connect(server: {

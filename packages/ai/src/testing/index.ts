@@ -14,19 +14,16 @@ export {
   type ScriptStep,
 } from './scripted.ts'
 export { checkTranscript, transcriptRules } from './transcript/check-transcript.ts'
+export type { TranscriptIssue } from './transcript/report.ts'
 export { type Fault } from './vendor-server/faults.ts'
 export {
   startVendorServer,
   type RunningVendorServer,
 } from './vendor-server/start-vendor-server-node.ts'
 
-export {
-  vendorServer,
-  type VendorServer,
-  type VendorServerOptions,
-} from './vendor-server/vendor-server.ts'
+export { vendorServer, type VendorServer } from './vendor-server/vendor-server.ts'
 export { fileStore } from './record-replay/file-store-node.ts'
-export { recordFetch, replayFetch } from './record-replay/record-replay.ts'
+export { recordFetch, replayFetch, type RecordingFetch } from './record-replay/record-replay.ts'
 export {
   memoryRecordings,
   RecordingError,

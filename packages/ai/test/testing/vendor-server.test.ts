@@ -29,8 +29,8 @@ import {
   type Fault,
   type ScriptStep,
   type VendorServer,
-  type VendorServerOptions,
 } from '@skein/ai/testing'
+import type { VendorServerOptions } from '../../src/testing/vendor-server/vendor-server.ts'
 import { manualClock } from '@skein/base'
 import { describe, expect, test } from 'vitest'
 import { vendors, type VendorUnderTest } from './vendors.ts'

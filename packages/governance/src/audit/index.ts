@@ -7,6 +7,7 @@ export {
   parseCheckpoint,
   signCheckpoint,
   verifyCheckpoint,
+  type ParsedCheckpoint,
 } from './checkpoint.ts'
 export { encodeNoteKey } from './checkpoint.ts'
 export {
@@ -17,4 +18,10 @@ export {
   type TreeHash,
 } from './merkle.ts'
 export { commitFields, openFields } from './redactable.ts'
-export { signStatement, toStatement, verifyStatement } from './statement.ts'
+export {
+  signStatement,
+  toStatement,
+  verifyStatement,
+  type DeliveryStatement,
+  type DsseEnvelope,
+} from './statement.ts'

@@ -3,7 +3,6 @@ export { serve, type ServeOptions, type Serving } from './serve.ts'
 export type { ApiKey, Auth, Verify } from './auth/authenticate.ts'
 export { jwtAuth } from './auth/jwt-auth.ts'
 export type { Principal, Scope } from '../operations/principal.ts'
-export type { HttpLimits } from './services.ts'
 export { HttpError, type ApiErrorCode } from '../operations/http-error.ts'
 export type { OperationRoute } from '../operations/operation.ts'
 

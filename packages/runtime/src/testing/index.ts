@@ -1,5 +1,3 @@
 export { describeDispatcher } from './dispatcher-contract.ts'
 export { describeStore } from './store-contract.ts'
 export { manualTimers, type ManualTimers } from './simulation.ts'
-export { crashStore } from './simulation.ts'
-export { NotNowError, seededScheduler, type Lane, type SeededScheduler } from './simulation.ts'

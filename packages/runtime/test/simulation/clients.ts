@@ -1,7 +1,7 @@
 import { type JsonObject, SkeinError } from '@skein/base'
 import type { EmbeddedRuntime, SendMessage, WaitingItem } from '@skein/runtime'
 import { IF_BUSY } from '../../src/contract/runtime-api.ts'
-import type { Lane } from '../../src/testing/index.ts'
+import type { Lane } from '../../src/testing/simulation.ts'
 import { effectFor } from './laws-effects.ts'
 import { Reader } from './reader.ts'
 import type { Supervisor } from './supervisor.ts'

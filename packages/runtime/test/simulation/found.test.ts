@@ -17,7 +17,7 @@ import {
   type ToolDefinition,
 } from '@skein/runtime'
 import { manualTimers } from '@skein/runtime/testing'
-import { crashStore, seededScheduler, type Lane } from '../../src/testing/index.ts'
+import { crashStore, seededScheduler, type Lane } from '../../src/testing/simulation.ts'
 
 interface Stage {
   readonly store: Store

@@ -12,7 +12,8 @@ import {
   type Store,
   type ThreadHead,
 } from '@skein/runtime'
-import { crashStore, manualTimers, seededScheduler, type Lane } from '../../src/testing/index.ts'
+import { manualTimers } from '../../src/testing/index.ts'
+import { seededScheduler, type Lane, crashStore } from '../../src/testing/simulation.ts'
 import type { Timers } from '../../src/dispatch/dispatcher.ts'
 import { chanceOf, type Chance } from './chance.ts'
 

@@ -7,7 +7,7 @@ import {
 import { z } from 'zod'
 import { KernelFold } from '../../src/fold/fold.ts'
 import type { KernelState } from '../../src/contract/state.ts'
-import type { Lane } from '../../src/testing/index.ts'
+import type { Lane } from '../../src/testing/simulation.ts'
 import type { Finished } from './invariants/finished.ts'
 import type { World } from './world.ts'
 

@@ -1,6 +1,6 @@
 import type { NumberedEvent } from '@skein/runtime'
 import { foldThread, type FoldedThread, type UnknownThreadEvent } from '@skein/threads'
-import type { Lane } from '../../src/testing/index.ts'
+import type { Lane } from '../../src/testing/simulation.ts'
 import type { Supervisor } from './supervisor.ts'
 import type { World } from './world.ts'
 

@@ -11,7 +11,7 @@ import {
   type ToolDefinition,
 } from '@skein/runtime'
 import { z } from 'zod'
-import type { Lane } from '../../src/testing/index.ts'
+import type { Lane } from '../../src/testing/simulation.ts'
 import { simulatedEffects } from './laws-effects.ts'
 import { simulatedModel, type Temper } from './simulated-model.ts'
 import { simulatedTools } from './simulated-tools.ts'

@@ -7,7 +7,7 @@ import {
 } from '@skein/ai'
 import { calls, fails, reasons, says, scripted, type ScriptPart } from '@skein/ai/testing'
 import type { JsonObject } from '@skein/base'
-import type { Lane } from '../../src/testing/index.ts'
+import type { Lane } from '../../src/testing/simulation.ts'
 import type { World } from './world.ts'
 
 /** How one side is inclined. */

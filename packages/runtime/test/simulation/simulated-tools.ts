@@ -1,6 +1,6 @@
 import { defineTool, type ThreadState, type ToolDefinition } from '@skein/runtime'
 import { z } from 'zod'
-import type { Lane } from '../../src/testing/index.ts'
+import type { Lane } from '../../src/testing/simulation.ts'
 import { effectFor } from './laws-effects.ts'
 import type { World } from './world.ts'
 

@@ -1,7 +1,12 @@
 import { SkeinError } from '@skein/base'
 import { createRegistry, createRuntime, type Commit, type EmbeddedRuntime } from '@skein/runtime'
-import { crashStore, NotNowError, type Lane } from '../../src/testing/index.ts'
-import type { CommitOutcome, CrashMoment } from '../../src/testing/simulation.ts'
+import {
+  type Lane,
+  crashStore,
+  NotNowError,
+  type CommitOutcome,
+  type CrashMoment,
+} from '../../src/testing/simulation.ts'
 import type { Timers } from '../../src/dispatch/dispatcher.ts'
 import { watchCommit, type CommitWatch } from './commit-watch.ts'
 import type { Coverage } from './coverage.ts'

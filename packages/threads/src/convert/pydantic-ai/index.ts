@@ -1,13 +1,7 @@
-export { fromPydanticAI, type FromPydanticOptions } from './import.ts'
-export {
-  PydanticExportError,
-  toPydanticAI,
-  toPydanticAIText,
-  type ToPydanticOptions,
-} from './export.ts'
+export { fromPydanticAI, type PydanticImport } from './import.ts'
+export { PydanticExportError, toPydanticAI, toPydanticAIText } from './export.ts'
 export type { PydanticMessage } from './types.ts'
 export {
-  configRef,
   createConfigStore,
   loadConfigs,
   type ConfigStore,
