@@ -24,6 +24,8 @@ import {
   type ThreadLifecycle,
   type ThreadQuery,
   type TreeUsage,
+  type UserOf,
+  type UserValue,
 } from './store.ts'
 import { claimedHead, dueThreads, erasedHead, selectThreads } from './thread-head.ts'
 
@@ -55,11 +57,14 @@ class MemoryStore implements Store {
   readonly #audit = new Map<string, NumberedLine[]>()
   readonly #auditKeys = new Set<string>()
   readonly #spent = new Set<string>()
+  /** The values of each user by key. */
+  readonly #userValues = new Map<string, Map<string, UserValue>>()
   readonly #settings = new Map<string, string>()
   readonly #counts = new Map<ThreadLifecycle, number>()
   #tokens = 0
   #costUsd = 0
   #lastLogId = 0
+  #lastVersion = 0
   readonly #clock: Clock
   #isClosed = false
 
@@ -76,6 +81,9 @@ class MemoryStore implements Store {
       hasAuditLine: (requestId, seq) => this.#auditKeys.has(keyOf(requestId, seq)),
       auditLength: (tree) => this.#audit.get(tree)?.length ?? 0,
       isSpent: (jti) => this.#spent.has(jti),
+      userVersion: (of, key) => this.#valuesOf(of)?.get(key)?.version,
+      userValueCount: (of) => this.#valuesOf(of)?.size ?? 0,
+      newVersion: () => ++this.#lastVersion,
     })
     this.#write(plan)
     return plan.result
@@ -215,6 +223,20 @@ class MemoryStore implements Store {
     this.#forgetBlobs(threadId, [])
   }
 
+  async userValues(of: UserOf, prefix = ''): Promise<readonly UserValue[]> {
+    this.#mustBeOpen()
+    return [...(this.#valuesOf(of)?.values() ?? [])]
+      .filter(({ key }) => key.startsWith(prefix))
+      .sort((a, b) => (a.key < b.key ? -1 : 1))
+  }
+
+  async eraseUserValues(of: UserOf): Promise<number> {
+    this.#mustBeOpen()
+    const count = this.#valuesOf(of)?.size ?? 0
+    this.#userValues.delete(keyOf(of.tenant, of.user))
+    return count
+  }
+
   async setting(name: string): Promise<JsonObject | undefined> {
     this.#mustBeOpen()
     const text = this.#settings.get(name)
@@ -243,6 +265,17 @@ class MemoryStore implements Store {
       this.#auditKeys.add(keyOf(line.requestId, line.seq))
     }
     for (const { jti } of plan.spent) this.#spent.add(jti)
+    for (const { tenant, user, key, json, version, updatedAt } of plan.userValues) {
+      const name = keyOf(tenant, user)
+      const values = this.#userValues.get(name) ?? new Map<string, UserValue>()
+      this.#userValues.set(name, values)
+      if (json === null) values.delete(key)
+      else values.set(key, deepFreeze({ key, value: JSON.parse(json), version, updatedAt }))
+    }
+  }
+
+  #valuesOf({ tenant, user }: UserOf): Map<string, UserValue> | undefined {
+    return this.#userValues.get(keyOf(tenant, user))
   }
 
   #setHead(head: ThreadHead): ThreadHead {

@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { messageOf } from '@skein/base'
 import { checkStoreVersion, rowSum } from './migrations.ts'
 import { sqliteFailure } from './sqlite-file.ts'
-import { headFrom, type Row } from './sqlite-rows.ts'
+import { headFrom, type Row, userValueFrom } from './sqlite-rows.ts'
 import { LOW } from './sqlite-tables.ts'
 import { StoreError, type ThreadHead } from './store.ts'
 import { searchText } from './thread-head.ts'
@@ -145,6 +145,14 @@ export function verifyDatabase(database: SqliteReader): StoreReport {
     expect(isRight, () => `The content ${name} is damaged: it has another hash.`)
   })
 
+  read('The values of users', 'SELECT * FROM user_values', (row) => {
+    try {
+      userValueFrom(row)
+    } catch (error) {
+      expect(false, () => messageOf(error))
+    }
+  })
+
   read('The settings', 'SELECT name, json FROM settings', (row) => {
     const setting = `The setting ${String(row['name'])}`
     expect(isJson(String(row['json'])), () => `${setting} is damaged: it is not JSON.`)
@@ -152,7 +160,7 @@ export function verifyDatabase(database: SqliteReader): StoreReport {
 
   read('The counters', 'SELECT name, value FROM counters', (row) => {
     const name = String(row['name'])
-    if (name === 'log_id') return
+    if (name === 'log_id' || name === 'user_version') return
     // Costs are sums of fractions, so their last digits depend on the order of adding.
     const isRight = Math.abs((sums.get(name) ?? 0) - Number(row['value'])) < 1e-6
     expect(isRight, () => `The counter "${name}" is wrong.`)
