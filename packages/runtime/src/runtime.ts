@@ -17,6 +17,7 @@ import {
   threadInfos,
 } from './api/api-context.ts'
 import { createInbox } from './api/inbox.ts'
+import { userValuesApi } from './api/contents-api.ts'
 import { createThreads } from './api/threads.ts'
 import { withState } from './api/with-state.ts'
 import {
@@ -280,6 +281,7 @@ function assemble({
     store,
     threads: createThreads(context),
     inbox: createInbox(context, (request, by) => sign(request, { by })),
+    users: { values: userValuesApi(context) },
     start() {
       environment.watchdog?.start()
       return dispatcher.start(drain)

@@ -8,7 +8,12 @@ import type {
   NumberedEvent,
   WaitingItem,
 } from '../contract/runtime-api.ts'
-import { threadsOf, type ClientThreads } from './client-threads.ts'
+import {
+  threadsOf,
+  userValuesOf,
+  type ClientThreads,
+  type ClientUserValues,
+} from './client-threads.ts'
 import { readEvents, type EventSourceOptions, type StreamOptions } from './event-source.ts'
 import { createRequester, type RequesterOptions } from './requester.ts'
 
@@ -34,6 +39,10 @@ export interface ClientInbox {
 export interface Client {
   readonly threads: ClientThreads
   readonly inbox: ClientInbox
+  readonly users: {
+    /** The values of users, by the name of the user; the tenant is that of the key. */
+    readonly values: ClientUserValues
+  }
   readonly agents: {
     list(): Promise<readonly AgentSummary[]>
     get(name: string): Promise<AgentSummary>
@@ -68,6 +77,7 @@ export function createClient(options: ClientOptions): Client {
       settle: (item, found) => decide(item, { type: 'settle', found }),
       answer: (item, answer) => decide(item, answer),
     },
+    users: { values: userValuesOf(requester) },
     agents: {
       list: () => pick('listAgents', {}, 'agents'),
       get: (agent) => call('getAgent', { agent }),

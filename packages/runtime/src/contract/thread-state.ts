@@ -89,6 +89,22 @@ export interface EffectSchedule {
 }
 
 /**
+ * The values of a user: of the owner of the thread, or for a child of the owner of its root thread. They are
+ * read and written as those of the thread: writes are committed with the outcome of the call, once; a value
+ * that was read and then set by another writer refuses the commit (`STATE_CONFLICT`), and `update` has no
+ * conflicts. All methods reject with `VALUE_INVALID` in a thread without an owner.
+ */
+export interface UserState {
+  get(key: string): Promise<JsonValue | undefined>
+  /** Sets a value; null removes it. */
+  set(key: string, value: JsonValue | null): Promise<void>
+  /** Changes a value by a function of its current value, which is called again after a conflict. */
+  update(key: string, change: (value: JsonValue | undefined) => JsonValue | null): Promise<void>
+  delete(key: string): Promise<void>
+  list(prefix?: string): Promise<Readonly<Record<string, JsonValue>>>
+}
+
+/**
  * The thread as its tools, hooks and effects see it. Changes that a tool makes are committed together with
  * its result, in one transaction; when a tool throws, its changes are dropped. `setStatus` and `emit` take
  * effect at once.
@@ -135,6 +151,15 @@ export interface ThreadState {
    */
   updateValue(key: string, change: (value: JsonValue | undefined) => JsonValue | null): void
   listValues(prefix?: string): Readonly<Record<string, JsonValue>>
+
+  /** The values of the thread's user, which all threads of that user share. */
+  readonly user: UserState
+  /** The same as `user.get`. */
+  getUserValue(key: string): Promise<JsonValue | undefined>
+  /** The same as `user.set`. */
+  setUserValue(key: string, value: JsonValue | null): Promise<void>
+  /** The same as `user.list`. */
+  listUserValues(prefix?: string): Promise<Readonly<Record<string, JsonValue>>>
 
   /** Runs another tool that is listed in `uses` and returns its result. Nothing is stored in the history. */
   invokeTool(name: string, args: JsonValue): Promise<unknown>

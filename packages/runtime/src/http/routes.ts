@@ -2,6 +2,7 @@ import { agentOperations } from '../operations/agents.ts'
 import {
   effectOperations,
   envOperations,
+  userOperations,
   valueOperations,
   variableOperations,
 } from '../operations/contents.ts'
@@ -31,6 +32,7 @@ export const ROUTES: readonly OperationRoute[] = [
   ...logOperations,
   ...fileOperations,
   ...valueOperations,
+  ...userOperations,
   ...envOperations,
   ...variableOperations,
   ...approvalOperations,

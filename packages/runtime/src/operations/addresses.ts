@@ -49,6 +49,12 @@ export const ADDRESSES = {
   setValue: 'PUT /threads/{threadId}/values/{key*}',
   deleteValue: 'DELETE /threads/{threadId}/values/{key*}',
 
+  listUserValues: 'GET /users/{user}/values',
+  eraseUserValues: 'DELETE /users/{user}/values',
+  getUserValue: 'GET /users/{user}/values/{key*}',
+  setUserValue: 'PUT /users/{user}/values/{key*}',
+  deleteUserValue: 'DELETE /users/{user}/values/{key*}',
+
   listEnv: 'GET /threads/{threadId}/env',
   setEnv: 'PUT /threads/{threadId}/env/{name}',
   deleteEnv: 'DELETE /threads/{threadId}/env/{name}',

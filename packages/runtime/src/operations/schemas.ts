@@ -16,7 +16,7 @@ import type {
   WaitingItem,
 } from '../contract/runtime-api.ts'
 import { IF_BUSY } from '../contract/runtime-api.ts'
-import type { ThreadLifecycle } from '../store/store.ts'
+import type { ThreadLifecycle, UserValue } from '../store/store.ts'
 import type { FileStat, ScheduledEffect, StoredMessage } from '../contract/thread-state.ts'
 import type { ThreadView } from '../view/index.ts'
 import type { AgentSummary } from './agents.ts'
@@ -67,6 +67,7 @@ interface NamedTypes {
   readonly StoredEvent: StoredEvent
   readonly Subagent: ChildInfo
   readonly File: FileStat
+  readonly UserValue: UserValue
   readonly Variable: Awaited<ReturnType<ThreadEnv['list']>>[number]
   readonly VariablesRequest: VariablesRequest
   readonly Effect: ScheduledEffect
@@ -251,6 +252,7 @@ export const SCHEMAS: { readonly [Name in keyof NamedTypes]: Shape<NamedTypes[Na
     hash: string,
     writtenAt: time,
   }),
+  UserValue: answer({ key: string, value: anything, version: integer, updatedAt: time }),
   Variable: answer({ name: string, type: choice('text', 'secret'), 'value?': string }),
   VariablesRequest: answer({
     requestId: string,

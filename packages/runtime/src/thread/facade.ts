@@ -7,7 +7,14 @@ import type { Blob, ThreadHead } from '../store/store.ts'
 import type { SubagentRegistryEntry, ThreadState } from '../contract/thread-state.ts'
 import { type EnvReader, facadeEnv } from './env.ts'
 import { facadeEffects } from './effects.ts'
-import { type FacadeBuffer, facadeFiles, facadeValues, jsonCopy, type ValueUse } from './values.ts'
+import {
+  type FacadeBuffer,
+  facadeFiles,
+  facadeUser,
+  facadeValues,
+  jsonCopy,
+  type ValueUse,
+} from './values.ts'
 import { facadeMessages } from './messages.ts'
 
 const MAX_EMIT_BYTES = 256 * 1024
@@ -76,6 +83,7 @@ export function createThreadFacade(options: ThreadFacadeOptions): ThreadFacade {
   const files = facadeFiles(buffer)
   const messages = facadeMessages(buffer, files)
   const values = facadeValues(buffer)
+  const { user, take: takeUser } = facadeUser(buffer, head)
   const env = facadeEnv(buffer, options.env)
   const effects = facadeEffects(buffer)
   const session = facadeSession(kernel, files.existing)
@@ -98,6 +106,10 @@ export function createThreadFacade(options: ThreadFacadeOptions): ThreadFacade {
     ...messageMembers,
     ...envMembers,
     ...valueMembers,
+    user,
+    getUserValue: user.get,
+    setUserValue: user.set,
+    listUserValues: user.list,
     ...effectMembers,
     ...fileMembers,
     ...session.members,
@@ -111,7 +123,7 @@ export function createThreadFacade(options: ThreadFacadeOptions): ThreadFacade {
       const blobs = [...buffer.blobs.values()]
       buffer.blobs.clear()
       for (const part of [files, messages, env, effects]) part.clear()
-      return { events, blobs, values: takeValues(), ...session.take() }
+      return { events, blobs, values: { ...takeValues(), user: takeUser() }, ...session.take() }
     },
   }
 }
