@@ -256,6 +256,8 @@ export interface ModelLog {
   readonly at: string
   readonly side: Side
   readonly prompt: string
+  /** The call that made the request, if it is that of a prompt that is a tool. */
+  readonly toolCallId?: string
   readonly provider: string
   readonly model: string
   readonly attempt: number

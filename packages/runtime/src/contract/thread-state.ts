@@ -164,7 +164,17 @@ export interface ThreadState {
   /** Runs another tool that is listed in `uses` and returns its result. Nothing is stored in the history. */
   invokeTool(name: string, args: JsonValue): Promise<unknown>
 
+  /**
+   * Runs a tool after this code, without a model: as an effect that is due at once, so it happens once, passes
+   * the gates and survives a crash. Its result is added to the history as a silent message. A tool may queue
+   * the tools that are listed in its `uses`; hooks, effects and endpoints may queue every tool. Returns the id
+   * of the effect, whose name is `tool:` and the name of the tool.
+   */
+  queueTool(name: string, args: JsonObject): string
+
   getParentThread(): { readonly threadId: string } | null
+  /** Returns a direct child that can still be reached, by its reference; null if there is none. */
+  getChildThread(reference: string): (SubagentRegistryEntry & { readonly threadId: string }) | null
   /** Queues the text as a silent message at the parent. */
   notifyParent(content: string, attachments?: readonly string[]): void
   /** Replaces the status text that the parent's list of children shows. */
@@ -195,6 +205,14 @@ export interface ThreadState {
   listFiles(prefix?: string): readonly FileStat[]
   removeFile(path: string): void
   moveFile(from: string, to: string): void
+  /** The same as `statFile`. */
+  getFileStats(path: string): FileStat | undefined
+  /** The same as `listFiles`. */
+  readdirFile(prefix?: string): readonly FileStat[]
+  /** The same as `removeFile`. */
+  unlinkFile(path: string): void
+  /** The same as `moveFile`. */
+  renameFile(from: string, to: string): void
   /** Returns the files whose paths match the pattern: `*` matches within a segment, `**` across segments. */
   findFiles(pattern: string): readonly FileStat[]
   /** Returns the lines that contain the text, from the thread's text files. */

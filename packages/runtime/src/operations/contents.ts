@@ -102,6 +102,7 @@ export const userOperations: readonly OperationRoute[] = [
     summary:
       'Sets a value of a user; with `expectVersion` only if it has that version (null: none yet).',
     scope: 'threads:write',
+    probe: { body: { value: 1 } },
     body: { json: shape({ value: anything, 'expectVersion?': nullable(integer) }) },
     answers: [json('The value with its version.', ref('UserValue'))],
     errors: ['VALUE_INVALID', 'STATE_CONFLICT'],

@@ -140,6 +140,7 @@ const modelLog = {
   at: time,
   side,
   prompt: string,
+  'toolCallId?': string,
   provider: string,
   model: string,
   attempt: integer,
@@ -330,7 +331,9 @@ export const SCHEMAS: { readonly [Name in keyof NamedTypes]: Shape<NamedTypes[Na
         label: string,
         prompt: string,
         models: arrayOf(string),
-        tools: arrayOf(answer({ name: string, kind: choice('tool', 'handoff', 'subagent') })),
+        tools: arrayOf(
+          answer({ name: string, kind: choice('tool', 'handoff', 'subagent', 'prompt') }),
+        ),
       }),
     ),
     variables: arrayOf(

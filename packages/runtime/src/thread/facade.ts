@@ -92,7 +92,7 @@ export function createThreadFacade(options: ThreadFacadeOptions): ThreadFacade {
   const { clear: _messages, ...messageMembers } = messages
   const { take: takeValues, ...valueMembers } = values
   const { clear: _env, secrets, ...envMembers } = env
-  const { clear: _effects, ...effectMembers } = effects
+  const { clear: _effects, queueTool, ...effectMembers } = effects
   const state: ThreadState = {
     threadId: kernel.threadId,
     agentId: kernel.agent,
@@ -112,8 +112,12 @@ export function createThreadFacade(options: ThreadFacadeOptions): ThreadFacade {
     listUserValues: user.list,
     ...effectMembers,
     ...fileMembers,
+    getFileStats: files.statFile,
+    readdirFile: files.listFiles,
+    unlinkFile: files.removeFile,
+    renameFile: files.moveFile,
     ...session.members,
-    ...liveMembers(options, buffer),
+    ...liveMembers(options, buffer, queueTool),
   }
   return {
     state: Object.freeze(state),
@@ -134,7 +138,7 @@ function microseconds(iso: string): number {
 
 type SessionMembers = Pick<
   ThreadState,
-  'getParentThread' | 'notifyParent' | 'terminate' | 'stopSession'
+  'getParentThread' | 'getChildThread' | 'notifyParent' | 'terminate' | 'stopSession'
 >
 
 /**
@@ -142,7 +146,7 @@ type SessionMembers = Pick<
  * (`notifyParent`, `stopSession`, `terminate` …).
  */
 function facadeSession(
-  { parent }: KernelState,
+  { parent, children }: Pick<KernelState, 'parent' | 'children'>,
   existing: (paths: readonly string[] | undefined) => readonly string[],
 ): {
   readonly members: SessionMembers
@@ -154,6 +158,10 @@ function facadeSession(
   return {
     members: {
       getParentThread: () => (parent ? { threadId: parent.threadId } : null),
+      getChildThread(reference) {
+        const child = childRegistry({ children }).find((one) => one.reference === reference)
+        return child ? deepFreeze({ ...child, threadId: reference }) : null
+      },
       notifyParent(content, attachments) {
         if (typeof content !== 'string') throw noText('notifyParent')
         const paths = existing(attachments)
@@ -178,12 +186,36 @@ function facadeSession(
   }
 }
 
-type LiveMembers = Pick<ThreadState, 'setStatus' | 'emit' | 'invokeTool'>
+type LiveMembers = Pick<ThreadState, 'setStatus' | 'emit' | 'invokeTool' | 'queueTool'>
 
-/** Creates the methods of a thread's state that take effect at once: `setStatus`, `emit` and `invokeTool`. */
-function liveMembers(options: ThreadFacadeOptions, { at, turnId }: FacadeBuffer): LiveMembers {
+/**
+ * Creates the methods of a thread's state that take effect at once, `setStatus`, `emit` and `invokeTool`, and
+ * `queueTool`, which runs a tool later.
+ */
+function liveMembers(
+  options: ThreadFacadeOptions,
+  { at, turnId, environment }: FacadeBuffer,
+  queue: (name: string, args: JsonValue) => string,
+): LiveMembers {
   const { immediate, invoke, allowedTools, toolName } = options
+  const notAllowed = (verb: string, name: string): RuntimeError => {
+    const who = toolName === undefined ? 'Code' : `The tool "${toolName}"`
+    const list = allowedTools?.join(', ')
+    return new RuntimeError(`${who} may not ${verb} the tool "${name}" here.`, {
+      code: 'TOOL_NOT_ALLOWED',
+      hint: list ? `It may use: ${list}.` : 'List it in the tool’s `uses`.',
+    })
+  }
   return {
+    queueTool(name, args) {
+      if (toolName !== undefined && !allowedTools?.includes(name)) throw notAllowed('queue', name)
+      if (!environment.registry.tools.get(name)?.run)
+        throw new RuntimeError(`There is no tool "${name}" that runs here.`, {
+          code: 'TOOL_NOT_ALLOWED',
+          hint: 'Queue a tool that is registered and has an `execute`.',
+        })
+      return queue(name, args)
+    },
     async setStatus(status) {
       if (typeof status !== 'string') throw noText('setStatus')
       const text = status.slice(0, MAX_STATUS_LENGTH)
@@ -208,14 +240,8 @@ function liveMembers(options: ThreadFacadeOptions, { at, turnId }: FacadeBuffer)
       ])
     },
     async invokeTool(name, args) {
-      if (!invoke || (allowedTools && !allowedTools.includes(name))) {
-        const who = toolName === undefined ? 'Code' : `The tool "${toolName}"`
-        const list = allowedTools?.join(', ')
-        throw new RuntimeError(`${who} may not invoke the tool "${name}" here.`, {
-          code: 'TOOL_NOT_ALLOWED',
-          hint: list ? `It may use: ${list}.` : 'List it in the tool’s `uses`.',
-        })
-      }
+      if (!invoke || (allowedTools && !allowedTools.includes(name)))
+        throw notAllowed('invoke', name)
       return invoke(name, args)
     },
   }
