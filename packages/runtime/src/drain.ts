@@ -54,7 +54,14 @@ import {
   type Write,
 } from './contract/context.ts'
 import { liveParent, openFacade } from './thread/changes.ts'
-import { checkReads, readsOf, withUpdates, writtenKeys } from './thread/values.ts'
+import {
+  checkReads,
+  freshUserValues,
+  readsOf,
+  userChanges,
+  withUpdates,
+  writtenKeys,
+} from './thread/values.ts'
 import { KernelFold } from './fold/fold.ts'
 import { type KernelAction, next } from './next.ts'
 import { type KernelState, openCalls } from './contract/state.ts'
@@ -424,7 +431,8 @@ class ThreadDrain implements DrainContext {
   async #append(point: string, given: Write): Promise<void> {
     const { governance } = given
     const { write, isGuarded } = this.#checked(given)
-    if (write.joinsNext && !isGuarded && (await this.#join(point, { ...write, governance }))) return
+    const mayJoin = write.joinsNext && !isGuarded && !write.values?.user
+    if (mayJoin && (await this.#join(point, { ...write, governance }))) return
     const alone = { ...write, governance, joinsNext: undefined }
     const own = this.#planned(point, alone, isGuarded)
     const joined = this.#joined
@@ -436,10 +444,15 @@ class ThreadDrain implements DrainContext {
     try {
       result = await (this.trace?.commit(planned.commit, commitNow) ?? commitNow())
     } catch (error) {
-      if (!joined) throw error
-      await this.#takeBack(joined, error)
+      if (joined) await this.#takeBack(joined, error)
+      const { values } = write
+      if (
+        values?.user &&
+        (isStoreError(error, 'VALUE_MOVED') || isStoreError(error, 'VALUE_LIMIT'))
+      )
+        return this.#append(point, await this.#afterMove(given, error))
       // By itself, the write is right whatever others have appended, unless it says otherwise.
-      if (!isStoreError(error, 'LOG_MOVED') || write.expectsNoMail) throw error
+      if (!joined || !isStoreError(error, 'LOG_MOVED') || write.expectsNoMail) throw error
       return point === '' ? undefined : this.#append(point, given)
     }
     if (!result) {
@@ -504,6 +517,7 @@ class ThreadDrain implements DrainContext {
       blobs: [...(write.blobs ?? []), ...(governance?.blobs ?? [])],
       audit: governance?.audit,
       spent: governance?.spent,
+      userValues: write.values && this.#redacted(userChanges(write.values, this.at())),
     }
     return { commit, events, marksDue, isProgress, redo: [] }
   }
@@ -594,6 +608,24 @@ class ThreadDrain implements DrainContext {
         throw error
       }
       return { write: onConflict(error), isGuarded: false }
+    }
+  }
+
+  /**
+   * Returns the write for the values of the user as they are now, or the write that replaces it after a
+   * conflict, when the store refused one with `VALUE_MOVED` or because the user has too many values.
+   */
+  async #afterMove(given: Write, error: StoreError): Promise<Write> {
+    const { values, onConflict, governance } = given
+    try {
+      if (error.code === 'VALUE_LIMIT' || !values?.user) throw error
+      const user = await freshUserValues(this.environment.store, values.user)
+      return { ...given, values: { ...values, user } }
+    } catch (conflict) {
+      if (isStoreError(conflict) && conflict.code !== 'VALUE_LIMIT') throw conflict
+      if (onConflict) return { ...onConflict(conflict), governance }
+      if (governance) this.dropGovernor()
+      throw conflict
     }
   }
 
@@ -744,6 +776,7 @@ function merged(earlier: Joined, later: Joined): Joined {
     blobs: [...blobs, ...(later.commit.blobs ?? [])],
     audit: [...audit, ...(later.commit.audit ?? [])],
     spent: [...spent, ...(later.commit.spent ?? [])],
+    userValues: later.commit.userValues, // a write with values of users never waits for the next commit
   }
   return {
     commit,

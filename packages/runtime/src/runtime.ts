@@ -17,6 +17,7 @@ import {
   threadInfos,
 } from './api/api-context.ts'
 import { createInbox } from './api/inbox.ts'
+import { userValuesApi } from './api/contents-api.ts'
 import { createThreads } from './api/threads.ts'
 import { withState } from './api/with-state.ts'
 import { noPrice, unpriced } from './definitions/load/prices.ts'
@@ -363,6 +364,7 @@ function assemble({
       },
       sweep: () => retention.sweep(),
     },
+    users: { values: userValuesApi(context) },
     start() {
       environment.watchdog?.start()
       if (isLimited) retention.start()

@@ -248,7 +248,8 @@ interface KnownRedactor {
 /** The redactor of each state, because building one takes longer than using it. */
 const redactors = new WeakMap<SecretState, KnownRedactor>()
 
-function redactorOf(
+/** Returns the redactor of a thread's secrets; undefined if it has none. */
+export function redactorOf(
   context: ApiContext,
   state: SecretState,
   more: readonly string[],
@@ -272,6 +273,10 @@ export function toRuntimeError(error: unknown): unknown {
     case 'THREAD_TERMINATED':
     case 'CLIENT_ID_TAKEN':
       return new RuntimeError(message, { code, cause: error, hint })
+    case 'VALUE_LIMIT':
+      return new RuntimeError(message, { code: 'VALUE_INVALID', cause: error, hint })
+    case 'VALUE_MOVED':
+      return new RuntimeError(message, { code: 'STATE_CONFLICT', cause: error, hint })
     case 'NOT_JSON':
       return new RuntimeError(message, { code: 'INPUT_INVALID', cause: error })
     default:

@@ -1,11 +1,20 @@
-import { facadeFiles, facadeValues } from '../thread/values.ts'
+import { checkedValue, checkUserKey, facadeFiles, facadeValues } from '../thread/values.ts'
 import type {
   ThreadEffects,
   ThreadEnv,
   ThreadFiles,
   ThreadValues,
+  UserValues,
 } from '../contract/runtime-api.ts'
-import { type ApiContext, bufferOf, editThread, editWith, load } from './api-context.ts'
+import {
+  type ApiContext,
+  bufferOf,
+  checkLabel,
+  editThread,
+  editWith,
+  load,
+  toRuntimeError,
+} from './api-context.ts'
 import { envSet, inheritedEnv, isSecret } from '../thread/env.ts'
 import { RuntimeError } from '../contract/error.ts'
 import type { EffectScheduled } from '../contract/event.ts'
@@ -42,6 +51,33 @@ export function filesApi(context: ApiContext): ThreadFiles {
         files.moveFile(from, to)
         return files.statFile(to)!
       }),
+  }
+}
+
+/** Creates the functions for the values of users. */
+export function userValuesApi(context: ApiContext): UserValues {
+  const { store } = context
+  const get: UserValues['get'] = async (of, key) => {
+    checkUserKey(key)
+    return (await store.userValues(of, key)).find((one) => one.key === key)
+  }
+  return {
+    list: (of, prefix) => store.userValues(of, prefix),
+    get,
+    async set(of, key, value, { expectVersion } = {}) {
+      const { tenant, user } = of
+      checkUserKey(key)
+      checkLabel(user, 'The name of the user')
+      const copy = value === null ? null : checkedValue(key, value)
+      const change = { tenant, user, key, value: copy, at: context.at(), expectVersion }
+      try {
+        await context.commit({ point: 'set_user_value', threads: [], userValues: [change] })
+      } catch (error) {
+        throw toRuntimeError(error)
+      }
+      return get(of, key)
+    },
+    erase: (of) => store.eraseUserValues(of),
   }
 }
 

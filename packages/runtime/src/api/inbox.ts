@@ -9,6 +9,7 @@ import {
   type Inbox,
   type WaitingItem,
 } from '../contract/runtime-api.ts'
+import { queuedTool } from '../thread/effects.ts'
 import { jsonCopy } from '../thread/values.ts'
 import {
   type ApiContext,
@@ -429,7 +430,7 @@ function toItem({ registry }: ApiContext, { head, state, open, path }: Found): W
   const call = effect ? undefined : findCall(state, interrupt.toolCallId)?.call.call
   const toolName = effect?.name ?? call?.toolName ?? ''
   const risk = effect
-    ? registry.effects.get(toolName)?.risk
+    ? (queuedTool(registry, toolName)?.governance.risk ?? registry.effects.get(toolName)?.risk)
     : registry.tools.get(toolName)?.governance.risk
   const approval = interrupt.kind === 'approval' ? approvalOf(interrupt.request) : undefined
   return {

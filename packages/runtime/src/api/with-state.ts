@@ -1,7 +1,7 @@
 import { writeOf } from '../thread/changes.ts'
 import { createEnvReader } from '../thread/env.ts'
 import { createThreadFacade, type FacadeChanges } from '../thread/facade.ts'
-import { checkReads, withUpdates } from '../thread/values.ts'
+import { checkReads, freshUserValues, userChanges, withUpdates } from '../thread/values.ts'
 import type { ThreadState } from '../contract/thread-state.ts'
 import { RuntimeError } from '../contract/error.ts'
 import { isStoreError } from '../store/store.ts'
@@ -10,6 +10,7 @@ import {
   isOver,
   load,
   redacted,
+  redactorOf,
   threadIsOver,
   toRuntimeError,
   type ApiContext,
@@ -105,14 +106,14 @@ async function store(
   { changes, secrets }: Run<unknown>,
   allowsOver: boolean,
 ): Promise<void> {
-  const { values } = changes
+  let { values } = changes
   const isGuarded = values.reads.length > 0 || values.updates.size > 0
   for (;;) {
     const { head, state } = await load(context, threadId)
     const expectSeq = isGuarded ? state.seq : undefined
     const place = { environment: context, state, head, at: context.at }
     const { events, others, blobs, head: patch } = await writeOf(place, changes)
-    if (events.length + others.length === 0) return
+    if (events.length + others.length === 0 && !values.user) return
     checkReads(state, values.reads)
     const change = {
       id: threadId,
@@ -126,9 +127,15 @@ async function store(
     }
     try {
       const threads = redacted(context, state, [change, ...others], secrets)
-      await context.commit({ point: 'with_state', threads, blobs })
+      const given = userChanges(values, context.at())
+      const userValues = given && redactorOf(context, state, secrets)?.json(given)
+      await context.commit({ point: 'with_state', threads, blobs, userValues: userValues ?? given })
       return
     } catch (error) {
+      if (values.user && isStoreError(error, 'VALUE_MOVED')) {
+        values = { ...values, user: await freshUserValues(context.store, values.user) }
+        continue
+      }
       // Another writer committed first; if it left the values alone, the same changes are committed again.
       if (!isGuarded || !isStoreError(error, 'LOG_MOVED')) throw error
     }

@@ -15,7 +15,7 @@ import {
 import type { SessionGovernor } from '../governance/session-governors.ts'
 import { afterStored, hookedWriteOf, within } from '../hooks/hooks.ts'
 import { isStoreError } from '../store/store.ts'
-import { nextCronTime } from '../thread/effects.ts'
+import { nextCronTime, queuedTool } from '../thread/effects.ts'
 import { answerToApproval } from './gate.ts'
 
 /** The attempts of an effect without `retry` that may run again after a crash. */
@@ -307,8 +307,9 @@ const EFFECT_TASK: AgentTaskClass = {
 async function openRun(context: DrainContext, effect: EffectState): Promise<EffectRun> {
   const { environment, head, agent } = context
   const { name, args } = effect.scheduled
-  const definition = environment.registry.effects.get(name)
-  const tool = asTool(context, effect, definition)
+  const queued = queuedTool(environment.registry, name)
+  const definition = queued ? effectOf(queued) : environment.registry.effects.get(name)
+  const tool = queued ? { ...queued, name } : asTool(context, effect, definition)
   const run = { effect, definition, tool, governor: undefined }
   const isGoverned = definition?.risk !== undefined || agent.definition.taskClass !== undefined
   if (!definition || !isGoverned) return run
@@ -328,6 +329,23 @@ async function openRun(context: DrainContext, effect: EffectState): Promise<Effe
   } catch (error) {
     if (!(error instanceof GovernanceError)) throw error
     return { ...run, refusal: error.message }
+  }
+}
+
+/** Returns the effect that runs a tool which code has queued. Its result becomes a silent message. */
+function effectOf(tool: ToolDefinition): EffectDefinition {
+  const { name, governance, timeoutMs } = tool
+  return {
+    kind: 'effect',
+    name,
+    risk: governance.risk,
+    timeoutMs,
+    async run(state, args, { signal, effectId, idempotencyKey }) {
+      const names = { toolCallId: effectId, toolName: name, idempotencyKey }
+      const result = await tool.run?.(args, { state, signal, ...names })
+      const text = typeof result === 'string' ? result : JSON.stringify(result ?? null)
+      state.injectMessage({ content: `[Result of ${name}]\n${text}`, isSilent: true })
+    },
   }
 }
 

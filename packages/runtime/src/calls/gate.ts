@@ -19,6 +19,7 @@ import { messageText } from '../session/decide.ts'
 import { childTools } from '../children/tools.ts'
 import type { Relation, ResolvedSide } from '../definitions/resolved.ts'
 import { isEnabled } from '../thread/env.ts'
+import { subpromptTool } from '../model/subprompt.ts'
 import type { RunningCall } from './run.ts'
 
 /**
@@ -213,7 +214,8 @@ export function toolsOf(context: DrainContext, side: ResolvedSide): readonly Too
       const parameters = { type: 'object', properties: {} } as const
       const run = (): string => `The conversation goes to ${agent}.`
       tools.push({ name, description, parameters, run })
-    } else if (!one.tool.run) tools.push(clientTool(one.tool))
+    } else if (one.kind === 'prompt') tools.push(subpromptTool(one))
+    else if (!one.tool.run) tools.push(clientTool(one.tool))
     else {
       const { description, parameters, timeoutMs } = one.tool
       const run = (args: JsonObject, { running, ...context }: CallContext) =>

@@ -29,6 +29,7 @@ import {
   openCalls,
 } from '../contract/state.ts'
 import { boundAttachments, boundMessage, orderedCalls } from '../session/decide.ts'
+import type { LogWrites } from '../model/log.ts'
 import { isStoreError } from '../store/store.ts'
 import { type ChangesWrite, statusToParent, writeOf } from '../thread/changes.ts'
 import type { FacadeChanges } from '../thread/facade.ts'
@@ -191,6 +192,8 @@ export class RunningCall implements CallPorts {
   readonly context: { readonly running: RunningCall } = { running: this }
   /** The planned changes for the child that the call creates or messages. */
   plan: SpawnPlan | undefined
+  /** The records of the requests that the call made to a model, because its tool is a prompt. */
+  readonly requests: LogWrites[] = []
   /** Whether the call may not start yet. Nothing of it is then committed. */
   isHeldBack = false
   readonly #tool: Extract<ResolvedTool, { kind: 'tool' }> | undefined
@@ -435,7 +438,9 @@ export class RunningCall implements CallPorts {
       })
     const at = drain.at()
     const own = this.#write
-    const events = [...(own?.events ?? []), ...(plan?.events ?? []), endEvent(drain, call, outcome)]
+    const asked = this.requests.flatMap((request) => request.events)
+    const made = [...(own?.events ?? []), ...(plan?.events ?? []), ...asked]
+    const events = [...made, endEvent(drain, call, outcome)]
     const others = [...(plan?.others ?? []), ...(own?.others ?? [])]
     const status = side.sessionStatus
     if (status?.name === toolName && outcome.type === 'done') {
@@ -446,7 +451,8 @@ export class RunningCall implements CallPorts {
       others.push(...statusToParent(drain, changed))
     }
     if (this.#isHidden) events.push({ type: 'tool_call_hidden', at, toolCallId })
-    const blobs = [...(own?.blobs ?? []), ...(plan?.blobs ?? [])]
+    const frames = this.requests.flatMap((request) => request.blobs)
+    const blobs = [...(own?.blobs ?? []), ...(plan?.blobs ?? []), ...frames]
     let told = outcome
     const onConflict = (error: unknown): Write => {
       // The tool has run, so its model is told so; running it again could repeat its side effects.

@@ -1,6 +1,7 @@
 import { defer, type Tool, ToolArgumentError, type ToolContext, withToolContext } from '@skein/ai'
 import { isPlainObject, type JsonObject, type JsonSchema, toJsonSchema } from '@skein/base'
 import type { Relation, ResolvedSide } from '../definitions/resolved.ts'
+import type { PromptDefinition, SubagentToolConfig } from '../definitions/types.ts'
 import { copyFiles, findFiles } from '../thread/changes.ts'
 import type { DrainContext } from '../contract/context.ts'
 import {
@@ -26,7 +27,7 @@ export function childTools(context: DrainContext, relations: readonly Relation[]
     childTool({
       name: relation.key,
       description: relation.description,
-      parameters: argumentsOf(context, relation),
+      parameters: argumentsOf(promptOf(context, relation), relation.config),
       run: (args, { running, toolCallId }) => create(running, { relation, args, toolCallId }),
     }),
   )
@@ -66,29 +67,44 @@ export async function payloadOf(
 ): Promise<Payload> {
   if (relation.isResumable) return createdPayload(context, relation, args)
   const { initUserMessageProperty: from, initAgentNameProperty: named } = relation.config
-  const valid = await checked(context, relation, args)
-  // If the arguments contain nothing but a message, its text is sent as it is, not as JSON.
-  const isPlain = Object.keys(valid).length === 1 && typeof valid['message'] === 'string'
-  const plain = isPlain ? valid['message'] : undefined
-  const message = asText(from === undefined ? plain : valid[from])
-  // A child without a first message would never begin, and its parent might wait for it for ever.
-  if (from !== undefined && (message === undefined || message.trim() === ''))
-    throw new Error(`"${relation.key}" needs "${from}", which says what it is to do.`)
+  const valid = await checked(promptOf(context, relation), relation.key, args)
   return {
-    message,
+    message: messageIn(valid, from, relation.key),
     name: named === undefined ? undefined : asText(valid[named]),
     attachments: attachmentsOf(relation, valid),
     arguments: valid,
   }
 }
 
-/** Validates the arguments with the schema that the child's first prompt declares. */
-async function checked(
-  { environment }: DrainContext,
-  { agent, key }: Relation,
+/**
+ * Returns the text of the message in the arguments of a call; undefined if the arguments themselves are the
+ * message. `from` is the property that has it, `key` the name of the tool.
+ */
+export function messageIn(
+  args: JsonObject,
+  from: string | undefined,
+  key: string,
+): string | undefined {
+  // If the arguments contain nothing but a message, its text is sent as it is, not as JSON.
+  const isPlain = Object.keys(args).length === 1 && typeof args['message'] === 'string'
+  const plain = isPlain ? args['message'] : undefined
+  const message = asText(from === undefined ? plain : args[from])
+  // A child without a first message would never begin, and its parent might wait for it for ever.
+  if (from !== undefined && (message === undefined || message.trim() === ''))
+    throw new Error(`"${key}" needs "${from}", which says what it is to do.`)
+  return message
+}
+
+function promptOf({ environment }: DrainContext, { agent }: Relation): PromptDefinition {
+  return environment.registry.agent(agent).a.prompt.definition
+}
+
+/** Validates the arguments with the schema that the prompt declares. */
+export async function checked(
+  { requiredSchema }: PromptDefinition,
+  key: string,
   args: JsonObject,
 ): Promise<JsonObject> {
-  const { requiredSchema } = environment.registry.agent(agent).a.prompt.definition
   if (!requiredSchema) return args
   const answer = await requiredSchema['~standard'].validate(args)
   if (answer.issues) throw new ToolArgumentError(key, answer.issues)
@@ -96,16 +112,18 @@ async function checked(
   return isPlainObject(answer.value) ? (answer.value as JsonObject) : args
 }
 
-/**
- * Returns the JSON Schema of the child's first prompt; if it declares none, a schema with a property for the
- * message.
- */
-function argumentsOf({ environment }: DrainContext, { agent, config }: Relation): JsonSchema {
-  const { requiredSchema } = environment.registry.agent(agent).a.prompt.definition
+/** Returns the JSON Schema of the prompt; if it declares none, a schema with a property for the message. */
+export function argumentsOf(
+  { requiredSchema }: PromptDefinition,
+  config: Pick<
+    SubagentToolConfig,
+    'initUserMessageProperty' | 'initAttachmentsProperty' | 'initAgentNameProperty'
+  >,
+): JsonSchema {
   if (requiredSchema) return toJsonSchema(requiredSchema)
   const property = config.initUserMessageProperty ?? 'message'
   const properties: Record<string, JsonSchema> = {
-    [property]: { type: 'string', description: 'What the agent is to do.' },
+    [property]: { type: 'string', description: 'What is to be done.' },
   }
   const { initAttachmentsProperty: files, initAgentNameProperty: named } = config
   if (files !== undefined)
@@ -130,7 +148,8 @@ function attachmentsOf({ config }: Relation, args: JsonObject): readonly string[
   return from === undefined ? [] : pathsOf(args[from])
 }
 
-function pathsOf(value: unknown): readonly string[] {
+/** Returns the paths in an argument, which is one path or a list of paths. */
+export function pathsOf(value: unknown): readonly string[] {
   const list: readonly unknown[] = Array.isArray(value) ? value : [value]
   return list.filter((path): path is string => typeof path === 'string' && path !== '')
 }
@@ -183,7 +202,7 @@ async function createdPayload(
 ): Promise<Payload> {
   const given = args['arguments'] ?? {}
   if (!isPlainObject(given)) throw new Error('"arguments" of subagent_create must be an object.')
-  const inner = await checked(context, relation, given as JsonObject)
+  const inner = await checked(promptOf(context, relation), relation.key, given as JsonObject)
   const from = relation.config.initUserMessageProperty
   const mapped = from === undefined ? undefined : asText(inner[from])
   const own = pathsOf(args['attachments'])

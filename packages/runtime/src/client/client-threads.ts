@@ -11,6 +11,7 @@ import type {
   Threads,
   ThreadValues,
   ThreadVariables,
+  UserValues,
 } from '../contract/runtime-api.ts'
 import type { ThreadQuery } from '../store/store.ts'
 import type { MessageQuery, Side } from '../contract/thread-state.ts'
@@ -181,18 +182,50 @@ function filesOf({ call, pick, send }: Requester): Omit<ThreadFiles, 'move'> {
 function valuesOf({ call, pick }: Requester): ThreadValues {
   return {
     list: (threadId, prefix) => pick('listValues', { threadId }, 'values', { query: { prefix } }),
-    async get(threadId, key) {
-      try {
-        return await pick<'getValue', JsonValue>('getValue', { threadId, key }, 'value')
-      } catch (error) {
-        if (error instanceof ClientError && error.code === 'VALUE_NOT_FOUND') return undefined
-        throw error
-      }
-    },
+    get: (threadId, key) =>
+      ifValue(pick<'getValue', JsonValue>('getValue', { threadId, key }, 'value')),
     set: (threadId, key, value) =>
       value === null
         ? call('deleteValue', { threadId, key })
         : call('setValue', { threadId, key }, { json: { value } }),
+  }
+}
+
+/** The functions of `runtime.users.values`, with the name of the user instead of tenant and user. */
+export type ClientUserValues = {
+  readonly [Name in keyof UserValues]: UserValues[Name] extends (
+    of: never,
+    ...rest: infer Rest
+  ) => infer Result
+    ? (user: string, ...rest: Rest) => Result
+    : never
+}
+
+/** Creates the functions for the values of users. */
+export function userValuesOf({ call, pick }: Requester): ClientUserValues {
+  return {
+    list: (user, prefix) => pick('listUserValues', { user }, 'values', { query: { prefix } }),
+    get: (user, key) => ifValue(call('getUserValue', { user, key })),
+    set: (user, key, value, { expectVersion } = {}) =>
+      value !== null
+        ? call('setUserValue', { user, key }, { json: { value, expectVersion } })
+        : // An address cannot say null; no value has the version 0.
+          call(
+            'deleteUserValue',
+            { user, key },
+            { query: { expectVersion: expectVersion === null ? 0 : expectVersion } },
+          ),
+    erase: (user) => pick('eraseUserValues', { user }, 'erased'),
+  }
+}
+
+/** Resolves to undefined if there is no such value. */
+async function ifValue<T>(value: Promise<T>): Promise<T | undefined> {
+  try {
+    return await value
+  } catch (error) {
+    if (error instanceof ClientError && error.code === 'VALUE_NOT_FOUND') return undefined
+    throw error
   }
 }
 

@@ -9,7 +9,12 @@ import type {
   NumberedEvent,
   WaitingItem,
 } from '../contract/runtime-api.ts'
-import { threadsOf, type ClientThreads } from './client-threads.ts'
+import {
+  threadsOf,
+  userValuesOf,
+  type ClientThreads,
+  type ClientUserValues,
+} from './client-threads.ts'
 import { readEvents, type EventSourceOptions, type StreamOptions } from './event-source.ts'
 import { createRequester, type RequesterOptions } from './requester.ts'
 
@@ -37,6 +42,10 @@ export interface Client {
   readonly inbox: ClientInbox
   /** What the tenant of the key has spent of its limits, and what was refused and removed. Needs `admin`. */
   limits(): Promise<LimitsReport>
+  readonly users: {
+    /** The values of users, by the name of the user; the tenant is that of the key. */
+    readonly values: ClientUserValues
+  }
   readonly agents: {
     list(): Promise<readonly AgentSummary[]>
     get(name: string): Promise<AgentSummary>
@@ -72,6 +81,7 @@ export function createClient(options: ClientOptions): Client {
       answer: (item, answer) => decide(item, answer),
     },
     limits: () => call('getLimits', {}),
+    users: { values: userValuesOf(requester) },
     agents: {
       list: () => pick('listAgents', {}, 'agents'),
       get: (agent) => call('getAgent', { agent }),

@@ -381,6 +381,8 @@ export interface ModelRequested extends EventBase<'model_requested'> {
   readonly attempt: number
   readonly side: Side
   readonly prompt: string
+  /** The call that made the request, if the request is that of a prompt that is a tool. */
+  readonly toolCallId?: string
   readonly provider: string
   readonly model: string
   /** SHA-256 of a blob with the system text, the tools and the parameters. */
@@ -394,6 +396,8 @@ export interface ModelRequested extends EventBase<'model_requested'> {
 /** The answer or the failure of a model request. */
 export interface ModelAnswered extends EventBase<'model_answered'> {
   readonly logId: string
+  /** The call of a prompt that is a tool. What it used is counted here, because it adds no message. */
+  readonly toolCallId?: string
   readonly durationMs: number
   readonly firstTokenMs?: number
   readonly finishReason?: string

@@ -7,7 +7,7 @@ import type { Thread as ThreadDocument, ThreadEvent, FoldedThread } from '@skein
 import type { Budget } from '../definitions/types.ts'
 import type { Registry } from '../definitions/resolved.ts'
 import type { RuntimeEvent, SessionOutcome, StoredEvent } from './event.ts'
-import type { StoreTotals, ThreadHead, ThreadQuery } from '../store/store.ts'
+import type { StoreTotals, ThreadHead, ThreadQuery, UserOf, UserValue } from '../store/store.ts'
 import type {
   EffectSchedule,
   FileStat,
@@ -26,6 +26,10 @@ export interface Runtime {
   /** The calls that wait for a person or a client, in all threads. */
   readonly inbox: Inbox
   readonly limits: OperatorLimits
+  readonly users: {
+    /** The values of users, which tools see as `state.user`. */
+    readonly values: UserValues
+  }
   /** Starts the work, and continues threads that a crash or a stop interrupted. */
   start(): Promise<void>
   /** Parks the running threads and closes the store. */
@@ -334,6 +338,8 @@ export interface ModelLog {
   readonly at: string
   readonly side: Side
   readonly prompt: string
+  /** The call that made the request, if it is that of a prompt that is a tool. */
+  readonly toolCallId?: string
   readonly provider: string
   readonly model: string
   readonly attempt: number
@@ -499,6 +505,28 @@ export interface ThreadValues {
   list(threadId: string, prefix?: string): Promise<Readonly<Record<string, JsonValue>>>
   get(threadId: string, key: string): Promise<JsonValue | undefined>
   set(threadId: string, key: string, value: JsonValue | null): Promise<void>
+}
+
+/**
+ * The values of users. They belong to a user of a tenant and to no thread, so erasing a thread keeps them and
+ * erasing the user removes them.
+ */
+export interface UserValues {
+  /** Returns the values with their versions, by key; without a prefix all of them, e.g. to export them. */
+  list(of: UserOf, prefix?: string): Promise<readonly UserValue[]>
+  get(of: UserOf, key: string): Promise<UserValue | undefined>
+  /**
+   * Sets a value; null removes it. With `expectVersion` only if the value has this version, or does not exist
+   * (null); otherwise the promise rejects with `STATE_CONFLICT`. Resolves to the value as it is stored.
+   */
+  set(
+    of: UserOf,
+    key: string,
+    value: JsonValue | null,
+    options?: { readonly expectVersion?: number | null },
+  ): Promise<UserValue | undefined>
+  /** Removes all values of a user, with their bytes. Resolves to how many there were. */
+  erase(of: UserOf): Promise<number>
 }
 
 /** The variables of a thread. Secrets can be set but not read. */

@@ -89,6 +89,22 @@ export interface EffectSchedule {
 }
 
 /**
+ * The values of a user: of the owner of the thread, or for a child of the owner of its root thread. They are
+ * read and written as those of the thread: writes are committed with the outcome of the call, once; a value
+ * that was read and then set by another writer refuses the commit (`STATE_CONFLICT`), and `update` has no
+ * conflicts. All methods reject with `VALUE_INVALID` in a thread without an owner.
+ */
+export interface UserState {
+  get(key: string): Promise<JsonValue | undefined>
+  /** Sets a value; null removes it. */
+  set(key: string, value: JsonValue | null): Promise<void>
+  /** Changes a value by a function of its current value, which is called again after a conflict. */
+  update(key: string, change: (value: JsonValue | undefined) => JsonValue | null): Promise<void>
+  delete(key: string): Promise<void>
+  list(prefix?: string): Promise<Readonly<Record<string, JsonValue>>>
+}
+
+/**
  * The thread as its tools, hooks and effects see it. Changes that a tool makes are committed together with
  * its result, in one transaction; when a tool throws, its changes are dropped. `setStatus` and `emit` take
  * effect at once.
@@ -136,10 +152,29 @@ export interface ThreadState {
   updateValue(key: string, change: (value: JsonValue | undefined) => JsonValue | null): void
   listValues(prefix?: string): Readonly<Record<string, JsonValue>>
 
+  /** The values of the thread's user, which all threads of that user share. */
+  readonly user: UserState
+  /** The same as `user.get`. */
+  getUserValue(key: string): Promise<JsonValue | undefined>
+  /** The same as `user.set`. */
+  setUserValue(key: string, value: JsonValue | null): Promise<void>
+  /** The same as `user.list`. */
+  listUserValues(prefix?: string): Promise<Readonly<Record<string, JsonValue>>>
+
   /** Runs another tool that is listed in `uses` and returns its result. Nothing is stored in the history. */
   invokeTool(name: string, args: JsonValue): Promise<unknown>
 
+  /**
+   * Runs a tool after this code, without a model: as an effect that is due at once, so it happens once, passes
+   * the gates and survives a crash. Its result is added to the history as a silent message. A tool may queue
+   * the tools that are listed in its `uses`; hooks, effects and endpoints may queue every tool. Returns the id
+   * of the effect, whose name is `tool:` and the name of the tool.
+   */
+  queueTool(name: string, args: JsonObject): string
+
   getParentThread(): { readonly threadId: string } | null
+  /** Returns a direct child that can still be reached, by its reference; null if there is none. */
+  getChildThread(reference: string): (SubagentRegistryEntry & { readonly threadId: string }) | null
   /** Queues the text as a silent message at the parent. */
   notifyParent(content: string, attachments?: readonly string[]): void
   /** Replaces the status text that the parent's list of children shows. */
@@ -170,6 +205,14 @@ export interface ThreadState {
   listFiles(prefix?: string): readonly FileStat[]
   removeFile(path: string): void
   moveFile(from: string, to: string): void
+  /** The same as `statFile`. */
+  getFileStats(path: string): FileStat | undefined
+  /** The same as `listFiles`. */
+  readdirFile(prefix?: string): readonly FileStat[]
+  /** The same as `removeFile`. */
+  unlinkFile(path: string): void
+  /** The same as `moveFile`. */
+  renameFile(from: string, to: string): void
   /** Returns the files whose paths match the pattern: `*` matches within a segment, `**` across segments. */
   findFiles(pattern: string): readonly FileStat[]
   /** Returns the lines that contain the text, from the thread's text files. */

@@ -14,6 +14,7 @@ import type {
   SideConfig,
   SideHandler,
   SubagentToolConfig,
+  SubpromptConfig,
   ToolDefinition,
   VariableDefinition,
 } from './types.ts'
@@ -85,8 +86,8 @@ export interface ResolvedModel {
 }
 
 /**
- * A resolved entry of a prompt's tools: a tool to run, an agent to hand the thread over to, or a subagent to
- * create or message.
+ * A resolved entry of a prompt's tools: a tool to run, an agent to hand the thread over to, a subagent to
+ * create or message, or a prompt to ask.
  */
 export type ResolvedTool =
   | {
@@ -102,6 +103,16 @@ export type ResolvedTool =
       readonly description: string
     }
   | { readonly kind: 'subagent'; readonly name: string; readonly relation: Relation }
+  | Subprompt
+
+/** A prompt that is a tool of another prompt. */
+export interface Subprompt {
+  readonly kind: 'prompt'
+  readonly name: string
+  readonly description: string
+  readonly prompt: ResolvedPrompt
+  readonly config: SubpromptConfig
+}
 
 /** The relation of a prompt to an agent whose threads it may create as children. */
 export interface Relation {

@@ -197,7 +197,32 @@ export interface VariableDefinition {
 }
 
 /** An entry in the tools of a prompt. */
-export type PromptTool = Ref<AnyTool> | AgentDefinition | SubagentToolConfig | PromptToolConfig
+export type PromptTool =
+  | Ref<AnyTool>
+  | AgentDefinition
+  | PromptDefinition
+  | SubagentToolConfig
+  | PromptToolConfig
+  | SubpromptConfig
+
+/**
+ * A prompt as a tool: a call of it is one request to the model of that prompt, in the same thread and without a
+ * session of its own. Its arguments follow the `requiredSchema` of the prompt; its result is the text of the
+ * answer, or the data of the prompt's `output`. It is shown the conversation only with `includeChat: true`.
+ */
+export interface SubpromptConfig {
+  readonly name: Ref<PromptDefinition>
+  /** Name of the argument that becomes the message. Default: all arguments as JSON. */
+  readonly initUserMessageProperty?: string
+  /** Name of the argument that contains the path or paths of files, which the message names. */
+  readonly initAttachmentsProperty?: string
+  /** Whether the calling model is shown the answer. Default true. */
+  readonly includeTextResponse?: boolean
+  /** Whether the calling model is shown why a request failed. Default true. */
+  readonly includeErrors?: boolean
+  /** Accepted for packs that set it. A prompt that is a tool makes no calls. */
+  readonly includeToolCalls?: boolean
+}
 
 /** A tool with settings for this prompt. */
 export interface PromptToolConfig {

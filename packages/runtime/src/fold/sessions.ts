@@ -340,8 +340,15 @@ function foldWork(state: KernelState, event: RuntimeEvent): void {
       pending.error = event.error
       return
     }
+    case 'model_answered': {
+      const { toolCallId, usage, costUsd } = event
+      if (toolCallId === undefined || !usage) return
+      addTokens(state.usage, usage)
+      return addCost(state.usage, costUsd)
+    }
     case 'model_requested': {
-      const { logId, frame, previous, adds, side } = event
+      const { logId, frame, previous, adds, side, toolCallId } = event
+      if (toolCallId !== undefined) return // the side's own requests follow each other
       const before = state.lastLog[side]
       const isNext = previous && before?.logId === previous.logId
       const kept = isNext ? before.messageIds.slice(0, previous.keeps) : []
@@ -350,14 +357,18 @@ function foldWork(state: KernelState, event: RuntimeEvent): void {
       return
     }
     case 'usage_recorded': {
-      const { input_tokens = 0, output_tokens = 0 } = event.usage
-      state.usage.tokens += (input_tokens ?? 0) + (output_tokens ?? 0)
+      addTokens(state.usage, event.usage)
       addCost(state.usage, event.costUsd)
       return
     }
     default:
       return
   }
+}
+
+function addTokens(usage: KernelState['usage'], used: object): void {
+  const { input_tokens, output_tokens } = used as Record<string, number | null | undefined>
+  usage.tokens += (input_tokens ?? 0) + (output_tokens ?? 0)
 }
 
 /** Adds the cost of one answer; an answer whose cost is not known is counted instead. */

@@ -75,7 +75,7 @@ export async function runHooks<Name extends HookName, T>(
           ? undefined
           : readAnswer(context, hook, answer, args(value).at(-1))
       const write = await writeOf(context, facade.takeChanges())
-      if (write.events.length + write.others.length > 0)
+      if (write.events.length + write.others.length > 0 || write.values?.user)
         await context.commit(`hook_${hook.hook}`, write)
       // The cast is needed, because the type of the answer depends on `name`.
       if (given && fold) value = fold(value, given.answer as never, hook.id)

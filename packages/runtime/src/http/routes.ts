@@ -2,6 +2,7 @@ import { agentOperations } from '../operations/agents.ts'
 import {
   effectOperations,
   envOperations,
+  userOperations,
   valueOperations,
   variableOperations,
 } from '../operations/contents.ts'
@@ -34,6 +35,7 @@ export const ROUTES: readonly OperationRoute[] = [
   ...logOperations,
   ...fileOperations,
   ...valueOperations,
+  ...userOperations,
   ...envOperations,
   ...variableOperations,
   ...approvalOperations,

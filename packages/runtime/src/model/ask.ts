@@ -212,7 +212,12 @@ async function commitAnswer(
   },
 ): Promise<void> {
   const answer = await answerOf(context, asking, { turn, callIds })
-  const log = logAnswer(context, asking.log, { turn, answer, live })
+  const log = logAnswer(context, asking.log, {
+    turn,
+    messageId: answer.message.id,
+    costUsd: answer.costUsd,
+    firstTokenMs: live.firstTokenMs,
+  })
   const { usage } = answer
   const events = [...log.events, ...recorded(asking, answer, turn)]
   // The answer joins the commit that starts its first call or ends the step, unless user code acts on it first:

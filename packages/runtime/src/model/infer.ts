@@ -261,7 +261,10 @@ async function prepare(
  * Returns the system text of a side: its parts with variables filled in, processed by the hooks, without
  * secrets. Undefined when it is empty.
  */
-async function systemText(context: DrainContext, side: ResolvedSide): Promise<string | undefined> {
+export async function systemText(
+  context: DrainContext,
+  side: ResolvedSide,
+): Promise<string | undefined> {
   const env = context.env(side)
   const text = side.prompt.parts
     .map((part) => (part.type === 'text' ? part.content : (env.get(part.property) ?? '')))
@@ -320,7 +323,7 @@ export async function answerableView(
  * Passes the messages of a request through the hooks and removes secrets. What the hooks leave is repaired, so
  * that a vendor accepts it; if nothing is left, the request is refused before it costs anything.
  */
-async function hookedMessages(
+export async function hookedMessages(
   context: DrainContext,
   side: ResolvedSide,
   view: readonly Message[],

@@ -1,16 +1,9 @@
 import { canonicalJson, type JsonObject, type JsonSchema, sha256Hex } from '@skein/base'
 import { type Message, messageToJSON, type Params, type Tool, type Turn, UPPError } from '@skein/ai'
 import type { ResolvedModel, ResolvedSide } from '../definitions/resolved.ts'
-import type {
-  ModelAnswered,
-  ModelRequested,
-  RuntimeEvent,
-  RuntimeMessageAdded,
-  StoredEvent,
-} from '../contract/event.ts'
+import type { ModelAnswered, ModelRequested, RuntimeEvent, StoredEvent } from '../contract/event.ts'
 import type { Blob } from '../store/store.ts'
 import type { DrainContext } from '../contract/context.ts'
-import type { LiveStep } from './ask.ts'
 import { toThreadUsage, costOf } from '../contract/usage.ts'
 import { RuntimeError } from '../contract/error.ts'
 import { foldKernel } from '../fold/fold.ts'
@@ -32,12 +25,15 @@ interface RequestFacts {
   readonly params: Params
   readonly messages: readonly Message[]
   readonly structure: JsonSchema | undefined
+  /** The call that makes the request, if it is that of a prompt that is a tool. */
+  readonly toolCallId?: string
 }
 
 /** Builds the log record of a request, which is committed together with its answer. */
 export function logRequest(context: DrainContext, facts: RequestFacts): LoggedRequest {
   const { environment, state } = context
-  const { side, model, system, params, messages, structure } = facts
+  const { side, model, system, params, messages, structure, toolCallId } = facts
+  const previous = toolCallId === undefined ? state.lastLog[side.side] : undefined
   const turn = state.session?.turn
   const tools = facts.tools.map(({ name, description, parameters }) => ({
     name,
@@ -62,15 +58,17 @@ export function logRequest(context: DrainContext, facts: RequestFacts): LoggedRe
       attempt: turn?.step?.attempt ?? 1,
       side: side.side,
       prompt: side.prompt.name,
+      toolCallId,
       provider: model.model.provider.name,
       model: model.model.modelId,
       frame: frame.hash,
-      ...deltaOf(state.lastLog[side.side], messages, storedIn(state)),
+      ...deltaOf(previous, messages, storedIn(state)),
     },
   }
 }
 
-interface LogWrites {
+/** The records of one request and its answer. */
+export interface LogWrites {
   readonly events: readonly RuntimeEvent[]
   readonly blobs: readonly Blob[]
 }
@@ -81,18 +79,13 @@ export function logAnswer(
   log: LoggedRequest,
   {
     turn,
-    answer,
-    live,
-  }: { readonly turn: Turn; readonly answer: RuntimeMessageAdded; readonly live: LiveStep },
+    ...answer
+  }: { readonly turn: Turn } & Pick<ModelAnswered, 'messageId' | 'costUsd' | 'firstTokenMs'>,
 ): LogWrites {
-  const { firstTokenMs } = live
-  const { costUsd, message } = answer
   return writes(context, log, {
-    messageId: message.id,
-    costUsd,
+    ...answer,
     finishReason: turn.stopReason,
     usage: { ...toThreadUsage(turn.usage) } as JsonObject,
-    firstTokenMs,
   })
 }
 
@@ -119,11 +112,12 @@ function writes(
   answer: Partial<ModelAnswered>,
 ): LogWrites {
   const durationMs = context.environment.clock.now() - startedAt
-  const { logId } = requested
+  const { logId, toolCallId } = requested
   const answered: ModelAnswered = {
     type: 'model_answered',
     at: context.at(),
     logId,
+    toolCallId,
     durationMs,
     ...answer,
   }
@@ -293,8 +287,9 @@ function answersOf(events: readonly StoredEvent[]): Map<string, ModelAnswered> {
 }
 
 function toLog(requested: ModelRequested, answer: ModelAnswered | undefined): ModelLog {
-  const { logId, stepId, at, side, prompt, provider, model, attempt } = requested
-  const log = { logId, stepId, at, side, prompt, provider, model, attempt }
+  const { logId, stepId, at, side, prompt, toolCallId, provider, model, attempt } = requested
+  const of = toolCallId === undefined ? {} : { toolCallId }
+  const log = { logId, stepId, at, side, prompt, ...of, provider, model, attempt }
   if (!answer) return log
   const { type: _type, at: _at, logId: _id, messageId: _message, ...told } = answer
   // An answer without a cost is one whose price is unknown.

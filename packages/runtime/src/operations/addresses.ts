@@ -50,6 +50,12 @@ export const ADDRESSES = {
   setValue: 'PUT /threads/{threadId}/values/{key*}',
   deleteValue: 'DELETE /threads/{threadId}/values/{key*}',
 
+  listUserValues: 'GET /users/{user}/values',
+  eraseUserValues: 'DELETE /users/{user}/values',
+  getUserValue: 'GET /users/{user}/values/{key*}',
+  setUserValue: 'PUT /users/{user}/values/{key*}',
+  deleteUserValue: 'DELETE /users/{user}/values/{key*}',
+
   listEnv: 'GET /threads/{threadId}/env',
   setEnv: 'PUT /threads/{threadId}/env/{name}',
   deleteEnv: 'DELETE /threads/{threadId}/env/{name}',
@@ -88,7 +94,6 @@ export const ADDRESSES = {
   getServerCard: 'GET /.well-known/agent-card.json',
   getAgentCard: 'GET /agents/{agent}/.well-known/agent-card.json',
   a2a: 'POST /agents/{agent}/a2a',
-
 
   chatCompletions: 'POST /v1/chat/completions',
   responses: 'POST /v1/responses',

@@ -17,7 +17,7 @@ export interface AgentSummary {
     readonly models: readonly string[]
     readonly tools: readonly {
       readonly name: string
-      readonly kind: 'tool' | 'handoff' | 'subagent'
+      readonly kind: 'tool' | 'handoff' | 'subagent' | 'prompt'
     }[]
   }[]
   readonly variables: readonly {

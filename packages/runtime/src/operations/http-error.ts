@@ -91,6 +91,8 @@ export const STATUS: Readonly<Record<ApiErrorCode, number>> = {
   FENCED: 409,
   LOG_MOVED: 409,
   STATE_CONFLICT: 409,
+  VALUE_MOVED: 409,
+  VALUE_LIMIT: 409,
   TOKEN_SPENT: 409,
   LIMIT_REACHED: 429,
   STORE_LOCKED: 503,

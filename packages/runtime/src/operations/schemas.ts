@@ -16,7 +16,7 @@ import type {
   WaitingItem,
 } from '../contract/runtime-api.ts'
 import { IF_BUSY } from '../contract/runtime-api.ts'
-import type { ThreadLifecycle } from '../store/store.ts'
+import type { ThreadLifecycle, UserValue } from '../store/store.ts'
 import type { FileStat, ScheduledEffect, StoredMessage } from '../contract/thread-state.ts'
 import type { ThreadView } from '../view/index.ts'
 import type { AgentSummary } from './agents.ts'
@@ -67,6 +67,7 @@ interface NamedTypes {
   readonly StoredEvent: StoredEvent
   readonly Subagent: ChildInfo
   readonly File: FileStat
+  readonly UserValue: UserValue
   readonly Variable: Awaited<ReturnType<ThreadEnv['list']>>[number]
   readonly VariablesRequest: VariablesRequest
   readonly Effect: ScheduledEffect
@@ -139,6 +140,7 @@ const modelLog = {
   at: time,
   side,
   prompt: string,
+  'toolCallId?': string,
   provider: string,
   model: string,
   attempt: integer,
@@ -251,6 +253,7 @@ export const SCHEMAS: { readonly [Name in keyof NamedTypes]: Shape<NamedTypes[Na
     hash: string,
     writtenAt: time,
   }),
+  UserValue: answer({ key: string, value: anything, version: integer, updatedAt: time }),
   Variable: answer({ name: string, type: choice('text', 'secret'), 'value?': string }),
   VariablesRequest: answer({
     requestId: string,
@@ -328,7 +331,9 @@ export const SCHEMAS: { readonly [Name in keyof NamedTypes]: Shape<NamedTypes[Na
         label: string,
         prompt: string,
         models: arrayOf(string),
-        tools: arrayOf(answer({ name: string, kind: choice('tool', 'handoff', 'subagent') })),
+        tools: arrayOf(
+          answer({ name: string, kind: choice('tool', 'handoff', 'subagent', 'prompt') }),
+        ),
       }),
     ),
     variables: arrayOf(

@@ -220,6 +220,7 @@ type CallKind = 'read' | 'child' | 'write'
 function kindOf({ prompt }: ResolvedSide, { toolName }: ToolCall): CallKind {
   const tool = prompt.tools.find(({ name }) => name === toolName)
   if (tool?.kind === 'tool') return tool.tool.governance.risk === 'read_only' ? 'read' : 'write'
+  if (tool?.kind === 'prompt') return 'read'
   if (tool?.kind === 'subagent') return 'child'
   const isLifecycle = toolName === 'subagent_create' || toolName === 'subagent_message'
   const hasResumable = prompt.tools.some(

@@ -24,6 +24,8 @@ import {
   type ThreadLifecycle,
   type ThreadQuery,
   type TreeUsage,
+  type UserOf,
+  type UserValue,
 } from './store.ts'
 import { claimedHead, dueThreads, erasedHead, selectThreads } from './thread-head.ts'
 
@@ -56,11 +58,14 @@ class MemoryStore implements Store {
   readonly #auditKeys = new Set<string>()
   readonly #spent = new Set<string>()
   readonly #counters = new Map<string, number>()
+  /** The values of each user by key. */
+  readonly #userValues = new Map<string, Map<string, UserValue>>()
   readonly #settings = new Map<string, string>()
   readonly #counts = new Map<ThreadLifecycle, number>()
   #tokens = 0
   #costUsd = 0
   #lastLogId = 0
+  #lastVersion = 0
   readonly #clock: Clock
   #isClosed = false
 
@@ -78,6 +83,9 @@ class MemoryStore implements Store {
       auditLength: (tree) => this.#audit.get(tree)?.length ?? 0,
       isSpent: (jti) => this.#spent.has(jti),
       counter: (name) => this.#counters.get(name) ?? 0,
+      userVersion: (of, key) => this.#valuesOf(of)?.get(key)?.version,
+      userValueCount: (of) => this.#valuesOf(of)?.size ?? 0,
+      newVersion: () => ++this.#lastVersion,
     })
     this.#write(plan)
     return plan.result
@@ -222,6 +230,20 @@ class MemoryStore implements Store {
     this.#forgetBlobs(threadId, [])
   }
 
+  async userValues(of: UserOf, prefix = ''): Promise<readonly UserValue[]> {
+    this.#mustBeOpen()
+    return [...(this.#valuesOf(of)?.values() ?? [])]
+      .filter(({ key }) => key.startsWith(prefix))
+      .sort((a, b) => (a.key < b.key ? -1 : 1))
+  }
+
+  async eraseUserValues(of: UserOf): Promise<number> {
+    this.#mustBeOpen()
+    const count = this.#valuesOf(of)?.size ?? 0
+    this.#userValues.delete(keyOf(of.tenant, of.user))
+    return count
+  }
+
   async setting(name: string): Promise<JsonObject | undefined> {
     this.#mustBeOpen()
     const text = this.#settings.get(name)
@@ -253,6 +275,17 @@ class MemoryStore implements Store {
     for (const [name, value] of plan.counters)
       if (value === null) this.#counters.delete(name)
       else this.#counters.set(name, value)
+    for (const { tenant, user, key, json, version, updatedAt } of plan.userValues) {
+      const name = keyOf(tenant, user)
+      const values = this.#userValues.get(name) ?? new Map<string, UserValue>()
+      this.#userValues.set(name, values)
+      if (json === null) values.delete(key)
+      else values.set(key, deepFreeze({ key, value: JSON.parse(json), version, updatedAt }))
+    }
+  }
+
+  #valuesOf({ tenant, user }: UserOf): Map<string, UserValue> | undefined {
+    return this.#userValues.get(keyOf(tenant, user))
   }
 
   #setHead(head: ThreadHead): ThreadHead {

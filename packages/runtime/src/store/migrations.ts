@@ -156,6 +156,23 @@ ALTER TABLE audit_lines RENAME TO audit;
 CREATE UNIQUE INDEX audit_by_request ON audit (request_id, seq);
 `,
   },
+  {
+    version: 4,
+    sql: `
+-- Values that belong to a user and not to a thread. Versions are numbered over all users and never reused.
+CREATE TABLE user_values (
+  tenant TEXT NOT NULL,
+  user TEXT NOT NULL,
+  key TEXT NOT NULL,
+  json TEXT NOT NULL,
+  version INTEGER NOT NULL,
+  updated_at TEXT NOT NULL,
+  sum INTEGER NOT NULL,
+  PRIMARY KEY (tenant, user, key)
+) WITHOUT ROWID;
+INSERT INTO counters (name, value) VALUES ('user_version', 0);
+`,
+  },
 ]
 
 /**

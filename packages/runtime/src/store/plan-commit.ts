@@ -3,9 +3,12 @@ import {
   type Blob,
   type Commit,
   type CommitResult,
+  MAX_USER_VALUES,
   StoreError,
   type ThreadChange,
   type ThreadHead,
+  type UserOf,
+  type UserValueChange,
 } from './store.ts'
 import { changeHead, isStorable, newHead } from './thread-head.ts'
 import { isPlainObject } from '@skein/base'
@@ -22,6 +25,11 @@ export interface StoreView {
   isSpent(jti: string): boolean
   /** Returns the value of a counter; 0 if there is none. */
   counter(name: string): number
+  /** The version of a user's value; undefined if there is none. */
+  userVersion(of: UserOf, key: string): number | undefined
+  userValueCount(of: UserOf): number
+  /** Returns a number that no value of a user in this store has had. */
+  newVersion(): number
 }
 
 /** The rows to be written for a commit whose conditions hold. */
@@ -35,7 +43,16 @@ export interface CommitPlan {
   readonly spent: readonly { readonly jti: string; readonly exp: number }[]
   /** The counters that change, with their new values; `null` removes one. */
   readonly counters: ReadonlyMap<string, number | null>
+  readonly userValues: readonly UserValueRow[]
   readonly result: CommitResult
+}
+
+/** A value of a user as a row; null removes the row. */
+export interface UserValueRow extends UserOf {
+  readonly key: string
+  readonly json: string | null
+  readonly version: number
+  readonly updatedAt: string
 }
 
 /** An event as a row of the log. */
@@ -70,6 +87,7 @@ export function planCommit(commit: Commit, view: StoreView): CommitPlan {
     return eventRows(change, head.seq)
   })
   const audit = numberAudit(commit, view)
+  const userValues = userValueRows(commit.userValues ?? [], view)
   const isNew = new Set(commit.threads.flatMap(({ id, create }) => (create ? [id] : [])))
   return {
     heads: [...heads].map(([id, head]) => ({
@@ -82,6 +100,7 @@ export function planCommit(commit: Commit, view: StoreView): CommitPlan {
     audit,
     spent: commit.spent ?? [],
     counters,
+    userValues,
     result: {
       seqs: new Map([...heads].map(([id, { seq }]) => [id, seq])),
       auditFrom: audit[0]?.index,
@@ -137,7 +156,7 @@ function checkThreads(
 }
 
 /** Throws `TEXT_INVALID` for ids and names that not every database can store (see `isStorable`). */
-function checkTexts({ threads, audit = [], spent = [] }: Commit): void {
+function checkTexts({ threads, audit = [], spent = [], userValues = [] }: Commit): void {
   const check = (text: string | null | undefined, what: string): void => {
     if (text === null || text === undefined || isStorable(text)) return
     throw new StoreError(`The ${what} ${JSON.stringify(text)} cannot be stored.`, {
@@ -161,6 +180,11 @@ function checkTexts({ threads, audit = [], spent = [] }: Commit): void {
     check(line, 'audit line')
   }
   for (const { jti } of spent) check(jti, 'token id')
+  for (const { tenant, user, key } of userValues) {
+    check(tenant, 'tenant')
+    check(user, 'user')
+    check(key, 'key')
+  }
 }
 
 function checkConditions({ id, fence, expectSeq, mustBeLive }: ThreadChange, head: ThreadHead) {
@@ -214,6 +238,38 @@ function numberAudit({ audit = [] }: Commit, view: StoreView): CommitPlan['audit
     const index = lengths.get(line.tree) ?? view.auditLength(line.tree)
     lengths.set(line.tree, index + 1)
     return { ...line, index }
+  })
+}
+
+/** Checks the conditions of changes to values of users; a later change of a commit sees the earlier ones. */
+function userValueRows(
+  changes: readonly UserValueChange[],
+  view: StoreView,
+): readonly UserValueRow[] {
+  const versions = new Map<string, number | undefined>()
+  const counts = new Map<string, number>()
+  return changes.map(({ tenant, user, key, value, at: updatedAt, expectVersion }) => {
+    const of = { tenant, user }
+    const [name, owner] = [JSON.stringify([tenant, user, key]), JSON.stringify([tenant, user])]
+    const before = versions.has(name) ? versions.get(name) : view.userVersion(of, key)
+    if (expectVersion !== undefined && expectVersion !== (before ?? null))
+      throw new StoreError(`The value "${key}" of a user was changed by another writer.`, {
+        code: 'VALUE_MOVED',
+        hint: 'Nothing was stored. Read the value again and decide again.',
+      })
+    const isRemoved = value === null
+    const count = counts.get(owner) ?? view.userValueCount(of)
+    const after = count + (isRemoved ? 0 : 1) - (before === undefined ? 0 : 1)
+    if (after > count && after > MAX_USER_VALUES)
+      throw new StoreError(`The user has ${count} values, and no more are kept.`, {
+        code: 'VALUE_LIMIT',
+        hint: 'Remove values that are no longer needed, or keep several things in one value.',
+      })
+    const version = view.newVersion()
+    versions.set(name, isRemoved ? undefined : version)
+    counts.set(owner, Math.max(after, 0))
+    const json = isRemoved ? null : storedText(value, `The value "${key}" of a user`)
+    return { ...of, key, json, version, updatedAt }
   })
 }
 

@@ -7,6 +7,7 @@ import {
   type ThreadHead,
   type ThreadLifecycle,
   type ThreadQuery,
+  type UserValue,
 } from './store.ts'
 import { pageOf, searchText } from './thread-head.ts'
 
@@ -71,6 +72,22 @@ export function eventFrom(threadId: string, row: Row): StoredEvent {
   if (typeof json !== 'string' || rowSum(threadId, seq, json) !== row['sum'])
     throw damaged(`Event ${seq} of thread ${threadId}`)
   return { seq, event: JSON.parse(json) as RuntimeEvent }
+}
+
+/** Converts a row of the table `user_values`; throws `STORE_CORRUPT` if it is not what was written. */
+export function userValueFrom(row: Row): UserValue {
+  const [tenant, user, key] = [row['tenant'], row['user'], row['key']].map(String)
+  const { json, version } = row
+  const sum = rowSum(userValueName(tenant!, user!, key!), Number(version), String(json))
+  if (typeof json !== 'string' || sum !== row['sum'])
+    throw damaged(`The value "${key}" of the user ${user} of ${tenant}`)
+  const value = JSON.parse(json) as UserValue['value']
+  return { key: key!, value, version: Number(version), updatedAt: String(row['updated_at']) }
+}
+
+/** Names a row of `user_values`, for its checksum. */
+export function userValueName(tenant: string, user: string, key: string): string {
+  return JSON.stringify([tenant, user, key])
 }
 
 /** Creates the error for a row that is not what was written. */

@@ -28,6 +28,8 @@ import {
   type ThreadHead,
   type ThreadQuery,
   type TreeUsage,
+  type UserOf,
+  type UserValue,
 } from './store.ts'
 import { erasedHead } from './thread-head.ts'
 
@@ -211,6 +213,19 @@ class FileStore implements SqliteStore {
 
   remove(threadId: string): Promise<void> {
     return this.#write(() => this.#tables.remove(threadId))
+  }
+
+  userValues(of: UserOf, prefix = ''): Promise<readonly UserValue[]> {
+    return this.#read((tables) => tables.userValues(of, prefix))
+  }
+
+  async eraseUserValues(of: UserOf): Promise<number> {
+    const count = await this.#write(() => {
+      this.#tables.setSetting(SCRUB, '{}')
+      return this.#tables.eraseUserValues(of)
+    })
+    await this.#scrub()
+    return count
   }
 
   async setting(name: string): Promise<JsonObject | undefined> {

@@ -13,6 +13,8 @@ import {
   newRow,
   type Row,
   updateLabels,
+  userValueFrom,
+  userValueName,
 } from './sqlite-rows.ts'
 import type {
   ClaimOptions,
@@ -22,6 +24,8 @@ import type {
   ThreadLifecycle,
   ThreadQuery,
   TreeUsage,
+  UserOf,
+  UserValue,
 } from './store.ts'
 import { claimedHead } from './thread-head.ts'
 
@@ -75,8 +79,16 @@ export class SqliteTables implements StoreView {
   }
 
   newLogId(): number {
-    const sql = "UPDATE counters SET value = value + 1 WHERE name = 'log_id' RETURNING value"
-    return Number(this.#get(sql)?.['value'])
+    return this.#nextOf('log_id')
+  }
+
+  newVersion(): number {
+    return this.#nextOf('user_version')
+  }
+
+  #nextOf(counter: 'log_id' | 'user_version'): number {
+    const sql = 'UPDATE counters SET value = value + 1 WHERE name = ? RETURNING value'
+    return Number(this.#get(sql, counter)?.['value'])
   }
 
   hasAuditLine(requestId: string, seq: number): boolean {
@@ -102,6 +114,33 @@ export class SqliteTables implements StoreView {
     const sql = `SELECT name, value FROM counters WHERE name >= ?1 AND name < ?1 || char(0x10ffff)`
     const rows = this.#all(sql, prefix)
     return new Map(rows.map((row) => [row['name'] as string, Number(row['value'])]))
+  }
+
+  userVersion({ tenant, user }: UserOf, key: string): number | undefined {
+    const sql = 'SELECT version FROM user_values WHERE tenant = ? AND user = ? AND key = ?'
+    return this.#get(sql, tenant, user, key)?.['version'] as number | undefined
+  }
+
+  userValueCount({ tenant, user }: UserOf): number {
+    const sql = 'SELECT count(*) AS count FROM user_values WHERE tenant = ? AND user = ?'
+    return Number(this.#get(sql, tenant, user)?.['count'])
+  }
+
+  userValues({ tenant, user }: UserOf, prefix: string): UserValue[] {
+    return this.#all(
+      'SELECT * FROM user_values WHERE tenant = ? AND user = ? AND substr(key, 1, length(?3)) = ?3',
+      tenant,
+      user,
+      prefix,
+    )
+      .map(userValueFrom)
+      .sort((a, b) => (a.key < b.key ? -1 : 1))
+  }
+
+  eraseUserValues({ tenant, user }: UserOf): number {
+    const count = this.userValueCount({ tenant, user })
+    this.#run('DELETE FROM user_values WHERE tenant = ? AND user = ?', tenant, user)
+    return count
   }
 
   list(query: ThreadQuery): ThreadHead[] {
@@ -241,6 +280,26 @@ export class SqliteTables implements StoreView {
     for (const [name, value] of plan.counters)
       if (value === null) this.#run('DELETE FROM counters WHERE name = ?', name)
       else this.#run('INSERT OR REPLACE INTO counters (name, value) VALUES (?, ?)', name, value)
+    for (const { tenant, user, key, json, version, updatedAt } of plan.userValues)
+      if (json === null)
+        this.#run(
+          'DELETE FROM user_values WHERE tenant = ? AND user = ? AND key = ?',
+          tenant,
+          user,
+          key,
+        )
+      else
+        this.#run(
+          `REPLACE INTO user_values (tenant, user, key, json, version, updated_at, sum)
+          VALUES (?, ?, ?, ?, ?, ?, ?)`,
+          tenant,
+          user,
+          key,
+          json,
+          version,
+          updatedAt,
+          rowSum(userValueName(tenant, user, key), version, json),
+        )
   }
 
   claim(id: string, options: ClaimOptions, now: number): ThreadHead | HeldThread | undefined {

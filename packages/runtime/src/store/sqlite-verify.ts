@@ -5,7 +5,7 @@ import { messageOf } from '@skein/base'
 import { checkStoreVersion, rowSum } from './migrations.ts'
 import { COUNTERS } from './plan-commit.ts'
 import { sqliteFailure } from './sqlite-file.ts'
-import { damaged, headFrom, type Row } from './sqlite-rows.ts'
+import { damaged, headFrom, type Row, userValueFrom } from './sqlite-rows.ts'
 import { LOW, SqliteTables } from './sqlite-tables.ts'
 import { type Store, StoreError, type ThreadHead } from './store.ts'
 import { searchText } from './thread-head.ts'
@@ -173,6 +173,14 @@ export function verifyDatabase(database: SqliteReader): StoreReport {
     expect(isRight, () => `The content ${name} is damaged: it has another hash.`)
   })
 
+  read('The values of users', 'SELECT * FROM user_values', (row) => {
+    try {
+      userValueFrom(row)
+    } catch (error) {
+      expect(false, () => messageOf(error))
+    }
+  })
+
   read('The settings', 'SELECT name, json FROM settings', (row) => {
     const setting = `The setting ${String(row['name'])}`
     expect(isJson(String(row['json'])), () => `${setting} is damaged: it is not JSON.`)
@@ -181,7 +189,7 @@ export function verifyDatabase(database: SqliteReader): StoreReport {
   read('The counters', 'SELECT name, value FROM counters', (row) => {
     const name = String(row['name'])
     // Those of commits say what was spent and refused, which no other row repeats.
-    if (name === 'log_id' || name.startsWith(COUNTERS)) return
+    if (name === 'log_id' || name === 'user_version' || name.startsWith(COUNTERS)) return
     // Costs are sums of fractions, so their last digits depend on the order of adding.
     const isRight = Math.abs((sums.get(name) ?? 0) - Number(row['value'])) < 1e-6
     expect(isRight, () => `The counter "${name}" is wrong.`)

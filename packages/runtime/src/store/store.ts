@@ -1,4 +1,4 @@
-import { SkeinError, type JsonObject } from '@skein/base'
+import { SkeinError, type JsonObject, type JsonValue } from '@skein/base'
 import type { RuntimeEvent, StoredEvent } from '../contract/event.ts'
 
 /** The state of a thread in lists. `docs/http.md` has the table of transitions. */
@@ -164,6 +164,8 @@ export interface Commit {
   /** Approval tokens to be marked as spent; a token that is already spent is refused (`TOKEN_SPENT`). */
   readonly spent?: readonly { readonly jti: string; readonly exp: number }[]
   readonly counters?: readonly CounterChange[]
+  /** Values of users to set or remove. A commit that has only these names no thread. */
+  readonly userValues?: readonly UserValueChange[]
 }
 
 /** A change of a counter of the whole store, such as what a tenant has spent today. */
@@ -175,6 +177,38 @@ export interface CounterChange {
   /** Refuses the commit (`LIMIT_REACHED`) unless the counter is below this number before the addition. */
   readonly below?: number
 }
+
+/** A user of a tenant. Users of two tenants with the same name are two users. */
+export interface UserOf {
+  readonly tenant: string
+  readonly user: string
+}
+
+/** A value that belongs to a user, whatever the thread. */
+export interface UserValue {
+  readonly key: string
+  readonly value: JsonValue
+  /** A new number with every write, never used twice in one store, also not after the value was removed. */
+  readonly version: number
+  readonly updatedAt: string
+}
+
+/** The change of one commit to one value of a user. */
+export interface UserValueChange extends UserOf {
+  readonly key: string
+  /** Null removes the value. */
+  readonly value: JsonValue | null
+  /** The time of the change (ISO 8601). */
+  readonly at: string
+  /**
+   * The version that the writer has read, or null if there was no value. If the value has another version, the
+   * commit is refused (`VALUE_MOVED`). Without it, the value is set whatever it is.
+   */
+  readonly expectVersion?: number | null
+}
+
+/** The largest number of values of one user; a commit beyond it is refused (`VALUE_LIMIT`). */
+export const MAX_USER_VALUES = 1000
 
 /** Bytes that are stored once under their hash. */
 export interface Blob {
@@ -306,6 +340,10 @@ export interface Store {
   erase(threadId: string, skeleton: readonly RuntimeEvent[]): Promise<void>
   /** Removes a thread with its events, audit log and blobs. */
   remove(threadId: string): Promise<void>
+  /** Returns the values of a user whose keys begin with the prefix, by key. */
+  userValues(of: UserOf, prefix?: string): Promise<readonly UserValue[]>
+  /** Removes all values of a user, with their bytes, and returns how many there were. */
+  eraseUserValues(of: UserOf): Promise<number>
   /** Reads a setting of the whole store, such as the development key. */
   setting(name: string): Promise<JsonObject | undefined>
   setSetting(name: string, value: JsonObject): Promise<void>
@@ -320,6 +358,8 @@ export type StoreErrorCode =
   | 'CLIENT_ID_TAKEN'
   | 'FENCED'
   | 'LOG_MOVED'
+  | 'VALUE_MOVED'
+  | 'VALUE_LIMIT'
   | 'STATE_CONFLICT'
   | 'TOKEN_SPENT'
   | 'LIMIT_REACHED'

@@ -243,7 +243,8 @@ export class DrainTrace {
         this.#asked = event
         return
       case 'model_answered': {
-        const { durationMs, error } = event
+        const { durationMs, error, toolCallId, usage } = event
+        if (toolCallId !== undefined && usage) this.#spent({ usage }, { cost: event.costUsd })
         const attributes = this.#modelAttributes()
         if (error) attributes['error.type'] = error.code
         return metrics.inference.record(durationMs / 1000, attributes)

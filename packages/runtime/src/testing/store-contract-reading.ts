@@ -1,4 +1,11 @@
-import type { NewThread, Store, ThreadHead, ThreadQuery } from '../store/store.ts'
+import {
+  MAX_USER_VALUES,
+  type NewThread,
+  type Store,
+  type ThreadHead,
+  type ThreadQuery,
+  type UserOf,
+} from '../store/store.ts'
 import { claimed, addThreads, newThread, refused, same, valueSet } from './contract.ts'
 
 type Case = (store: Store) => Promise<void>
@@ -196,4 +203,153 @@ async function library(store: Store): Promise<void> {
   await store.commit({ point: 'test', threads: [{ id: 'b', head: wait }] })
   for (const [id, time] of [['a', 50] as const, ['d', 60] as const])
     await store.commit({ point: 'test', threads: [{ id, append: [valueSet(1, time)] }] })
+}
+
+const ADA: UserOf = { tenant: 'acme', user: 'ada' }
+
+/** Sets a value of a user, or removes it (null). */
+async function setFor(
+  store: Store,
+  of: UserOf,
+  key: string,
+  value: unknown,
+  expectVersion?: number | null,
+): Promise<void> {
+  const change = { ...of, key, value: value as string, at: '2026-01-01T00:00:00.000Z' }
+  await store.commit({
+    point: 'test',
+    threads: [],
+    userValues: [{ ...change, expectVersion }],
+  })
+}
+
+async function valuesOf(store: Store, of: UserOf, prefix?: string): Promise<object> {
+  const found = await store.userValues(of, prefix)
+  return Object.fromEntries(found.map(({ key, value }) => [key, value]))
+}
+
+async function versionOf(store: Store, of: UserOf, key: string): Promise<number> {
+  return (await store.userValues(of, key)).find((one) => one.key === key)?.version ?? 0
+}
+
+/** The tests of values that belong to a user. */
+export const userCases: Readonly<Record<string, Case>> = {
+  'a value of a user is set, replaced, listed by key and removed': async (store) => {
+    same(await store.userValues(ADA), [], 'the values of a user without any')
+    await setFor(store, ADA, 'b', { deep: [1, null] })
+    await setFor(store, ADA, 'a%', 'x')
+    await setFor(store, ADA, 'a_', 1)
+    same(await valuesOf(store, ADA), { 'a%': 'x', a_: 1, b: { deep: [1, null] } }, 'all')
+    same(await valuesOf(store, ADA, 'a_'), { a_: 1 }, 'by prefix, without wildcards')
+    const [first] = await store.userValues(ADA, 'b')
+    same(first?.updatedAt, '2026-01-01T00:00:00.000Z', 'the time of the write')
+    await setFor(store, ADA, 'b', 2)
+    same(await valuesOf(store, ADA, 'b'), { b: 2 }, 'the new value')
+    await setFor(store, ADA, 'b', null)
+    await setFor(store, ADA, 'never', null)
+    same(await valuesOf(store, ADA), { 'a%': 'x', a_: 1 }, 'what is left')
+  },
+  'values of users are apart by tenant and by user': async (store) => {
+    const others: UserOf[] = [
+      { tenant: 'acme', user: 'bob' },
+      { tenant: 'beta', user: 'ada' },
+      { tenant: 'acm', user: 'eada' },
+      { tenant: 'ACME', user: 'ada' },
+    ]
+    await setFor(store, ADA, 'k', 'of ada')
+    for (const other of others) {
+      same(await valuesOf(store, other), {}, 'the values of a stranger')
+      await setFor(store, other, 'k', other.user)
+    }
+    same(await valuesOf(store, ADA), { k: 'of ada' }, 'the values of ada')
+    same(await store.eraseUserValues(others[0]!), 1, 'the erased')
+    same(await valuesOf(store, ADA), { k: 'of ada' }, 'the values after a stranger was erased')
+    same(await valuesOf(store, others[1]!), { k: 'ada' }, 'those of the other tenant')
+  },
+  'a value of a user that moved refuses the whole commit': async (store) => {
+    await addThreads(store, 't')
+    await setFor(store, ADA, 'k', 1, null)
+    await refused(setFor(store, ADA, 'k', 2, null), 'VALUE_MOVED')
+    const version = await versionOf(store, ADA, 'k')
+    await setFor(store, ADA, 'k', 2, version)
+    const stale = { ...ADA, key: 'k', value: 3, at: 'now', expectVersion: version }
+    const other = { ...ADA, key: 'other', value: 1, at: 'now' }
+    await refused(
+      store.commit({
+        point: 'test',
+        threads: [{ id: 't', append: [valueSet(1)] }],
+        userValues: [other, stale],
+      }),
+      'VALUE_MOVED',
+    )
+    same(await valuesOf(store, ADA), { k: 2 }, 'the values')
+    same(await store.events('t'), [], 'the log')
+    await refused(
+      store.commit({
+        point: 'test',
+        threads: [{ id: 'nobody', append: [valueSet(1)] }],
+        userValues: [other],
+      }),
+      'THREAD_NOT_FOUND',
+    )
+    same(await valuesOf(store, ADA), { k: 2 }, 'the values after a refused thread')
+  },
+  'a version is not used again after a value was removed': async (store) => {
+    await setFor(store, ADA, 'k', 1)
+    const version = await versionOf(store, ADA, 'k')
+    await setFor(store, ADA, 'k', null, version)
+    await setFor(store, ADA, 'k', 1, null)
+    await refused(setFor(store, ADA, 'k', 2, version), 'VALUE_MOVED')
+    await store.eraseUserValues(ADA)
+    await setFor(store, ADA, 'k', 1)
+    await refused(setFor(store, ADA, 'k', 2, version), 'VALUE_MOVED')
+    await refused(setFor(store, ADA, 'gone', null, version), 'VALUE_MOVED')
+  },
+  'changes of one commit to a value of a user follow each other': async (store) => {
+    const set = (value: number, expectVersion?: null) => ({
+      ...ADA,
+      key: 'k',
+      value,
+      at: 'now',
+      expectVersion,
+    })
+    await store.commit({ point: 'test', threads: [], userValues: [set(1, null), set(2)] })
+    same(await valuesOf(store, ADA), { k: 2 }, 'the last')
+    const twice = [
+      { ...set(0), key: 'new', expectVersion: null },
+      { ...set(1), key: 'new', expectVersion: null },
+    ]
+    await refused(store.commit({ point: 'test', threads: [], userValues: twice }), 'VALUE_MOVED')
+  },
+  'a user has a limited number of values': async (store) => {
+    const many = Array.from({ length: MAX_USER_VALUES }, (_, index) => ({
+      ...ADA,
+      key: `k${index}`,
+      value: index,
+      at: 'now',
+    }))
+    await store.commit({ point: 'test', threads: [], userValues: many })
+    await refused(setFor(store, ADA, 'one more', 1), 'VALUE_LIMIT')
+    await setFor(store, ADA, 'k0', 'replaced')
+    await setFor(store, { ...ADA, user: 'bob' }, 'k', 1)
+    await setFor(store, ADA, 'k1', null)
+    await setFor(store, ADA, 'one more', 1)
+    same((await store.userValues(ADA)).length, MAX_USER_VALUES, 'the number of values')
+  },
+  'values of users are no part of threads, and odd ones are refused': async (store) => {
+    await store.commit({
+      point: 'test',
+      threads: [{ id: 't', create: newThread('t', { owner: 'ada' }) }],
+      userValues: [{ ...ADA, key: 'k', value: 1, at: 'now' }],
+    })
+    await store.erase('t', [])
+    await store.remove('t')
+    same(await valuesOf(store, ADA), { k: 1 }, 'the values after the thread was removed')
+    await refused(setFor(store, ADA, 'date', new Date(0)), 'NOT_JSON')
+    await refused(setFor(store, ADA, 'a\0b', 1), 'TEXT_INVALID')
+    await refused(setFor(store, { ...ADA, user: '\ud800' }, 'k', 1), 'TEXT_INVALID')
+    same(await store.eraseUserValues(ADA), 1, 'the erased')
+    same(await store.eraseUserValues(ADA), 0, 'the erased of a second time')
+    same(await store.userValues(ADA), [], 'the values after erasing')
+  },
 }

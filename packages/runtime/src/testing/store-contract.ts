@@ -2,7 +2,7 @@ import type { TestFunctions } from '@skein/base'
 import type { Commit, Store, ThreadChange } from '../store/store.ts'
 import { addThreads, claimed, newThread, refused, same, valueSet } from './contract.ts'
 import { leaseCases } from './store-contract-leases.ts'
-import { readingCases } from './store-contract-reading.ts'
+import { readingCases, userCases } from './store-contract-reading.ts'
 
 /** The store that `describeStore` tests. */
 export interface StoreContract {
@@ -23,7 +23,7 @@ export interface StoreContract {
 export function describeStore(functions: TestFunctions, contract: StoreContract): void {
   const { name, open, reopen, pass = sleep } = contract
   functions.describe(`store ${name}`, () => {
-    for (const [title, body] of Object.entries({ ...writingCases, ...readingCases }))
+    for (const [title, body] of Object.entries({ ...writingCases, ...readingCases, ...userCases }))
       functions.test(title, async () => {
         const store = await open()
         await body(store)
@@ -480,6 +480,7 @@ async function survives(store: Store, reopen: (store: Store) => Promise<Store>):
         audit: [{ tree: 't', requestId: 'r', seq: 0, line: 'one' }],
         spent: [{ jti: 'j', exp: 9 }],
         counters: [{ name: 'limit x', add: 7 }],
+        userValues: [{ tenant: 'acme', user: 'ada', key: 'k', value: [1], at: 'now' }],
       },
     ),
   )
@@ -496,6 +497,7 @@ async function survives(store: Store, reopen: (store: Store) => Promise<Store>):
     await from.setting('key'),
     [...(await from.totals()).threads],
     [...(await from.counters('limit '))],
+    await from.userValues({ tenant: 'acme', user: 'ada' }),
   ]
   const before = await everything(store)
   const again = await reopen(store)
@@ -504,5 +506,10 @@ async function survives(store: Store, reopen: (store: Store) => Promise<Store>):
     again.commit({ point: 'test', threads: [], spent: [{ jti: 'j', exp: 9 }] }),
     'TOKEN_SPENT',
   )
+  const set = { tenant: 'acme', user: 'ada', key: 'k', value: 2, at: 'later' }
+  const [{ version = 0 } = {}] = await again.userValues(set)
+  await again.commit({ point: 'test', threads: [], userValues: [set] })
+  const [next] = await again.userValues(set)
+  same((next?.version ?? 0) > version, true, 'a later version after a restart')
   await again.close()
 }

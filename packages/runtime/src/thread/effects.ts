@@ -1,11 +1,26 @@
+import type { JsonValue } from '@skein/base'
 import { RuntimeError } from '../contract/error.ts'
 import type { EffectState } from '../contract/state.ts'
 import type { EffectSchedule, ScheduledEffect, ThreadState } from '../contract/thread-state.ts'
+import type { Registry } from '../definitions/resolved.ts'
+import type { ToolDefinition } from '../definitions/types.ts'
 import { allOverlaid, type FacadeBuffer, jsonCopy } from './values.ts'
 
 const MAX_ARGUMENT_BYTES = 256 * 1024
 /** The latest time that a JavaScript Date can represent. */
 const MAX_TIME = 8.64e15
+
+/** The beginning of the name of an effect that runs a tool (`queueTool`). */
+const QUEUED_TOOL = 'tool:'
+
+/** Returns the tool that an effect with this name runs; undefined if it is an effect that was defined. */
+export function queuedTool(
+  { tools, effects }: Pick<Registry, 'tools' | 'effects'>,
+  name: string,
+): ToolDefinition | undefined {
+  if (!name.startsWith(QUEUED_TOOL) || effects.has(name)) return undefined
+  return tools.get(name.slice(QUEUED_TOOL.length))
+}
 
 type EffectMembers = Pick<
   ThreadState,
@@ -13,6 +28,8 @@ type EffectMembers = Pick<
 >
 
 interface FacadeEffects extends EffectMembers {
+  /** Schedules an effect that runs a tool at once. The caller has checked that the tool may be queued. */
+  queueTool(name: string, args: JsonValue): string
   clear(): void
 }
 
@@ -30,6 +47,40 @@ export function facadeEffects(buffer: FacadeBuffer): FacadeEffects {
     pending.set(effectId, null)
   }
 
+  function schedule(name: string, args: JsonValue, when: number | EffectSchedule): string {
+    const times = typeof when === 'number' ? { delayMs: when } : when
+    const runAt = timeOf(name, times, environment.clock.now())
+    const copy = jsonCopy(args, {
+      subject: `The argument of the effect "${name}"`,
+      code: 'EFFECT_INVALID',
+      maxBytes: MAX_ARGUMENT_BYTES,
+    })
+    const { cron, key } = times
+    if (key !== undefined) {
+      for (const [id, effect] of all()) if (effect.scheduled.key === key) remove(id)
+    }
+    const scheduled = {
+      type: 'effect_scheduled' as const,
+      at: buffer.at(),
+      effectId: environment.ids(),
+      name,
+      args: copy,
+      runAt,
+      cron,
+      key,
+    }
+    events.push(scheduled)
+    pending.set(scheduled.effectId, {
+      scheduled,
+      runAt,
+      run: 1,
+      attempts: 0,
+      runningEpoch: undefined,
+      interruptId: undefined,
+    })
+    return scheduled.effectId
+  }
+
   return {
     scheduleEffect(name, args, when) {
       const known = environment.registry.effects
@@ -39,38 +90,9 @@ export function facadeEffects(buffer: FacadeBuffer): FacadeEffects {
           hint:
             known.size > 0 ? `Known effects: ${[...known.keys()].join(', ')}.` : 'None is defined.',
         })
-      const schedule = typeof when === 'number' ? { delayMs: when } : when
-      const runAt = timeOf(name, schedule, environment.clock.now())
-      const copy = jsonCopy(args, {
-        subject: `The argument of the effect "${name}"`,
-        code: 'EFFECT_INVALID',
-        maxBytes: MAX_ARGUMENT_BYTES,
-      })
-      const { cron, key } = schedule
-      if (key !== undefined) {
-        for (const [id, effect] of all()) if (effect.scheduled.key === key) remove(id)
-      }
-      const scheduled = {
-        type: 'effect_scheduled' as const,
-        at: buffer.at(),
-        effectId: environment.ids(),
-        name,
-        args: copy,
-        runAt,
-        cron,
-        key,
-      }
-      events.push(scheduled)
-      pending.set(scheduled.effectId, {
-        scheduled,
-        runAt,
-        run: 1,
-        attempts: 0,
-        runningEpoch: undefined,
-        interruptId: undefined,
-      })
-      return scheduled.effectId
+      return schedule(name, args, when)
     },
+    queueTool: (name, args) => schedule(`${QUEUED_TOOL}${name}`, args, 0),
     getScheduledEffects: (name) => scheduledEffects(all(), name),
     removeScheduledEffect(id) {
       if (!all().has(id)) return false

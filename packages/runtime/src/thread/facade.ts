@@ -7,7 +7,14 @@ import type { Blob, ThreadHead } from '../store/store.ts'
 import type { SubagentRegistryEntry, ThreadState } from '../contract/thread-state.ts'
 import { type EnvReader, facadeEnv } from './env.ts'
 import { facadeEffects } from './effects.ts'
-import { type FacadeBuffer, facadeFiles, facadeValues, jsonCopy, type ValueUse } from './values.ts'
+import {
+  type FacadeBuffer,
+  facadeFiles,
+  facadeUser,
+  facadeValues,
+  jsonCopy,
+  type ValueUse,
+} from './values.ts'
 import { facadeMessages } from './messages.ts'
 
 const MAX_EMIT_BYTES = 256 * 1024
@@ -76,6 +83,7 @@ export function createThreadFacade(options: ThreadFacadeOptions): ThreadFacade {
   const files = facadeFiles(buffer)
   const messages = facadeMessages(buffer, files)
   const values = facadeValues(buffer)
+  const { user, take: takeUser } = facadeUser(buffer, head)
   const env = facadeEnv(buffer, options.env)
   const effects = facadeEffects(buffer)
   const session = facadeSession(kernel, files.existing)
@@ -84,7 +92,7 @@ export function createThreadFacade(options: ThreadFacadeOptions): ThreadFacade {
   const { clear: _messages, ...messageMembers } = messages
   const { take: takeValues, ...valueMembers } = values
   const { clear: _env, secrets, ...envMembers } = env
-  const { clear: _effects, ...effectMembers } = effects
+  const { clear: _effects, queueTool, ...effectMembers } = effects
   const state: ThreadState = {
     threadId: kernel.threadId,
     agentId: kernel.agent,
@@ -98,10 +106,18 @@ export function createThreadFacade(options: ThreadFacadeOptions): ThreadFacade {
     ...messageMembers,
     ...envMembers,
     ...valueMembers,
+    user,
+    getUserValue: user.get,
+    setUserValue: user.set,
+    listUserValues: user.list,
     ...effectMembers,
     ...fileMembers,
+    getFileStats: files.statFile,
+    readdirFile: files.listFiles,
+    unlinkFile: files.removeFile,
+    renameFile: files.moveFile,
     ...session.members,
-    ...liveMembers(options, buffer),
+    ...liveMembers(options, buffer, queueTool),
   }
   return {
     state: Object.freeze(state),
@@ -111,7 +127,7 @@ export function createThreadFacade(options: ThreadFacadeOptions): ThreadFacade {
       const blobs = [...buffer.blobs.values()]
       buffer.blobs.clear()
       for (const part of [files, messages, env, effects]) part.clear()
-      return { events, blobs, values: takeValues(), ...session.take() }
+      return { events, blobs, values: { ...takeValues(), user: takeUser() }, ...session.take() }
     },
   }
 }
@@ -122,7 +138,7 @@ function microseconds(iso: string): number {
 
 type SessionMembers = Pick<
   ThreadState,
-  'getParentThread' | 'notifyParent' | 'terminate' | 'stopSession'
+  'getParentThread' | 'getChildThread' | 'notifyParent' | 'terminate' | 'stopSession'
 >
 
 /**
@@ -130,7 +146,7 @@ type SessionMembers = Pick<
  * (`notifyParent`, `stopSession`, `terminate` …).
  */
 function facadeSession(
-  { parent }: KernelState,
+  { parent, children }: Pick<KernelState, 'parent' | 'children'>,
   existing: (paths: readonly string[] | undefined) => readonly string[],
 ): {
   readonly members: SessionMembers
@@ -142,6 +158,10 @@ function facadeSession(
   return {
     members: {
       getParentThread: () => (parent ? { threadId: parent.threadId } : null),
+      getChildThread(reference) {
+        const child = childRegistry({ children }).find((one) => one.reference === reference)
+        return child ? deepFreeze({ ...child, threadId: reference }) : null
+      },
       notifyParent(content, attachments) {
         if (typeof content !== 'string') throw noText('notifyParent')
         const paths = existing(attachments)
@@ -166,12 +186,36 @@ function facadeSession(
   }
 }
 
-type LiveMembers = Pick<ThreadState, 'setStatus' | 'emit' | 'invokeTool'>
+type LiveMembers = Pick<ThreadState, 'setStatus' | 'emit' | 'invokeTool' | 'queueTool'>
 
-/** Creates the methods of a thread's state that take effect at once: `setStatus`, `emit` and `invokeTool`. */
-function liveMembers(options: ThreadFacadeOptions, { at, turnId }: FacadeBuffer): LiveMembers {
+/**
+ * Creates the methods of a thread's state that take effect at once, `setStatus`, `emit` and `invokeTool`, and
+ * `queueTool`, which runs a tool later.
+ */
+function liveMembers(
+  options: ThreadFacadeOptions,
+  { at, turnId, environment }: FacadeBuffer,
+  queue: (name: string, args: JsonValue) => string,
+): LiveMembers {
   const { immediate, invoke, allowedTools, toolName } = options
+  const notAllowed = (verb: string, name: string): RuntimeError => {
+    const who = toolName === undefined ? 'Code' : `The tool "${toolName}"`
+    const list = allowedTools?.join(', ')
+    return new RuntimeError(`${who} may not ${verb} the tool "${name}" here.`, {
+      code: 'TOOL_NOT_ALLOWED',
+      hint: list ? `It may use: ${list}.` : 'List it in the tool’s `uses`.',
+    })
+  }
   return {
+    queueTool(name, args) {
+      if (toolName !== undefined && !allowedTools?.includes(name)) throw notAllowed('queue', name)
+      if (!environment.registry.tools.get(name)?.run)
+        throw new RuntimeError(`There is no tool "${name}" that runs here.`, {
+          code: 'TOOL_NOT_ALLOWED',
+          hint: 'Queue a tool that is registered and has an `execute`.',
+        })
+      return queue(name, args)
+    },
     async setStatus(status) {
       if (typeof status !== 'string') throw noText('setStatus')
       const text = status.slice(0, MAX_STATUS_LENGTH)
@@ -196,14 +240,8 @@ function liveMembers(options: ThreadFacadeOptions, { at, turnId }: FacadeBuffer)
       ])
     },
     async invokeTool(name, args) {
-      if (!invoke || (allowedTools && !allowedTools.includes(name))) {
-        const who = toolName === undefined ? 'Code' : `The tool "${toolName}"`
-        const list = allowedTools?.join(', ')
-        throw new RuntimeError(`${who} may not invoke the tool "${name}" here.`, {
-          code: 'TOOL_NOT_ALLOWED',
-          hint: list ? `It may use: ${list}.` : 'List it in the tool’s `uses`.',
-        })
-      }
+      if (!invoke || (allowedTools && !allowedTools.includes(name)))
+        throw notAllowed('invoke', name)
       return invoke(name, args)
     },
   }

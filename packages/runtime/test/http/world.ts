@@ -20,6 +20,7 @@ export async function buildWorld({ runtime }: Kit): Promise<World> {
   })
   await threads.values.set(id, 'colour', 'canary-value')
   await threads.env.set(id, 'NAME', 'canary-env')
+  await runtime.users.values.set({ tenant, user }, 'colour', 'canary-of-user')
   const effectId = await threads.effects.schedule(id, 'remind', {}, 3_600_000)
   await threads.run(id, 'And a refund.')
   const { queueId } = await threads.send(id, 'One more thing.')
@@ -48,6 +49,7 @@ export async function buildWorld({ runtime }: Kit): Promise<World> {
       effectId,
       logId: log.logId,
       agent: 'desk',
+      user,
     },
   }
 }

@@ -166,13 +166,17 @@ const references: { readonly [Kind in DefinitionKind]?: (read: Reads[Kind]) => T
     const callables = tools.flatMap((tool) => {
       if (tool?.form === 'tool') return [tool.tool]
       if (tool?.form === 'agent') return [tool.agent]
+      if (tool?.form === 'prompt') return [tool.prompt]
       return tool?.form === 'config' ? [tool.name] : []
     })
     return [
       ...models([model]),
       ...objects('prompt', includes),
       ...objects('hook', hooks),
-      ...callables.flatMap((value) => objects(isKind(value, 'tool') ? 'tool' : 'agent', [value])),
+      ...callables.flatMap((value) => {
+        const kind = isKind(value, 'tool') ? 'tool' : isKind(value, 'prompt') ? 'prompt' : 'agent'
+        return objects(kind, [value])
+      }),
     ]
   },
   tool: ({ uses = [] }) => objects('tool', uses),

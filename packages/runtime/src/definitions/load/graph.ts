@@ -3,7 +3,14 @@ import { at, report } from './readers.ts'
 import type { LoadedAgent } from './resolve-agent.ts'
 import type { LoadedPrompt } from './resolve-prompt.ts'
 import type { LoadedTool } from './resolve-tools.ts'
-import type { Relation, ResolvedAgent, ResolvedSide, ResolvedTool } from '../resolved.ts'
+import type {
+  Relation,
+  ResolvedAgent,
+  ResolvedModel,
+  ResolvedPrompt,
+  ResolvedSide,
+  ResolvedTool,
+} from '../resolved.ts'
 import type { VariableDefinition } from '../types.ts'
 
 /** Reports problems that can only be found when all agents are known. */
@@ -210,6 +217,12 @@ function hashOf(value: unknown): string {
 /** Returns the sides that are played by models. */
 export function sidesOf({ a, b }: ResolvedAgent): readonly ResolvedAgent['a'][] {
   return b ? [a, b] : [a]
+}
+
+/** Returns the models of a prompt and of the prompts that are its tools. */
+export function askedModels({ models, tools }: ResolvedPrompt): readonly ResolvedModel[] {
+  const asked = tools.flatMap((tool) => (tool.kind === 'prompt' ? tool.prompt.models : []))
+  return [...models, ...asked]
 }
 
 /** Returns the subagents among the tools of a prompt. */

@@ -2,7 +2,7 @@ import { modelCatalogue } from '@skein/ai/catalogue'
 import { findModel, type ModelCatalog, type ModelPrices } from '@skein/ai/middleware'
 import type { ResolvedAgent, ResolvedModel, ResolvedSide, ResolvedTool } from '../resolved.ts'
 import type { Budget, ModelDefinition } from '../types.ts'
-import { relationsOf, sidesOf } from './graph.ts'
+import { askedModels, relationsOf, sidesOf } from './graph.ts'
 import { at, report } from './readers.ts'
 import type { LoadedAgent } from './resolve-agent.ts'
 
@@ -18,7 +18,7 @@ export type PriceSource =
 export function fillPrices(agents: readonly LoadedAgent[], source: PriceSource | undefined): void {
   for (const { resolved } of agents)
     for (const { prompt } of resolved ? sidesOf(resolved) : [])
-      for (const model of prompt.models) {
+      for (const model of askedModels(prompt)) {
         const { provider, modelId } = model.model
         const given =
           typeof source === 'function'
@@ -82,7 +82,7 @@ export function unpriced(agents: Iterable<ResolvedAgent>): readonly string[] {
   const names = new Set<string>()
   for (const agent of agents)
     for (const side of sidesOf(agent))
-      for (const model of side.prompt.models)
+      for (const model of askedModels(side.prompt))
         if (!model.price && !tellsCost(side, model))
           names.add(`${model.model.provider.name}/${model.model.modelId}`)
   return [...names]

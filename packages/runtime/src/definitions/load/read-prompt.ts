@@ -14,6 +14,7 @@ import type {
   ResumableOptions,
   SideSubagent,
   SubagentToolConfig,
+  SubpromptConfig,
   ToolDefinition,
   VariableDefinition,
 } from '../types.ts'
@@ -55,9 +56,10 @@ export type ReadPromptTool =
   | { readonly form: 'name'; readonly name: string }
   | { readonly form: 'tool'; readonly tool: ToolDefinition }
   | { readonly form: 'agent'; readonly agent: AgentDefinition }
+  | { readonly form: 'prompt'; readonly prompt: PromptDefinition }
   | {
       readonly form: 'config'
-      readonly name: string | ToolDefinition | AgentDefinition
+      readonly name: string | ToolDefinition | AgentDefinition | PromptDefinition
       readonly config: Record<string, unknown>
     }
 
@@ -82,9 +84,12 @@ const promptTool: Reader<ReadPromptTool> = (value, place) => {
 
 function definition(
   value: unknown,
-): Extract<ReadPromptTool, { form: 'tool' | 'agent' }> | undefined {
+): Extract<ReadPromptTool, { form: 'tool' | 'agent' | 'prompt' }> | undefined {
   const tool = asToolDefinition(value)
   if (tool) return { form: 'tool', tool }
+  // The fields of the prompt are checked separately, like those of the agent below.
+  if (isPlainObject(value) && value['kind'] === 'prompt')
+    return { form: 'prompt', prompt: value as unknown as PromptDefinition }
   if (!isPlainObject(value) || !isAgentLike(value)) return undefined
   // The fields of the agent are checked separately.
   return { form: 'agent', agent: value as unknown as AgentDefinition }
@@ -93,11 +98,12 @@ function definition(
 function targetName(
   value: unknown,
   place: Place,
-): string | ToolDefinition | AgentDefinition | undefined {
+): string | ToolDefinition | AgentDefinition | PromptDefinition | undefined {
   if (value === undefined) return report(place, 'is required')
   if (typeof value === 'string') return word(value, place)
   const target = definition(value)
   if (!target) return report(place, `must be a name, a tool or an agent, not ${kindOf(value)}`)
+  if (target.form === 'prompt') return target.prompt
   return target.form === 'tool' ? target.tool : target.agent
 }
 
@@ -232,3 +238,13 @@ export const readSideSubagent: Reader<SideSubagent> = (value, place) => {
   if (!isAgent) report(at(place, 'agent'), `must be an agent or its name, not ${kindOf(agent)}`)
   return isAgent ? sideSubagent(value, place) : undefined
 }
+
+/** Reads a prompt as a tool with its settings. */
+export const readSubpromptConfig: Reader<SubpromptConfig> = readFields<SubpromptConfig>({
+  name: anyName,
+  initUserMessageProperty: word,
+  initAttachmentsProperty: word,
+  includeTextResponse: flag,
+  includeErrors: flag,
+  includeToolCalls: flag,
+})

@@ -303,7 +303,7 @@ describe('what a prompt lists', () => {
     [[{ env: {} }], 'tools[0].name | is required'],
     [[defineAgent({ name: 'x', ...exposed } as never)], 'agent "x" | sideA | is required'],
     [
-      [prompt],
+      [{ kind: 'hook', id: 'h' }],
       'tools[0] | must be a tool, an agent, a name or { name, … }, not another definition',
     ],
     [[7], 'tools[0] | must be a tool, an agent, a name'],

@@ -2,7 +2,7 @@ import type { Agent } from '@skein/agents'
 import type { ModelReference, ToolSchema } from '@skein/ai'
 import { isStandardSchema } from '@skein/base'
 import { asToolDefinition } from '../define-tool.ts'
-import type { ResolvedModel, ResolvedPrompt } from '../resolved.ts'
+import type { ResolvedModel, ResolvedPrompt, Subprompt } from '../resolved.ts'
 import type { ModelDefinition, PromptDefinition, Ref, VariableDefinition } from '../types.ts'
 import { type Catalog, type GatheredDefinition, find } from './gather.ts'
 import { at, type Place, report } from './readers.ts'
@@ -29,7 +29,10 @@ export function resolvePrompts(
     const unfolded = unfold(entry)
     const tools = resolveTools(entry, catalog)
     const own = tools.flatMap((tool) => tool.entry ?? [])
-    const declared = [...unfolded.prompts, ...withUses(own, catalog)].flatMap(
+    const asked = tools.flatMap(({ subprompt }) =>
+      subprompt ? [...unfold(subprompt).prompts] : [],
+    )
+    const declared = [...unfolded.prompts, ...asked, ...withUses(own, catalog)].flatMap(
       ({ read }) => read.variables ?? [],
     )
     const resolved: ResolvedPrompt = {
@@ -42,6 +45,12 @@ export function resolvePrompts(
     }
     prompts.set(entry, { entry, unfolded, tools, resolved })
   }
+  for (const { tools } of prompts.values())
+    for (const { resolved, subprompt } of tools) {
+      if (resolved.kind !== 'prompt' || !subprompt) continue
+      const open: { -readonly [Key in keyof Subprompt]: Subprompt[Key] } = resolved
+      open.prompt = prompts.get(subprompt)!.resolved // every prompt of the catalogue is in the map
+    }
   return prompts
 }
 

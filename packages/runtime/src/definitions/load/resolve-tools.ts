@@ -6,6 +6,7 @@ import type { ReadAgent, ReadSide } from './read-agent.ts'
 import type { ReadTool } from './read-definition.ts'
 import {
   readSubagentConfig,
+  readSubpromptConfig,
   readToolConfig,
   type ReadPrompt,
   type ReadPromptTool,
@@ -22,6 +23,8 @@ export interface LoadedTool {
   readonly isConfigured: boolean
   /** The definition of the tool, from which its variables are read. */
   readonly entry: GatheredDefinition<ReadTool> | undefined
+  /** The prompt of a tool that is one; it is resolved later. */
+  readonly subprompt?: GatheredDefinition<ReadPrompt>
 }
 
 /** Resolves the tools of a prompt, and reports every problem in the list. */
@@ -40,7 +43,8 @@ export function resolveTools(
       continue
     }
     const { name, kind } = loaded.resolved
-    const areAgents = kind !== 'tool' && other.resolved.kind !== 'tool'
+    const isAgent = (one: string): boolean => one === 'subagent' || one === 'handoff'
+    const areAgents = isAgent(kind) && isAgent(other.resolved.kind)
     const message =
       areAgents && loaded.isConfigured !== other.isConfigured
         ? `the agent "${name}" is listed both plainly and with a configuration`
@@ -55,6 +59,8 @@ function resolveTool(tool: ReadPromptTool, place: Place, catalog: Catalog): Load
   const target = findTarget(tool, place, catalog)
   if (!target) return undefined
   if (target.agent) return resolveAgentTool(target.agent, { config, place })
+  if (target.prompt) return resolveSubprompt(target.prompt, { config, place })
+  if (!target.tool) return undefined
   const { name, definition } = target.tool
   const read = config && readToolConfig(config, place)
   if (name === undefined) return undefined
@@ -71,32 +77,66 @@ function resolveTool(tool: ReadPromptTool, place: Place, catalog: Catalog): Load
   }
 }
 
-type Target =
-  | { readonly tool: GatheredDefinition<ReadTool>; readonly agent?: undefined }
-  | { readonly agent: GatheredDefinition<ReadAgent>; readonly tool?: undefined }
-
-function findTarget(tool: ReadPromptTool, place: Place, catalog: Catalog): Target | undefined {
-  if (tool.form === 'tool') return wrap(catalog.tool.byObject.get(tool.tool), undefined)
-  if (tool.form === 'agent') return wrap(undefined, catalog.agent.byObject.get(tool.agent))
-  const { name } = tool
-  if (typeof name === 'object') {
-    return wrap(catalog.tool.byObject.get(name), catalog.agent.byObject.get(name))
-  }
-  const named = tool.form === 'config' ? at(place, 'name') : place
-  const [found, agent] = [catalog.tool.byName.get(name), catalog.agent.byName.get(name)]
-  if (found && agent) {
-    return report(named, `"${name}" is the name of a tool and of an agent; refer to it by object`)
-  }
-  if (found || agent) return wrap(found, agent)
-  const known = [...catalog.tool.byName.keys(), ...catalog.agent.byName.keys()]
-  return report(named, unknownName('tool or agent', name, known))
+interface Target {
+  readonly tool?: GatheredDefinition<ReadTool>
+  readonly agent?: GatheredDefinition<ReadAgent>
+  readonly prompt?: GatheredDefinition<ReadPrompt>
 }
 
-function wrap(
-  tool: GatheredDefinition<ReadTool> | undefined,
-  agent: GatheredDefinition<ReadAgent> | undefined,
+function findTarget(tool: ReadPromptTool, place: Place, catalog: Catalog): Target | undefined {
+  if (tool.form === 'tool') return found(catalog.tool.byObject.get(tool.tool))
+  if (tool.form === 'agent') return found(undefined, catalog.agent.byObject.get(tool.agent))
+  if (tool.form === 'prompt')
+    return found(undefined, undefined, catalog.prompt.byObject.get(tool.prompt))
+  const { name } = tool
+  if (typeof name === 'object') {
+    const { tool: tools, agent: agents, prompt: prompts } = catalog
+    return found(tools.byObject.get(name), agents.byObject.get(name), prompts.byObject.get(name))
+  }
+  const named = tool.form === 'config' ? at(place, 'name') : place
+  const [known, agent] = [catalog.tool.byName.get(name), catalog.agent.byName.get(name)]
+  if (known && agent) {
+    return report(named, `"${name}" is the name of a tool and of an agent; refer to it by object`)
+  }
+  // An agent and its prompt often have the same name, so the name of a prompt counts last.
+  const target = found(known, agent, catalog.prompt.byName.get(name))
+  if (target) return target
+  const names = [...catalog.tool.byName.keys(), ...catalog.agent.byName.keys()]
+  return report(named, unknownName('tool or agent', name, names))
+}
+
+function found(
+  tool: Target['tool'],
+  agent?: Target['agent'],
+  prompt?: Target['prompt'],
 ): Target | undefined {
-  return tool ? { tool } : agent && { agent }
+  return tool ? { tool } : agent ? { agent } : prompt && { prompt }
+}
+
+function resolveSubprompt(
+  subprompt: GatheredDefinition<ReadPrompt>,
+  { config, place }: { config: Record<string, unknown> | undefined; place: Place },
+): LoadedTool | undefined {
+  const { name, read } = subprompt
+  const options = config && readSubpromptConfig(config, place)
+  const named = config ? at(place, 'name') : place
+  const { toolDescription = '', tools = [] } = read
+  if (toolDescription.trim() === '')
+    report(named, `the prompt "${name}" is used as a tool, but lacks toolDescription`)
+  if (tools.length > 0)
+    report(
+      named,
+      `the prompt "${name}" is used as a tool, but has tools itself; list an agent instead`,
+    )
+  if (name === undefined) return undefined
+  const resolved: ResolvedTool = {
+    kind: 'prompt',
+    name,
+    description: toolDescription,
+    prompt: undefined as never, // set by `resolvePrompts` when all prompts are resolved
+    config: { ...options, name },
+  }
+  return { resolved, place, isConfigured: config !== undefined, entry: undefined, subprompt }
 }
 
 function resolveAgentTool(

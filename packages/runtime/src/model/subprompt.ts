@@ -1,0 +1,167 @@
+import {
+  ExponentialBackoff,
+  llm,
+  type Message,
+  type Tool,
+  type ToolContext,
+  type Turn,
+  UPPError,
+  UserMessage,
+  withToolContext,
+} from '@skein/ai'
+import { type JsonObject, toJsonSchema } from '@skein/base'
+import { argumentsOf, checked, messageIn, pathsOf } from '../children/tools.ts'
+import type { DrainContext } from '../contract/context.ts'
+import { RuntimeError } from '../contract/error.ts'
+import { costOf, overBudget } from '../contract/usage.ts'
+import type { ResolvedModel, ResolvedSide, Subprompt } from '../definitions/resolved.ts'
+import { findCall } from '../fold/calls.ts'
+import { findFiles } from '../thread/changes.ts'
+import { hookedMessages, paramsOf, systemText } from './infer.ts'
+import { logAnswer, logFailure, logRequest, type LogWrites } from './log.ts'
+import { viewOf } from './view.ts'
+
+/** The call that asks a prompt. The records of its requests are committed with its outcome. */
+interface AskingCall {
+  readonly drain: DrainContext
+  readonly side: ResolvedSide
+  readonly requests: LogWrites[]
+}
+
+type AskingContext = ToolContext & { readonly running: AskingCall }
+
+/**
+ * Creates the tool for a prompt that is a tool: a call is one request to the model of that prompt. The request
+ * changes nothing, so a call that a crash cut off makes it again; once the outcome is in the log, it does not.
+ */
+export function subpromptTool(subprompt: Subprompt): Tool {
+  const { name, description, prompt, config } = subprompt
+  const tool = {
+    name,
+    description,
+    parameters: argumentsOf(prompt.definition, config),
+    run: (args: JsonObject, context: AskingContext) => ask(subprompt, args, context),
+  }
+  return withToolContext(tool as Tool) // `Tool` declares the parameters of `run` as `never`
+}
+
+async function ask(
+  { name, prompt, config }: Subprompt,
+  args: JsonObject,
+  { running, toolCallId, signal }: AskingContext,
+): Promise<unknown> {
+  const { drain } = running
+  const over = await overBudget(drain)
+  if (over !== undefined)
+    throw new RuntimeError(`The prompt "${name}" was not asked: ${over}`, {
+      code: 'BUDGET_EXCEEDED',
+    })
+  // The hooks of the calling side are about its own messages and not about this request.
+  const side: ResolvedSide = { ...running.side, prompt, agent: undefined, hooks: [] }
+  const messages = await messagesOf(drain, { side, name, config, args, toolCallId })
+  const system = await systemText(drain, side)
+  let failure: unknown
+  for (const model of prompt.models) {
+    const log = logged(drain, { side, model, system, messages, toolCallId })
+    try {
+      const turn = await infer(drain, { side, model, system, messages, signal })
+      running.requests.push(logAnswer(drain, log, { turn, costUsd: costOf(model, turn.usage) }))
+      const result = await resultOf(name, side, turn)
+      return config.includeTextResponse === false ? 'It was answered.' : result
+    } catch (error) {
+      if (signal?.aborted) throw error
+      if (error instanceof UPPError) running.requests.push(logFailure(drain, { log, model }, error))
+      failure = error
+    }
+  }
+  if (config.includeErrors === false) throw new Error(`"${name}" could not be asked.`)
+  throw failure
+}
+
+/** Returns the messages of the request: the conversation if the prompt wants it, and the arguments. */
+async function messagesOf(
+  drain: DrainContext,
+  {
+    side,
+    name,
+    config,
+    args,
+    toolCallId,
+  }: Pick<Subprompt, 'name' | 'config'> & {
+    readonly side: ResolvedSide
+    readonly args: JsonObject
+    readonly toolCallId: string
+  },
+): Promise<readonly Message[]> {
+  const { definition } = side.prompt
+  const valid = await checked(definition, name, args)
+  const { initUserMessageProperty: from, initAttachmentsProperty: attached } = config
+  const paths = attached === undefined ? [] : pathsOf(valid[attached])
+  const files = findFiles(drain, paths).map(({ path }) => path)
+  const text = messageIn(valid, from, name) ?? JSON.stringify(valid)
+  const all = files.length === 0 ? text : `${text}\n\nAttached files:\n${files.join('\n')}`
+  const { environment, state } = drain
+  const timestamp = new Date(environment.clock.now())
+  const message = new UserMessage(all, { id: environment.ids(), timestamp })
+  if (definition.includeChat !== true) return hookedMessages(drain, side, [message])
+  // The message with the call itself is left out, because its calls have no results yet.
+  const place = state.places.get(findCall(state, toolCallId)?.entry.message.id ?? '')
+  return hookedMessages(drain, side, [...viewOf(state, side.side, side.prompt, place), message])
+}
+
+interface Request {
+  readonly side: ResolvedSide
+  readonly model: ResolvedModel
+  readonly system: string | undefined
+  readonly messages: readonly Message[]
+}
+
+function logged(drain: DrainContext, request: Request & { readonly toolCallId: string }) {
+  const { side, model } = request
+  const structure = structureOf(side)
+  return logRequest(drain, { ...request, tools: [], params: paramsOf(model, side), structure })
+}
+
+function structureOf({ prompt }: ResolvedSide) {
+  const { output } = prompt.definition
+  return output && toJsonSchema(output)
+}
+
+/** Makes the request. The thread waits for it like for any tool, so retries happen here and not in the log. */
+async function infer(
+  drain: DrainContext,
+  { side, model, system, messages, signal }: Request & { readonly signal?: AbortSignal },
+): Promise<Turn> {
+  const { clock, ids, limits } = drain.environment
+  const { maxMessageBytes, modelAttempts, modelBackoffMs } = limits
+  const { config } = model.definition ?? {}
+  const retries = { maxRetries: modelAttempts - 1, baseDelay: modelBackoffMs }
+  const instance = llm({
+    model: model.model,
+    params: paramsOf(model, side),
+    system,
+    structure: structureOf(side),
+    config: {
+      maxMessageBytes,
+      ...config,
+      retryStrategy: config?.retryStrategy ?? new ExponentialBackoff(retries),
+    },
+    middleware: drain.trace && [drain.trace.middleware()],
+    clock,
+    ids,
+  })
+  const events = instance.infer(messages, { signal })
+  let batch = await events.next()
+  while (!batch.done) batch = await events.next()
+  return batch.value
+}
+
+/** Returns the text of the answer, or its data if the prompt has an `output`, which must fit its schema. */
+async function resultOf(name: string, { prompt }: ResolvedSide, turn: Turn): Promise<unknown> {
+  const { output } = prompt.definition
+  if (!output) return turn.response.text
+  const read = await output['~standard'].validate(turn.data)
+  if (!read.issues) return read.value
+  const [first] = read.issues
+  throw new Error(`The answer of "${name}" does not fit its schema: ${first?.message ?? ''}`)
+}
