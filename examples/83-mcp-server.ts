@@ -51,7 +51,7 @@ const asked = { name: 'ask', arguments: { message: 'Please refund order O-7.' } 
 const { structuredContent } = await client.callTool(asked)
 const { status, text } = structuredContent as { status: string; text: string }
 console.log(`${status}: ${text}`)
-// #endregion
+// #endregion program
 
 await client.close()
 await server.close()

@@ -67,7 +67,7 @@ const decision = { interruptId, digest, decision: 'approve' }
 const done = await send({ $case: 'data', value: decision }, task)
 if (done.status!.state === TaskState.TASK_STATE_COMPLETED)
   console.log(`completed: ${done.artifacts[0]!.parts[0]!.content!.value}`)
-// #endregion
+// #endregion program
 
 await server.close()
 await runtime.stop()

@@ -233,14 +233,19 @@ describe('the real client of @modelcontextprotocol/sdk 1.32.2', () => {
   test('a connection that breaks off is resumed, without asking the person twice', async () => {
     let asked = 0
     let isCut = false
+    let isResumed = false
     const client = await connect('ada', {
       onAsk: async () => {
         asked++
-        await waitFor(() => isCut)
+        // The person is still thinking when the client is back.
+        await waitFor(() => isResumed)
+        await new Promise((resolve) => setTimeout(resolve, 100))
         return approve()
       },
       fetch: async (url, init) => {
-        const response = await kit.http.fetch(new Request(url, init))
+        const request = new Request(url, init)
+        const response = await kit.http.fetch(request)
+        isResumed ||= request.headers.has('last-event-id')
         if (isCut || !response.headers.get('content-type')?.startsWith('text/event-stream'))
           return response
         // Breaks off after the question has arrived.
