@@ -223,6 +223,15 @@ export interface RuntimeLimits extends Pick<InputLimits, 'maxToolCalls' | 'maxTo
   readonly maxHandoffs: number
   readonly hookTimeoutMs: number
   readonly maxFileBytes: number
+  /**
+   * The largest image that a model is shown; of a larger one it is told the name. Default 3.75 MiB, which is 5 MiB
+   * as base64.
+   */
+  readonly maxImageBytes: number
+  /** Bytes of all files of the thread in one request; the newest are shown first. Default 14 MiB. */
+  readonly maxMediaBytes: number
+  /** Number of files of the thread in one request. Default 20. */
+  readonly maxMediaFiles: number
   /** Bytes of a message: of its JSON when a client or a tool sends it, of its texts when a model does. */
   readonly maxMessageBytes: number
   /** How long the runtime waits for an approval or a client's answer. Default 7 days. */

@@ -73,6 +73,8 @@ export interface KernelState {
   readonly valueSeqs: Map<string, number>
   readonly env: Map<string, EnvEntry>
   readonly files: Map<string, FileStat>
+  /** The hashes of all files that the thread has or had. Only their contents may be shown to its models. */
+  readonly fileHashes: Set<string>
   readonly effects: Map<string, EffectState>
   /**
    * Whether an effect failed or crashed since the last session ended. Effects then run only when the thread has
@@ -105,6 +107,8 @@ export interface Entry {
   readonly agent: string | undefined
   readonly isSilent: boolean
   readonly attachments: readonly string[]
+  /** The attached files as they were when the message was added. */
+  readonly files: readonly FileStat[]
   readonly subagentId: string | undefined
   readonly metadata: JsonObject | undefined
   /** Calls of an assistant message, in call order. */
@@ -325,6 +329,7 @@ export function emptyKernelState(): KernelState {
     valueSeqs: new Map(),
     env: new Map(),
     files: new Map(),
+    fileHashes: new Set(),
     effects: new Map(),
     effectsYield: false,
     variables: new Map(),

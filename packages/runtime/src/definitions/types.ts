@@ -114,7 +114,10 @@ export interface PromptDefinition {
   readonly tools?: readonly PromptTool[]
   readonly env?: Readonly<Record<string, string>>
   readonly reasoning?: ReasoningOptions
-  /** Images older than this many messages are replaced with a line of text. Default 10. */
+  /**
+   * Images and other media are shown in the last so many messages; in older ones they are replaced with a line
+   * of text. Default 10.
+   */
   readonly recentImageThreshold?: number
   /** Vendor options; they override those of the model definition. */
   readonly providerOptions?: Params
@@ -217,7 +220,14 @@ export interface ModelDefinition {
   readonly inputPrice?: number
   readonly outputPrice?: number
   readonly cachedPrice?: number
-  readonly capabilities?: { readonly maxContextTokens?: number; readonly maxOutputTokens?: number }
+  readonly capabilities?: {
+    readonly maxContextTokens?: number
+    readonly maxOutputTokens?: number
+    /** Whether the model takes images and PDFs. Default: as its provider and the catalogue say. */
+    readonly supportsImages?: boolean
+    /** Whether the model takes audio. Default: as its provider and the catalogue say. */
+    readonly supportsAudio?: boolean
+  }
   /** Options that are sent to the vendor unchanged. */
   readonly providerOptions?: Params
 }

@@ -151,6 +151,7 @@ function addMessage(state: KernelState, event: RuntimeMessageAdded): void {
     agent: event.agentId,
     isSilent: event.isSilent === true,
     attachments: event.attachments ?? [],
+    files: (event.attachments ?? []).flatMap((path) => state.files.get(path) ?? []),
     subagentId: event.subagentId,
     metadata,
     calls: calls.map(newCall),

@@ -252,6 +252,7 @@ export function foldService(state: KernelState, event: RuntimeEvent): void {
     case 'file_written': {
       const { path, mediaType, sizeBytes, hash = '', at: writtenAt } = event
       state.files.set(path, { path, mediaType, sizeBytes, hash, writtenAt })
+      state.fileHashes.add(hash)
       return
     }
     case 'file_removed':
