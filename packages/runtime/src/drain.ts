@@ -30,6 +30,7 @@ import { cutTurn } from './calls/cut.ts'
 import { runEffect, settleEffect } from './calls/effects.ts'
 import { settleInDoubt } from './calls/in-doubt.ts'
 import { infer } from './model/infer.ts'
+import { askLogged } from './model/log.ts'
 import {
   awaitAgent,
   beginSession,
@@ -40,7 +41,9 @@ import {
   failWithoutProgress,
   failureCause,
   missingText,
+  asTold,
   park,
+  tellParent,
 } from './session/session.ts'
 import { endStep } from './session/end-step.ts'
 import { runStrategy } from './run-agent.ts'
@@ -205,7 +208,8 @@ class ThreadDrain implements DrainContext {
       return end
     } catch (error) {
       await this.#commitJoined().catch(() => undefined)
-      const isGone = isAgentMissing(error) && !this.environment.registry.agents.has(this.state.agent)
+      const isGone =
+        isAgentMissing(error) && !this.environment.registry.agents.has(this.state.agent)
       if (!isGone || this.isFenced || this.signal.aborted) throw error
       // The definitions were replaced while the drain worked.
       await awaitAgent(this)
@@ -241,6 +245,8 @@ class ThreadDrain implements DrainContext {
         if (await this.#unlessMoved(() => park(this, action))) return undefined
         continue
       }
+      // An action that closes the session reports to the parent by itself.
+      if (action.type !== 'close' && action.type !== 'cascade' && (await tellParent(this))) continue
       // `next` is pure, so an action that changed nothing would be returned again and again.
       const current = { seq: this.state.seq, action: nameOf(action) }
       if (last?.seq === current.seq && last.action === current.action) {
@@ -571,7 +577,7 @@ class ThreadDrain implements DrainContext {
     const isWaiting = status === 'waiting' && statusText === missingText(agent)
     if (!isWaiting || point === 'await_agent') return []
     if (!this.environment.registry.agents.has(agent)) return []
-    return [{ type: 'status_changed', at: this.at(), status: 'running' }]
+    return [{ type: 'status_changed', at: this.at(), status: 'running', ...asTold(this.state) }]
   }
 
   /**
@@ -674,6 +680,10 @@ class ThreadDrain implements DrainContext {
     const { config, providerOptions: params } = definition ?? {}
     const middleware = this.trace && [this.trace.middleware()]
     return llm({ model, signal: this.signal, clock, ids, config, params, middleware, ...options })
+  }
+
+  askSide(...asked: Parameters<DrainContext['askSide']>): ReturnType<DrainContext['askSide']> {
+    return askLogged(this, ...asked)
   }
 
   runUserCode<T>({ id, kind, name }: Parameters<DrainContext['runUserCode']>[0], work: () => T): T {

@@ -29,6 +29,7 @@ export { EVENT_VERSION } from './contract/event.ts'
 export { FOUND_EFFECTS } from './contract/runtime-api.ts'
 export { RuntimeError, type RuntimeErrorCode } from './contract/error.ts'
 export {
+  asSubagent,
   defineAgent,
   defineEffect,
   defineEndpoint,

@@ -1,4 +1,4 @@
-import type { LLMInstance, Tool } from '@skein/ai'
+import type { LLMInstance, Tool, Turn } from '@skein/ai'
 import type { Registry, ResolvedAgent, ResolvedSide } from '../definitions/resolved.ts'
 import type { PromptToolConfig, ToolDefinition } from '../definitions/types.ts'
 import type { RuntimeEvent } from './event.ts'
@@ -65,6 +65,15 @@ export interface DrainContext {
   tools(side: ResolvedSide): readonly Tool[]
   /** Returns the first model of a side for requests of the runtime itself, without tools and history. */
   sideModel(side: ResolvedSide, options?: { readonly system?: string }): LLMInstance
+  /** Asks that model once. `log` has the request and its answer or failure, and is part of the next commit. */
+  askSide(
+    side: ResolvedSide,
+    question: { readonly system: string; readonly input: string },
+  ): Promise<{
+    readonly turn?: Turn
+    readonly error?: unknown
+    readonly log: Required<Pick<Write, 'events' | 'blobs'>>
+  }>
   /**
    * Runs user code. The spans that it makes are children of the span of its call or effect (`id`), and the
    * watchdog can name it.

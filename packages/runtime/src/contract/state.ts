@@ -88,6 +88,8 @@ export interface KernelState {
   readonly lastLog: { a: RequestLog | undefined; b: RequestLog | undefined }
   status: ThreadStatus
   statusText: string | undefined
+  /** Whether the list of subagents of the parent says that this thread waits for a person. */
+  isToldAwaiting: boolean
   /** The list of children as it was last sent to the model of each side. */
   readonly registryText: { a: string | undefined; b: string | undefined }
   /** Number of the event that last changed a variable. */
@@ -338,6 +340,7 @@ export function emptyKernelState(): KernelState {
     lastLog: { a: undefined, b: undefined },
     status: 'idle',
     statusText: undefined,
+    isToldAwaiting: false,
     registryText: { a: undefined, b: undefined },
     envSeq: 0,
     editSeq: 0,

@@ -44,6 +44,7 @@ export interface ResolvedSide {
   readonly stopTool: string | undefined
   readonly stopToolResponseProperty: string | undefined
   readonly maxSteps: number
+  readonly sessionStopOnResponse: boolean
   readonly sessionStop: ResolvedBinding | undefined
   readonly sessionFail: ResolvedBinding | undefined
   readonly sessionStatus: ResolvedBinding | undefined

@@ -78,6 +78,11 @@ export interface SideConfig {
   readonly stopToolResponseProperty?: string
   /** The number of steps of this side in one session after which the session fails. */
   readonly maxSteps?: number
+  /**
+   * Whether the end of this side's turn ends the session, with its text as the result; the other side then never
+   * speaks. Default false. `asSubagent` sets it.
+   */
+  readonly sessionStopOnResponse?: boolean
   readonly sessionStop?: SessionToolBinding
   readonly sessionFail?: SessionToolBinding
   readonly sessionStatus?: SessionToolBinding

@@ -45,6 +45,7 @@ export function foldSession(state: KernelState, event: SessionEvent): void {
       const ended = { id, outcome, reason, message, hint, attachments, data, firstEntry, seq }
       state.lastSession = { ...ended, handedOn, trace: state.session?.trace }
       state.session = undefined
+      state.isToldAwaiting = false // the end is reported to the parent, too
       state.effectsYield = false
       state.stop = outcome === 'stopped' ? 'stopped' : 'none'
       return
@@ -276,6 +277,7 @@ export function foldService(state: KernelState, event: RuntimeEvent): void {
     case 'status_changed':
       state.status = event.status
       state.statusText = event.text
+      state.isToldAwaiting = event.awaitsPerson === true
       return
     default:
       return foldWork(state, event)

@@ -127,7 +127,7 @@ function registryNote(context: DrainContext): readonly RuntimeEvent[] {
   })
   // If the list is empty and the side never received one, there is nothing to correct.
   if (lines.length === 0 && told === undefined) return []
-  const heading = 'Subagents of this thread:'
+  const heading = '[runtime] Subagents of this thread:'
   const text = lines.length === 0 ? `${heading} none.` : [heading, ...lines].join('\n')
   return text === told ? [] : [noteMessage(context, text, 'registry')]
 }
