@@ -119,7 +119,8 @@ export async function askLogged(
   const log = logRequest(context, facts)
   try {
     const turn = await context.sideModel(side, { system }).generate(messages)
-    return { turn, log: writes(context, log, answered(turn, costOf(model, turn.usage))) }
+    // The caller records the usage by itself, because no message has it.
+    return { turn, log: writes(context, log, { finishReason: turn.stopReason }) }
   } catch (error) {
     return { error, log: logFailure(context, { log, model }, error) }
   }

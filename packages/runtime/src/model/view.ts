@@ -132,15 +132,15 @@ function messagesOf(entry: Entry, side: Side, showsTools: boolean): Message[] {
 /** A file of the thread as messages refer to it. The log has this reference, and never the bytes. */
 export type FileReference = Pick<FileStat, 'path' | 'mediaType' | 'sizeBytes' | 'hash'>
 
-/** Returns one text block for each file that is attached to a message. */
+/**
+ * Returns one text block for each file that is attached to a message. The text of a child's report, whose words
+ * Standard Agents §7.10 gives, already lists its files.
+ */
 function attachedFiles({ attachments, files, subagentId }: Entry): readonly UserContent[] {
-  // The text of a child's report already lists its files, so only those that a model may be shown are added.
-  const isReport = subagentId !== undefined
-  const listed = isReport ? files.filter(({ mediaType }) => kindOf(mediaType)) : attachments
-  return listed.map((one, place) => {
-    const path = typeof one === 'string' ? one : one.path
+  if (subagentId !== undefined) return []
+  return attachments.map((path, place) => {
     const file = files.find((found) => found.path === path)
-    const before = place > 0 || isReport ? '\n' : 'Attached files:\n'
+    const before = place > 0 ? '\n' : 'Attached files:\n'
     return file ? fileBlock(file, { before }) : { type: 'text', text: `${before}${path}` }
   })
 }
