@@ -127,9 +127,9 @@ test('SA-77 models are told of the children, and again only when something has c
   const { id } = await it.ask('hi')
   const reference = (await it.threads.children(id))[0]!.reference
   const notes = (index: number) =>
-    linesOf(requestsOf(top)[index]).filter((line) => line.startsWith('user: Subagents'))
+    linesOf(requestsOf(top)[index]).filter((line) => line.startsWith('user: [runtime] Subagents'))
   const line = (text: string) =>
-    `user: Subagents of this thread:\n- helper "Ada" (reference: ${reference}): ${text}`
+    `user: [runtime] Subagents of this thread:\n- helper "Ada" (reference: ${reference}): ${text}`
   // None while there are no children; one when there are; one more for the status, and no more after it.
   expect([0, 1].map(notes)).toEqual([[], []])
   expect(notes(2)).toEqual([line('running')])

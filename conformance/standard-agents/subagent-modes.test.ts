@@ -210,7 +210,7 @@ test('SA-43 a report that comes in the middle of a step is taken before the next
     'assistant:  [look({})]',
     'tool_result: look = "ok"',
     `user: Subagent (reference: ${made!.reference}) has returned the following result:\n\nresult 1`,
-    'user: Subagents of this thread: none.',
+    'user: [runtime] Subagents of this thread: none.',
   ])
   expect(requestsOf(top)).toHaveLength(3)
 })

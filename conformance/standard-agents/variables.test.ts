@@ -372,7 +372,7 @@ describe('variables of a tree', () => {
         const text = last.type === 'user' ? last.text : ''
         if (text.includes('make'))
           return calls('subagent_create', { agent: 'leaf', name: 'L', message: 'go' })
-        return last.type === 'user' && !text.startsWith('Subagents')
+        return last.type === 'user' && !text.startsWith('[runtime] Subagents')
           ? calls('read')
           : calls('finish', { summary: 'done' })
       },

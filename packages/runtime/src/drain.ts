@@ -30,6 +30,7 @@ import { cutTurn } from './calls/cut.ts'
 import { runEffect, settleEffect } from './calls/effects.ts'
 import { settleInDoubt } from './calls/in-doubt.ts'
 import { infer } from './model/infer.ts'
+import { askLogged } from './model/log.ts'
 import {
   awaitAgent,
   beginSession,
@@ -40,7 +41,9 @@ import {
   failWithoutProgress,
   failureCause,
   missingHere,
+  asTold,
   park,
+  tellParent,
   waitsForAgent,
 } from './session/session.ts'
 import { endStep } from './session/end-step.ts'
@@ -250,6 +253,8 @@ class ThreadDrain implements DrainContext {
         if (await this.#unlessMoved(() => park(this, action))) return undefined
         continue
       }
+      // An action that closes the session reports to the parent by itself.
+      if (action.type !== 'close' && action.type !== 'cascade' && (await tellParent(this))) continue
       // `next` is pure, so an action that changed nothing would be returned again and again.
       const current = { seq: this.state.seq, action: nameOf(action) }
       if (last?.seq === current.seq && last.action === current.action) {
@@ -585,7 +590,7 @@ class ThreadDrain implements DrainContext {
   #agentIsBack(point: string): RuntimeEvent[] {
     if (point === 'await_agent' || !waitsForAgent(this.state)) return []
     if (missingHere(this.state, this.environment)) return []
-    return [{ type: 'status_changed', at: this.at(), status: 'running' }]
+    return [{ type: 'status_changed', at: this.at(), status: 'running', ...asTold(this.state) }]
   }
 
   /**
@@ -711,6 +716,10 @@ class ThreadDrain implements DrainContext {
     const timeout = AbortSignal.timeout(Math.min(limits.modelMs, 2 ** 31 - 1))
     const signal = AbortSignal.any([this.signal, timeout])
     return llm({ model: first.model, signal, clock, ids, config, params, middleware, ...options })
+  }
+
+  askSide(...asked: Parameters<DrainContext['askSide']>): ReturnType<DrainContext['askSide']> {
+    return askLogged(this, ...asked)
   }
 
   runUserCode<T>({ id, kind, name }: Parameters<DrainContext['runUserCode']>[0], work: () => T): T {

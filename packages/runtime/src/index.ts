@@ -26,6 +26,7 @@ export type { ModelRequested, RuntimeEvent, StoredEvent } from './contract/event
 export { FOUND_EFFECTS } from './contract/runtime-api.ts'
 export { RuntimeError, type RuntimeErrorCode } from './contract/error.ts'
 export {
+  asSubagent,
   defineAgent,
   defineEffect,
   defineEndpoint,

@@ -194,11 +194,11 @@ export interface ModelPrices {
 const version = /[-@](?:\d{4}-\d{2}-\d{2}|\d{8}|latest)$/
 
 /** Returns the entry of a model, also if its name has a version suffix. */
-export function findModel(
-  catalog: ModelCatalog,
+export function findModel<Info extends ModelInfo>(
+  catalog: Readonly<Record<string, Info>>,
   provider: string,
   modelId: string,
-): ModelInfo | undefined {
+): Info | undefined {
   for (const id of [modelId, modelId.replace(version, '')]) {
     const key = `${provider}/${id}`
     if (Object.hasOwn(catalog, key)) return catalog[key]

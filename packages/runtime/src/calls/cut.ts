@@ -12,6 +12,7 @@ import {
   turnEnd,
   turnStart,
 } from '../session/session.ts'
+import { listedAs } from '../thread/changes.ts'
 import { answerToApproval, withdrawReview } from './gate.ts'
 import { settledCalls } from './run.ts'
 
@@ -46,7 +47,9 @@ export async function cutTurn(context: DrainContext, side: Side, drops: boolean)
   const calls = new Set(open.map(({ interruptId }) => interruptId))
   const waiting = openForPeople(state).filter(({ interrupt }) => !calls.has(interrupt.id)).length
   const head = { lifecycle: 'running', waiting } as const
-  const others = stopAwaited(context)
+  // Nobody is asked about the calls any more.
+  const listed = state.isToldAwaiting ? listedAs(context, { status: 'running' }) : []
+  const others = [...stopAwaited(context), ...listed]
   const write = { events, others, head, isProgress: true, expectsNoMail: true }
   if (await commitTaken(context, 'turn_cut', write)) await afterStored(context, answering, taken)
 }

@@ -92,11 +92,15 @@ test('an id that is no file name, and a result over the limit of files', async (
   expect(result).toContain('The first 2000 bytes are in the file')
 })
 
-test('media are not cut', async () => {
-  const source = { type: 'base64', data: 'A'.repeat(4000) }
+test('media are not cut: they become a file, which the model is shown whole', async () => {
+  const data = Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), Buffer.alloc(3000)])
+  const source = { type: 'base64', data: data.toString('base64') }
   const image = { type: 'image', source, mimeType: 'image/png' }
   const { result, files } = await runTool(() => image, { maxToolResultBytes: 1000 })
-  expect([result, files]).toEqual([image, {}])
+  expect(Object.keys(files)).toEqual(['/results/call_1.png'])
+  const [named, shown] = result as [{ text: string }, { source: { data: Uint8Array } }]
+  expect(named.text).toBe('/results/call_1.png (image/png, 3008 bytes)')
+  expect(Buffer.from(shown.source.data).equals(data)).toBe(true)
 })
 
 test('an answer over maxMessageBytes fails the session once, with the limit in its reason', async () => {

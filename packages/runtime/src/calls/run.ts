@@ -9,14 +9,16 @@ import {
   type ToolContext,
   type ToolEffect,
   type ToolOutcome,
+  type UserContent,
 } from '@skein/ai'
-import { type JsonObject, messageOf } from '@skein/base'
+import { decodeBase64, type JsonObject, messageOf } from '@skein/base'
 import type { AdmittedCall } from '@skein/governance'
 import { afterSpawn, type SpawnPlan } from '../children/spawn.ts'
 import type { DrainContext, Write } from '../contract/context.ts'
 import type { HookToolCall, HookToolResult } from '../definitions/hooks.ts'
 import type { ResolvedSide, ResolvedTool } from '../definitions/resolved.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
+import type { FileStat } from '../contract/thread-state.ts'
 import { callIdOf, findCall, toLogged, toLoggedResult } from '../fold/calls.ts'
 import { answerInDoubt, effectiveRisk } from '../governance/in-doubt.ts'
 import { afterStored, hasHook, hookedWriteOf, runHooks } from '../hooks/hooks.ts'
@@ -31,7 +33,8 @@ import {
 import { boundAttachments, boundMessage, orderedCalls } from '../session/decide.ts'
 import type { LogWrites } from '../model/log.ts'
 import { isStoreError } from '../store/store.ts'
-import { type ChangesWrite, statusToParent, writeOf } from '../thread/changes.ts'
+import { type ChangesWrite, findFiles, statusToParent, writeOf } from '../thread/changes.ts'
+import { fileExtension } from '../thread/paths.ts'
 import type { FacadeChanges } from '../thread/facade.ts'
 import { admitCall, isResultNotJson, refuseReplayed, settleCall, withdrawReview } from './gate.ts'
 
@@ -277,12 +280,15 @@ export class RunningCall implements CallPorts {
       const result = await drain.runUserCode({ kind: 'tool', name, id: toolCallId }, () =>
         tool.run!(args, use),
       )
-      // A tool that ends the session may name files. If one of them does not exist, the call fails.
+      // A tool may return files, and one that ends the session may name files. If one of them does not exist,
+      // the call fails.
       const call = { toolCallId, toolName: name, arguments: args }
-      for (const binding of [side.sessionStop, side.sessionFail])
-        for (const path of binding?.name === name ? boundAttachments({ call }, binding) : [])
-          if (!facade.state.statFile(path))
-            throw new Error(`There is no file ${path} in this thread.`)
+      const paths = [side.sessionStop, side.sessionFail].flatMap((binding) =>
+        binding?.name === name ? boundAttachments({ call }, binding) : [],
+      )
+      for (const path of [...paths, ...[result].flat().flatMap((item) => markedPath(item) ?? [])])
+        if (!facade.state.statFile(path))
+          throw new Error(`There is no file ${path} in this thread.`)
       return result
     } finally {
       end()
@@ -348,27 +354,18 @@ export class RunningCall implements CallPorts {
    * Returns the outcome, or if it is over `maxToolResultBytes`, its beginning and end and the name of a file
    * of the thread that has the whole. Media are not cut: the model needs them whole.
    */
-  async #fit(call: ToolCall, outcome: SettledOutcome): Promise<SettledOutcome> {
-    const { drain, side } = this
+  async #fit(call: ToolCall, given: SettledOutcome): Promise<SettledOutcome> {
+    const { drain } = this
     const { maxToolResultBytes, maxFileBytes } = drain.environment.limits
-    if (outcome.type === 'denied') return outcome
+    if (given.type === 'denied') return given
+    const outcome = given.type === 'done' ? await this.#withFiles(call, given.result) : given
     const value = outcome.type === 'done' ? outcome.result : outcome.message
     const text = typeof value === 'string' ? value : JSON.stringify(value)
     if (text.length * 3 <= maxToolResultBytes) return outcome
     const whole = Buffer.from(drain.redactor()?.text(text) ?? text)
     if (whole.length <= maxToolResultBytes || hasMedia(value)) return outcome
-    const facade = drain.facade(side, { toolCallId: call.toolCallId })
-    const path = resultPath(call.toolCallId, (one) => facade.state.statFile(one) !== undefined)
     const kept = whole.subarray(0, edgeOf(whole, maxFileBytes))
-    await facade.state.writeFile(path, kept, { mediaType: 'text/plain' })
-    const { events, others, blobs } = await writeOf(drain, facade.takeChanges())
-    const own = this.#write
-    this.#write = {
-      ...own,
-      events: [...(own?.events ?? []), ...events],
-      others: [...(own?.others ?? []), ...others],
-      blobs: [...(own?.blobs ?? []), ...blobs],
-    }
+    const { path } = await this.#writeResult(call, kept, 'text/plain')
     const head = whole.subarray(0, edgeOf(whole, Math.floor(maxToolResultBytes * 0.6)))
     const tail = whole.subarray(edgeOf(whole, whole.length - Math.floor(maxToolResultBytes * 0.3)))
     const left = whole.length - head.length - tail.length
@@ -378,6 +375,63 @@ export class RunningCall implements CallPorts {
     const shown = `${head.toString()}\n\n${note}\n\n${tail.toString()}`
     if (outcome.type === 'done') return { type: 'done', result: shown }
     return { type: 'error', message: shown }
+  }
+
+  /**
+   * Stores the media of a result as files of the thread, and replaces them and the paths of files by references,
+   * so that the log has no bytes. Models are shown the files where they can take them.
+   */
+  async #withFiles(
+    call: ToolCall,
+    result: unknown,
+  ): Promise<Extract<SettledOutcome, { type: 'done' | 'error' }>> {
+    const { drain } = this
+    const items: readonly unknown[] = [result].flat()
+    const contents = contentOf(result).map(bytesOf)
+    if (!items.some((item) => markedPath(item) !== undefined) && !contents.some(Boolean))
+      return { type: 'done', result }
+    const { maxFileBytes } = drain.environment.limits
+    try {
+      const stored: unknown[] = []
+      for (const [place, item] of items.entries()) {
+        const path = markedPath(item)
+        const content = contents[place]
+        if (path !== undefined)
+          stored.push(markOf(findFiles(drain, [path], this.#write?.events)[0]!))
+        else if (!content) stored.push(item)
+        else if (content.bytes.length <= maxFileBytes)
+          stored.push(markOf(await this.#writeResult(call, content.bytes, content.mediaType)))
+        else {
+          const size = `${content.bytes.length} bytes, and a file may have ${maxFileBytes}`
+          const text = `[A file of the type ${content.mediaType} is left out: it has ${size}.]`
+          stored.push({ type: 'text', text })
+        }
+      }
+      return { type: 'done', result: Array.isArray(result) ? stored : stored[0] }
+    } catch (error) {
+      // A hook named a file that does not exist.
+      return { type: 'error', message: messageOf(error) }
+    }
+  }
+
+  /** Writes a file of the thread under the name of the call; it is stored together with the outcome. */
+  async #writeResult(call: ToolCall, bytes: Uint8Array, mediaType: string): Promise<FileStat> {
+    const { drain, side } = this
+    const own = this.#write
+    const facade = drain.facade(side, { toolCallId: call.toolCallId })
+    const isTaken = (path: string): boolean =>
+      facade.state.statFile(path) !== undefined ||
+      own?.events.some((event) => event.type === 'file_written' && event.path === path) === true
+    const path = resultPath(call.toolCallId, fileExtension(mediaType), isTaken)
+    const file = await facade.state.writeFile(path, bytes, { mediaType })
+    const { events, others, blobs } = await writeOf(drain, facade.takeChanges())
+    this.#write = {
+      ...own,
+      events: [...(own?.events ?? []), ...events],
+      others: [...(own?.others ?? []), ...others],
+      blobs: [...(own?.blobs ?? []), ...blobs],
+    }
+    return file
   }
 
   /** Commits the intent before the call runs, and the outcome afterwards. */
@@ -538,11 +592,44 @@ function edgeOf(bytes: Uint8Array, index: number): number {
 }
 
 /** Returns a free path for the result of a call. The model chose the id, so it may be no file name. */
-function resultPath(toolCallId: string, isTaken: (path: string) => boolean): string {
+function resultPath(
+  toolCallId: string,
+  extension: string,
+  isTaken: (path: string) => boolean,
+): string {
   const name = toolCallId.replace(/[^\w-]/g, '_').slice(0, 80) || 'call'
   for (let count = 1; ; count++) {
-    const path = `/results/${name}${count === 1 ? '' : `-${count}`}.txt`
+    const path = `/results/${name}${count === 1 ? '' : `-${count}`}${extension}`
     if (!isTaken(path)) return path
+  }
+}
+
+/** Returns the path in `{ $file: '/chart.png' }`, by which a tool returns a file of the thread. */
+function markedPath(item: unknown): string | undefined {
+  const { $file } = (item ?? {}) as { readonly $file?: unknown }
+  return typeof $file === 'string' && Object.keys(item as object).length === 1 ? $file : undefined
+}
+
+/** Returns the reference to a file that the log stores in a result; `fileIn` reads it. */
+function markOf({ path, mediaType, sizeBytes, hash }: FileStat): JsonObject {
+  return { $file: { path, mediaType, sizeBytes, hash } }
+}
+
+/** Returns the bytes of a media block; undefined for texts, and for media that are only an address. */
+function bytesOf(
+  block: UserContent,
+): { readonly bytes: Uint8Array; readonly mediaType: string } | undefined {
+  if (block.type === 'text') return undefined
+  const { mimeType: mediaType } = block
+  if ('data' in block)
+    return block.data instanceof Uint8Array ? { bytes: block.data, mediaType } : undefined
+  const { source } = block
+  if (source.type === 'bytes') return { bytes: source.data, mediaType }
+  if (source.type !== 'base64') return undefined
+  try {
+    return { bytes: decodeBase64(source.data), mediaType }
+  } catch {
+    return undefined // it only looks like media
   }
 }
 

@@ -4,7 +4,7 @@ import type { Relation, ResolvedSide } from '../definitions/resolved.ts'
 import type { RuntimeEvent, VariablesProvided, VariablesRequested } from '../contract/event.ts'
 import { runHooks } from '../hooks/hooks.ts'
 import { envContext } from '../secrets/vault.ts'
-import { isStoreError, type ThreadChange } from '../store/store.ts'
+import { type Blob, isStoreError, type ThreadChange } from '../store/store.ts'
 import { isEnabled } from '../thread/env.ts'
 import { spentOn } from '../contract/usage.ts'
 import {
@@ -29,16 +29,20 @@ export async function activate(context: DrainContext): Promise<void> {
   }
   const events: RuntimeEvent[] = []
   const others: ThreadChange[] = []
+  const blobs: Blob[] = []
   const created: SpawnPlan[] = []
   for (const found of relationsOf(context)) {
     if (!found.relation.isImmediate) continue
     const plan = await planImmediate(context, found)
     events.push(...plan.events)
     others.push(...plan.others)
+    blobs.push(...(plan.blobs ?? []))
     if (plan.reference !== '') created.push(plan)
   }
+  // A request that was cut off by a stop says nothing about the model, so the children are created later.
+  if (context.signal.aborted) return
   events.push({ type: 'immediate_done', at: context.at(), agent: agent.name })
-  await context.commit('activate', { events, others, isProgress: true })
+  await context.commit('activate', { events, others, blobs, isProgress: true })
   for (const plan of created) await afterSpawn(context, plan)
 }
 
@@ -100,6 +104,7 @@ async function spawnImmediate(
   const name = nameEnv === undefined ? undefined : env.get(nameEnv)
   const description = descriptionEnv === undefined ? undefined : env.get(descriptionEnv)
   const events: RuntimeEvent[] = []
+  const blobs: Blob[] = []
   let message = ''
   if (name !== undefined || description !== undefined) {
     const lines = [`Subagent: ${relation.agent}. ${relation.description}`]
@@ -107,13 +112,18 @@ async function spawnImmediate(
     if (description !== undefined) lines.push(`Task: ${description}`)
     const system =
       'You write the first instruction for a subagent. Answer with the instruction alone.'
-    try {
-      const model = context.sideModel(side, { system })
-      const { response, usage } = await model.generate(lines.join('\n'))
-      message = response.text.trim() === '' ? '' : response.text
-      events.push(spentOn(side.prompt.models[0]!, usage, context.at()))
-    } catch {
-      // If the request fails, the description is used as the instruction, or `Begin.` if there is none.
+    const { turn, error, log } = await context.askSide(side, { system, input: lines.join('\n') })
+    events.push(...log.events)
+    blobs.push(...log.blobs)
+    if (turn) {
+      const { text } = turn.response
+      message = text.trim() === '' ? '' : text
+      events.push(spentOn(side.prompt.models[0]!, turn.usage, context.at()))
+    } else {
+      // The description is used as the instruction, or `Begin.` if there is none.
+      const why = `The first instruction of the subagent "${key}" could not be written: ${messageOf(error)}`
+      const at = context.at()
+      events.push({ type: 'error_raised', at, code: 'BOOTSTRAP_FAILED', message: why })
     }
   }
   const before = [...context.state.children.values()].filter(
@@ -130,7 +140,7 @@ async function spawnImmediate(
     isImmediate: true,
     provided,
   })
-  return { ...plan, events: [...plan.events, ...events] }
+  return { ...plan, events: [...plan.events, ...events], blobs: [...(plan.blobs ?? []), ...blobs] }
 }
 
 /**
@@ -156,8 +166,10 @@ export async function bootChild(context: DrainContext, requestId: string): Promi
       throw new Error(`"${key}" is switched off by ${optional}.`)
     refuseBeyondLimits(context, relation)
     const plan = await planDeferred(context, found, { requested, provided })
+    if (context.signal.aborted) return
+    const { others, blobs = [] } = plan
     const events = [...plan.events, settled({ reference: plan.reference })]
-    await context.commit('boot_child', { events, others: plan.others, isProgress: true })
+    await context.commit('boot_child', { events, others, blobs, isProgress: true })
     await afterSpawn(context, plan)
   } catch (error) {
     if (!(error instanceof Error) || isStoreError(error)) throw error

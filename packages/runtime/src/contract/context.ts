@@ -1,4 +1,4 @@
-import type { LLMInstance, Tool } from '@skein/ai'
+import type { LLMInstance, Tool, Turn } from '@skein/ai'
 import type { Registry, ResolvedAgent, ResolvedSide } from '../definitions/resolved.ts'
 import type { PromptToolConfig, ToolDefinition } from '../definitions/types.ts'
 import type { RuntimeEvent } from './event.ts'
@@ -67,6 +67,15 @@ export interface DrainContext {
   tools(side: ResolvedSide): readonly Tool[]
   /** Returns the first model of a side for requests of the runtime itself, without tools and history. */
   sideModel(side: ResolvedSide, options?: { readonly system?: string }): LLMInstance
+  /** Asks that model once. `log` has the request and its answer or failure, and is part of the next commit. */
+  askSide(
+    side: ResolvedSide,
+    question: { readonly system: string; readonly input: string },
+  ): Promise<{
+    readonly turn?: Turn
+    readonly error?: unknown
+    readonly log: Required<Pick<Write, 'events' | 'blobs'>>
+  }>
   /**
    * Runs user code. The spans that it makes are children of the span of its call or effect (`id`), and the
    * watchdog can name it.
@@ -234,6 +243,15 @@ export interface RuntimeLimits extends Pick<InputLimits, 'maxToolCalls' | 'maxTo
   readonly maxHandoffs: number
   readonly hookTimeoutMs: number
   readonly maxFileBytes: number
+  /**
+   * The largest image that a model is shown; of a larger one it is told the name. Default 3.75 MiB, which is 5 MiB
+   * as base64.
+   */
+  readonly maxImageBytes: number
+  /** Bytes of all files of the thread in one request; the newest are shown first. Default 14 MiB. */
+  readonly maxMediaBytes: number
+  /** Number of files of the thread in one request. Default 20. */
+  readonly maxMediaFiles: number
   /** Bytes of a message: of its JSON when a client or a tool sends it, of its texts when a model does. */
   readonly maxMessageBytes: number
   /** How long the runtime waits for an approval or a client's answer. Default 7 days. */

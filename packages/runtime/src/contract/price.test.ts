@@ -5,7 +5,7 @@ import type { ModelPrices } from '@skein/ai/middleware'
 import { costOf } from './usage.ts'
 
 const usage = { ...zeroUsage, inputTokens: 1000, outputTokens: 200, cacheReadTokens: 600 }
-const model = { name: 'm', model: scripted([]), definition: undefined }
+const model = { name: 'm', model: scripted([]), definition: undefined, inputs: {} }
 const costAt = (price: ModelPrices | undefined, costUsd?: number): number | undefined =>
   costOf({ ...model, price }, { ...usage, ...(costUsd !== undefined && { costUsd }) })
 

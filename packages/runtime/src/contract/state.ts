@@ -73,6 +73,8 @@ export interface KernelState {
   readonly valueSeqs: Map<string, number>
   readonly env: Map<string, EnvEntry>
   readonly files: Map<string, FileStat>
+  /** The hashes of all files that the thread has or had. Only their contents may be shown to its models. */
+  readonly fileHashes: Set<string>
   readonly effects: Map<string, EffectState>
   /**
    * Whether an effect failed or crashed since the last session ended. Effects then run only when the thread has
@@ -86,6 +88,8 @@ export interface KernelState {
   readonly lastLog: { a: RequestLog | undefined; b: RequestLog | undefined }
   status: ThreadStatus
   statusText: string | undefined
+  /** Whether the list of subagents of the parent says that this thread waits for a person. */
+  isToldAwaiting: boolean
   /** The list of children as it was last sent to the model of each side. */
   readonly registryText: { a: string | undefined; b: string | undefined }
   /** Number of the event that last changed a variable. */
@@ -105,6 +109,8 @@ export interface Entry {
   readonly agent: string | undefined
   readonly isSilent: boolean
   readonly attachments: readonly string[]
+  /** The attached files as they were when the message was added. */
+  readonly files: readonly FileStat[]
   readonly subagentId: string | undefined
   readonly metadata: JsonObject | undefined
   /** Calls of an assistant message, in call order. */
@@ -327,6 +333,7 @@ export function emptyKernelState(): KernelState {
     valueSeqs: new Map(),
     env: new Map(),
     files: new Map(),
+    fileHashes: new Set(),
     effects: new Map(),
     effectsYield: false,
     variables: new Map(),
@@ -335,6 +342,7 @@ export function emptyKernelState(): KernelState {
     lastLog: { a: undefined, b: undefined },
     status: 'idle',
     statusText: undefined,
+    isToldAwaiting: false,
     registryText: { a: undefined, b: undefined },
     envSeq: 0,
     editSeq: 0,

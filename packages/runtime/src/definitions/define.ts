@@ -16,8 +16,9 @@ import {
   SkeinError,
   toJsonSchema,
 } from '@skein/base'
-import { ToolArgumentError, type ToolSchema } from '@skein/ai'
+import { createProvider, ToolArgumentError, type ToolSchema } from '@skein/ai'
 import type { ThreadState } from '../contract/thread-state.ts'
+import { RuntimeError } from '../contract/error.ts'
 import { DefinitionError } from './resolved.ts'
 
 const brand: symbol = Symbol.for('skein.agent')
@@ -39,6 +40,47 @@ export function defineAgent(agent: AgentDefinition): AgentDefinition {
   // of the agent.
   Object.defineProperty(defined, brand, { value: true })
   return Object.freeze(defined) as unknown as AgentDefinition // a copy of the same fields
+}
+
+/**
+ * Makes a subagent of an ordinary agent: a `dual_ai` agent (Standard Agents §7.1) whose side A is the agent's, and
+ * whose session ends with the answer of that side, which is the result. Side B never speaks.
+ *
+ *     tools: [asSubagent(researcher)]
+ *     tools: [{ name: asSubagent(researcher), blocking: false, resumable: { maxInstances: 3 } }]
+ *
+ * Give a `name` if the agent itself is registered too, because names of agents are unique.
+ */
+export function asSubagent(
+  agent: AgentDefinition,
+  options: Pick<Partial<AgentDefinition>, 'name' | 'toolDescription'> = {},
+): AgentDefinition {
+  const { name = agent.name, toolDescription } = options
+  if (agent.type === 'dual_ai')
+    throw new RuntimeError(`The agent "${agent.name}" is a subagent already.`, {
+      code: 'INPUT_INVALID',
+      hint: 'List it in the tools as it is; asSubagent is for agents of the type ai_human.',
+    })
+  const described = toolDescription ?? agent.toolDescription ?? agent.description
+  return defineAgent({
+    ...agent,
+    name,
+    type: 'dual_ai',
+    maxSessionTurns: agent.maxSessionTurns ?? 250,
+    exposeAsTool: true,
+    toolDescription: described,
+    sideA: { ...agent.sideA, sessionStopOnResponse: true },
+    sideB: { prompt: definePrompt({ name: `${name}_nobody`, prompt: '', model: nobody }) },
+  })
+}
+
+/** The model of a side that never speaks. It costs nothing, so that budgets in US dollars can hold. */
+const nobody: ModelDefinition = {
+  kind: 'model',
+  name: 'skein_nobody',
+  model: createProvider({ name: 'skein' })('nobody'),
+  inputPrice: 0,
+  outputPrice: 0,
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Agent } from '@skein/agents'
-import type { ModelReference } from '@skein/ai'
+import type { LLMCapabilities, ModelReference } from '@skein/ai'
 import type { ModelPrices } from '@skein/ai/middleware'
 import type { Side } from '../contract/thread-state.ts'
 import type {
@@ -50,6 +50,7 @@ export interface ResolvedSide {
   readonly stopTool: string | undefined
   readonly stopToolResponseProperty: string | undefined
   readonly maxSteps: number
+  readonly sessionStopOnResponse: boolean
   readonly sessionStop: ResolvedBinding | undefined
   readonly sessionFail: ResolvedBinding | undefined
   readonly sessionStatus: ResolvedBinding | undefined
@@ -83,6 +84,8 @@ export interface ResolvedModel {
   readonly definition: ModelDefinition | undefined
   /** Undefined when neither the definition, the option `prices` nor the published catalogue has it. */
   readonly price: ModelPrices | undefined
+  /** What is known about the model itself, which may take less than its vendor's API. */
+  readonly inputs: Partial<LLMCapabilities>
 }
 
 /**

@@ -91,6 +91,11 @@ export interface SideConfig {
   readonly stopToolResponseProperty?: string
   /** The number of steps of this side in one session after which the session fails. */
   readonly maxSteps?: number
+  /**
+   * Whether the end of this side's turn ends the session, with its text as the result; the other side then never
+   * speaks. Default false. `asSubagent` sets it.
+   */
+  readonly sessionStopOnResponse?: boolean
   readonly sessionStop?: SessionToolBinding
   readonly sessionFail?: SessionToolBinding
   readonly sessionStatus?: SessionToolBinding
@@ -152,7 +157,10 @@ export interface PromptDefinition {
   readonly tools?: readonly PromptTool[]
   readonly env?: Readonly<Record<string, string>>
   readonly reasoning?: ReasoningOptions
-  /** Images older than this many messages are replaced with a line of text. Default 10. */
+  /**
+   * Images and other media are shown in the last so many messages; in older ones they are replaced with a line
+   * of text. Default 10.
+   */
   readonly recentImageThreshold?: number
   /** Vendor options; they override those of the model definition. */
   readonly providerOptions?: Params
@@ -280,7 +288,14 @@ export interface ModelDefinition {
   readonly inputPrice?: number
   readonly outputPrice?: number
   readonly cachedPrice?: number
-  readonly capabilities?: { readonly maxContextTokens?: number; readonly maxOutputTokens?: number }
+  readonly capabilities?: {
+    readonly maxContextTokens?: number
+    readonly maxOutputTokens?: number
+    /** Whether the model takes images and PDFs. Default: as its provider and the catalogue say. */
+    readonly supportsImages?: boolean
+    /** Whether the model takes audio. Default: as its provider and the catalogue say. */
+    readonly supportsAudio?: boolean
+  }
   /** Options that are sent to the vendor unchanged. */
   readonly providerOptions?: Params
 }

@@ -62,6 +62,8 @@ function apply(state: KernelState, event: RuntimeEvent): void {
       if (state.queuedIds.has(event.queueId)) return
       state.queuedIds.set(event.queueId, state.seq)
       state.queue.push(event)
+      // The commit of the parent that sends a message also writes into its list that the child is running.
+      if (event.metadata?.['from'] === 'parent') state.isToldAwaiting = false
       return
     case 'message_unqueued':
       take(state, event.queueId)
@@ -151,6 +153,7 @@ function addMessage(state: KernelState, event: RuntimeMessageAdded): void {
     agent: event.agentId,
     isSilent: event.isSilent === true,
     attachments: event.attachments ?? [],
+    files: (event.attachments ?? []).flatMap((path) => state.files.get(path) ?? []),
     subagentId: event.subagentId,
     metadata,
     calls: calls.map(newCall),

@@ -45,6 +45,7 @@ export function foldSession(state: KernelState, event: SessionEvent): void {
       const ended = { id, outcome, reason, message, hint, attachments, data, firstEntry, seq }
       state.lastSession = { ...ended, handedOn, trace: state.session?.trace }
       state.session = undefined
+      state.isToldAwaiting = false // the end is reported to the parent, too
       state.effectsYield = false
       state.stop = outcome === 'stopped' ? 'stopped' : 'none'
       return
@@ -253,6 +254,7 @@ export function foldService(state: KernelState, event: RuntimeEvent): void {
     case 'file_written': {
       const { path, mediaType, sizeBytes, hash = '', at: writtenAt } = event
       state.files.set(path, { path, mediaType, sizeBytes, hash, writtenAt })
+      state.fileHashes.add(hash)
       return
     }
     case 'file_removed':
@@ -276,6 +278,7 @@ export function foldService(state: KernelState, event: RuntimeEvent): void {
     case 'status_changed':
       state.status = event.status
       state.statusText = event.text
+      state.isToldAwaiting = event.awaitsPerson === true
       return
     default:
       return foldWork(state, event)

@@ -3,7 +3,7 @@ import type { Message } from '@skein/ai'
 import type { ResolvedSide } from '../definitions/resolved.ts'
 import type { DrainContext } from '../contract/context.ts'
 import { spentOn } from '../contract/usage.ts'
-import { viewOf } from './view.ts'
+import { fileIn, kindOf, mediaItems, viewOf } from './view.ts'
 import { estimateTokens as estimateText } from '@skein/agents/middleware'
 
 /**
@@ -58,7 +58,7 @@ export function estimateViewTokens(messages: readonly Message[]): number {
   for (const message of messages) {
     let own = estimates.get(message)
     if (own === undefined) {
-      const media = mediaOf(message).length
+      const media = mediaOf(message).length + filesIn(message)
       // The bytes of media are not text: each medium is estimated at `MEDIA_TOKENS`, and only the characters
       // of the rest are counted.
       const lines = media === 0 ? 0 : toLines(message).length / 4
@@ -141,6 +141,11 @@ function toLines(message: Message): string {
     lines.push(`(calls ${toolName} with ${resultText(args)})`)
   }
   return `[${message.type}] ${lines.join('\n')}`
+}
+
+/** Counts the files that a message refers to and that a model may be shown. */
+function filesIn(message: Message): number {
+  return mediaItems(message).filter((item) => kindOf(fileIn(item)?.mediaType ?? '')).length
 }
 
 function mediaOf({ images, audio, video, documents }: Message) {

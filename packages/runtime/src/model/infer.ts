@@ -39,7 +39,8 @@ import { askModel, type Prepared } from './ask.ts'
 import { compactIfLong } from './compact.ts'
 import { logRequest } from './log.ts'
 import type { Redactor } from '../secrets/vault.ts'
-import { repairedMessages, viewOf } from './view.ts'
+import { withMedia } from './media.ts'
+import { hasMedia, repairedMessages, viewOf } from './view.ts'
 import { translateParams } from '@skein/ai/gateway'
 
 /** A request of the strategy of an `agent()`, and the data that is recorded with its answer. */
@@ -196,7 +197,7 @@ function registryNote(context: DrainContext): readonly RuntimeEvent[] {
   })
   // If the list is empty and the side never received one, there is nothing to correct.
   if (lines.length === 0 && told === undefined) return []
-  const heading = 'Subagents of this thread:'
+  const heading = '[runtime] Subagents of this thread:'
   const text = lines.length === 0 ? `${heading} none.` : [heading, ...lines].join('\n')
   return text === told ? [] : [noteMessage(context, text, 'registry')]
 }
@@ -253,8 +254,11 @@ async function prepare(
     clock,
     ids,
   })
-  const log = logRequest(context, { side, model, system, tools, params, messages, structure })
-  return { instance, messages, log }
+  const { logged, sent } = messages.some(hasMedia)
+    ? await withMedia(context, { side, model, messages })
+    : { logged: messages, sent: messages }
+  const facts = { side, model, system, tools, params, messages: logged, structure }
+  return { instance, messages: sent, log: logRequest(context, facts) }
 }
 
 /**

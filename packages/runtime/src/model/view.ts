@@ -4,12 +4,14 @@ import {
   UserMessage,
   type Message,
   type MessageOptions,
+  type TextBlock,
   type ToolResult,
+  type UserContent,
 } from '@skein/ai'
-import { sha256Hex } from '@skein/base'
+import { isPlainObject, type JsonObject, sha256Hex } from '@skein/base'
 import type { ResolvedPrompt } from '../definitions/resolved.ts'
 import type { Entry, KernelState } from '../contract/state.ts'
-import type { Side } from '../contract/thread-state.ts'
+import type { FileStat, Side } from '../contract/thread-state.ts'
 
 /**
  * Returns the conversation as one side sees it: its own messages have the role `assistant`, all others the
@@ -101,7 +103,7 @@ function remembered<K extends object, V>(memory: WeakMap<K, V>, key: K, make: ()
 
 /** Returns the messages that a side sees of one entry. */
 function messagesOf(entry: Entry, side: Side, showsTools: boolean): Message[] {
-  const { message, attachments, results } = entry
+  const { message, results } = entry
   // A message that is shown in another role loses its metadata, because the vendor's data was about the
   // original message.
   const { id, timestamp } = message
@@ -112,11 +114,9 @@ function messagesOf(entry: Entry, side: Side, showsTools: boolean): Message[] {
       const make = () => new AssistantMessage(message.text, undefined, { id, timestamp })
       return [remembered(asAssistant, message, make)]
     }
-    // The text of a child's report already lists its files.
-    if (attachments.length === 0 || entry.subagentId !== undefined) return [message]
-    const text = `Attached files:\n${attachments.join('\n')}`
-    const make = () =>
-      new UserMessage([...message.content, { type: 'text', text }], sameAs(message))
+    const files = attachedFiles(entry)
+    if (files.length === 0) return [message]
+    const make = () => new UserMessage([...message.content, ...files], sameAs(message))
     return [remembered(withFiles, message, make)]
   }
   if (message.type !== 'assistant') return []
@@ -127,6 +127,80 @@ function messagesOf(entry: Entry, side: Side, showsTools: boolean): Message[] {
   if (showsTools && !entry.calls.some(({ isHidden }) => isHidden))
     return results ? [message, results] : [message]
   return visiblePart(entry, message, showsTools)
+}
+
+/** A file of the thread as messages refer to it. The log has this reference, and never the bytes. */
+export type FileReference = Pick<FileStat, 'path' | 'mediaType' | 'sizeBytes' | 'hash'>
+
+/**
+ * Returns one text block for each file that is attached to a message. The text of a child's report, whose words
+ * Standard Agents §7.10 gives, already lists its files.
+ */
+function attachedFiles({ attachments, files, subagentId }: Entry): readonly UserContent[] {
+  if (subagentId !== undefined) return []
+  return attachments.map((path, place) => {
+    const file = files.find((found) => found.path === path)
+    const before = place > 0 ? '\n' : 'Attached files:\n'
+    return file ? fileBlock(file, { before }) : { type: 'text', text: `${before}${path}` }
+  })
+}
+
+/** Returns the text block that names a file; `withMedia` adds the content of the file after it. */
+export function fileBlock(
+  { path, mediaType, sizeBytes, hash }: FileReference,
+  { before = '', note }: { readonly before?: string; readonly note?: string | undefined } = {},
+): TextBlock {
+  const why = note === undefined ? '' : `: not shown, because ${note}`
+  const text = `${before}${path} (${mediaType}, ${sizeBytes} bytes)${why}`
+  return { type: 'text', text, metadata: { skein: { file: { path, mediaType, sizeBytes, hash } } } }
+}
+
+/** Returns the file to which a block of a message, or an item of a tool's result, refers. */
+export function fileIn(item: unknown): FileReference | undefined {
+  if (!isPlainObject(item)) return undefined
+  const { metadata, $file } = item as { metadata?: { skein?: JsonObject }; $file?: unknown }
+  const file = $file ?? metadata?.skein?.['file']
+  if (!isPlainObject(file)) return undefined
+  const { path, mediaType, sizeBytes, hash } = file
+  const isWhole = [path, mediaType, hash].every((one) => typeof one === 'string')
+  return isWhole && typeof sizeBytes === 'number' ? (file as FileReference & object) : undefined
+}
+
+/** The media that models take. */
+export type MediaKind = 'image' | 'document' | 'audio' | 'video'
+
+/** Returns as what a file can be shown to a model; undefined for types that vendors do not take. */
+export function kindOf(mediaType: string): MediaKind | undefined {
+  const type = mediaType.split(';')[0]!.trim().toLowerCase()
+  if (/^image\/(png|jpe?g|gif|webp)$/.test(type)) return 'image'
+  if (type === 'application/pdf') return 'document'
+  return type.startsWith('audio/') ? 'audio' : type.startsWith('video/') ? 'video' : undefined
+}
+
+/** Returns the blocks of a message in which media, or references to files, can be. */
+export function mediaItems(message: Message): readonly unknown[] {
+  if (message.type === 'user') return message.content
+  if (message.type !== 'tool_result') return []
+  return message.results.flatMap(({ result }) => result)
+}
+
+const media = new WeakMap<Message, boolean>()
+
+/** Whether a message contains media or refers to files, so that it depends on the model what is sent. */
+export function hasMedia(message: Message): boolean {
+  let known = media.get(message)
+  if (known === undefined) {
+    known = mediaItems(message).some((item) => fileIn(item) ?? mediaKind(item))
+    media.set(message, known)
+  }
+  return known
+}
+
+/** Returns the kind of a block that contains the media itself. */
+export function mediaKind(item: unknown): MediaKind | undefined {
+  const { type } = (item ?? {}) as { readonly type?: unknown }
+  const isMedia = type === 'image' || type === 'document' || type === 'audio' || type === 'video'
+  return isMedia && 'mimeType' in (item as object) ? type : undefined
 }
 
 /**

@@ -40,8 +40,8 @@ export async function endStep(
 }
 
 /**
- * Ends the turn of a side. If side B is a person, the session ends; between two models, the turn of the other
- * side begins.
+ * Ends the turn of a side. If side B is a person, or the side says so, the session ends; between two models, the
+ * turn of the other side begins.
  */
 async function yieldTurn(
   context: DrainContext,
@@ -54,7 +54,8 @@ async function yieldTurn(
   const isComposed = reason === 'stop_tool' || side.agent !== undefined
   const spoken = isComposed ? composedMessage(context, text) : []
   const end = { reason, message: text, spoken, isTurnOver: true, data: output?.data } as const
-  if (agent.type !== 'dual_ai') return endGoverned(context, { ...end, outcome: 'completed' })
+  if (agent.type !== 'dual_ai' || side.sessionStopOnResponse)
+    return endGoverned(context, { ...end, outcome: 'completed' })
   const turns = (state.session ? spentBy(state.session).turns : 0) + 1
   if (turns >= agent.maxSessionTurns) {
     const message = `The session took ${turns} turns, as many as it may.`

@@ -7,6 +7,7 @@ import type {
   SessionOutcome,
 } from '../contract/event.ts'
 import { afterStored, beforeCreate } from '../hooks/hooks.ts'
+import { listedAs } from '../thread/changes.ts'
 import {
   isAwaited,
   isWaiting,
@@ -37,7 +38,10 @@ export async function beginSession(context: DrainContext, side: Side): Promise<v
   const taken = await takeQueue(context, answering)
   events.push(...taken, ...turnStart(context, side))
   const head = { lifecycle: 'running', agent: agent.name } as const
-  const write = { events, head, isLazy: true, expectsNoMail: taken.length > 0 }
+  // A parent that sent the message has already written into its list that the child is running.
+  const isAsked = state.queue.some(({ metadata }) => metadata?.['from'] === 'parent')
+  const others = isAsked || state.session ? [] : listedAs(context, { status: 'running' })
+  const write = { events, others, head, isLazy: true, expectsNoMail: taken.length > 0 }
   if (await commitTaken(context, 'session_start', write))
     await afterStored(context, answering, taken)
 }
@@ -337,9 +341,12 @@ export async function park(
   const isNew = lifecycle !== state.status || (retry && text !== state.statusText)
   const waiting = openForPeople(state).length
   const { tokens, costUsd, unpriced } = state.usage
+  const told = toldToParent(context)
+  const status = { type: 'status_changed', at: context.at(), status: lifecycle, text } as const
   try {
     await context.commit('park', {
-      events: isNew ? [{ type: 'status_changed', at: context.at(), status: lifecycle, text }] : [],
+      events: isNew || told.others.length > 0 ? [{ ...status, ...told.field }] : [],
+      others: told.others,
       head: { lifecycle, waiting, tokens, costUsd, unpriced },
       wake: { exactly: wakeAt },
       expectsNoMail: true,
@@ -352,6 +359,34 @@ export async function park(
     await context.catchUp()
     return false
   }
+}
+
+/**
+ * Compares whether a child waits for a person with what its parent's list of subagents says. Returns the change of
+ * that list, if there is one, and the field of `status_changed` that records what the list says then.
+ */
+export function toldToParent(context: DrainContext): {
+  readonly others: readonly ThreadChange[]
+  readonly field: { readonly awaitsPerson?: true }
+} {
+  const { state } = context
+  const isAwaiting =
+    state.parent !== undefined && state.session !== undefined && openForPeople(state).length > 0
+  const field = isAwaiting ? ({ awaitsPerson: true } as const) : {}
+  // The end of a session is reported by itself.
+  if (isAwaiting === state.isToldAwaiting || !state.session) return { others: [], field }
+  return { others: listedAs(context, { status: isAwaiting ? 'awaiting_human' : 'running' }), field }
+}
+
+/** Writes into the list of the parent that a child no longer waits for a person; returns whether it had to. */
+export async function tellParent(context: DrainContext): Promise<boolean> {
+  const { state } = context
+  if (!state.isToldAwaiting) return false
+  const { others } = toldToParent(context)
+  if (others.length === 0) return false
+  const events = [{ type: 'status_changed', at: context.at(), status: 'running' } as const]
+  await context.commit('tell', { events, others, head: { lifecycle: 'running' } })
+  return true
 }
 
 /**
@@ -432,6 +467,11 @@ function changedText(agent: string, definitions: string): string {
   return `Waits for the definitions ${definitions.slice(0, 8)} of the agent "${agent}", with which its session began.`
 }
 
+/** Returns the field of a `status_changed` event that tells the parent nothing new. */
+export function asTold({ isToldAwaiting }: KernelState): { readonly awaitsPerson?: true } {
+  return isToldAwaiting ? { awaitsPerson: true } : {}
+}
+
 /**
  * Writes that the thread waits for its agent, once, and gives the thread back. It stays due, so that a process
  * that has what it needs continues it at once.
@@ -442,7 +482,7 @@ export async function awaitAgent(context: DrainContext, missing: Missing): Promi
   const { code, text, hint } = missing
   const events: RuntimeEvent[] = [
     { type: 'error_raised', at, code, message: text, hint },
-    { type: 'status_changed', at, status: 'waiting', text },
+    { type: 'status_changed', at, status: 'waiting', text, ...asTold(state) },
   ]
   await context.commit('await_agent', {
     events: state.statusText === text ? [] : events,

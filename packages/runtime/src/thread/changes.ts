@@ -52,17 +52,20 @@ async function showNow(context: DrainContext, events: readonly RuntimeEvent[]): 
 /**
  * Returns the change that writes a status text into the parent's list of subagents (Standard Agents §7.10).
  */
-export function statusToParent({ state, head }: ThreadPlace, event: RuntimeEvent): ThreadChange[] {
-  if (event.type !== 'status_changed' || event.text === undefined || !state.parent) return []
-  const { at, text: statusText } = event
-  const reference = head.id
-  const updated = {
-    type: 'subagent_updated',
-    at,
-    reference,
-    status: 'running',
-    statusText,
-  } as const
+export function statusToParent(context: ThreadPlace, event: RuntimeEvent): ThreadChange[] {
+  if (event.type !== 'status_changed' || event.text === undefined) return []
+  return listedAs(context, { status: 'running', statusText: event.text })
+}
+
+/** Returns the change that writes the status of a child into the parent's list of subagents. */
+export function listedAs(
+  context: ThreadPlace,
+  status: { readonly status: 'running' | 'awaiting_human'; readonly statusText?: string },
+): ThreadChange[] {
+  const { state, head } = context
+  if (!state.parent) return []
+  const at = context.at()
+  const updated = { type: 'subagent_updated', at, reference: head.id, ...status } as const
   return [{ id: state.parent.threadId, mustBeLive: true, append: [updated] }]
 }
 

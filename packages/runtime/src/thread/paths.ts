@@ -216,6 +216,14 @@ export function fileMediaType(path: string, bytes: Uint8Array): string {
   return bytes.length > 0 && isTextFile(bytes) ? 'text/plain' : DEFAULT
 }
 
+/** Returns the extension of a media type, with its dot; `.bin` for a type without one. */
+export function fileExtension(mediaType: string): string {
+  const type = mediaType.split(';')[0]!.trim().toLowerCase()
+  if (type === 'text/plain') return '.txt'
+  const found = Object.keys(byExtension).find((extension) => byExtension[extension] === type)
+  return `.${found ?? 'bin'}`
+}
+
 /** Whether the beginning of the file is UTF-8 without zero bytes. */
 export function isTextFile(bytes: Uint8Array): boolean {
   const sample = bytes.subarray(0, SAMPLE_BYTES)

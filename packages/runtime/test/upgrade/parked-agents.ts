@@ -17,7 +17,7 @@ export interface World {
 
 /** What the runtime tells of children stands after all else. */
 function isRegistry({ type, text }: Message): boolean {
-  return type === 'user' && text.startsWith('Subagents of this thread:')
+  return type === 'user' && /^(\[runtime\] )?Subagents of this thread:/.test(text)
 }
 
 /**

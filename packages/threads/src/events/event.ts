@@ -284,6 +284,8 @@ export interface GateDecided extends EventBase<'gate_decided'> {
 export interface StatusChanged extends EventBase<'status_changed'> {
   readonly status: ThreadStatus
   readonly text?: string
+  /** Whether the thread waits for a person, as the list of subagents of its parent says. */
+  readonly awaitsPerson?: boolean
 }
 
 /** The status of a thread. */

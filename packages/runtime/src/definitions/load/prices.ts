@@ -1,3 +1,4 @@
+import type { LLMCapabilities } from '@skein/ai'
 import { modelCatalogue } from '@skein/ai/catalogue'
 import { findModel, type ModelCatalog, type ModelPrices } from '@skein/ai/middleware'
 import type { ResolvedAgent, ResolvedModel, ResolvedSide, ResolvedTool } from '../resolved.ts'
@@ -14,21 +15,45 @@ import type { LoadedAgent } from './resolve-agent.ts'
 export type PriceSource =
   ModelCatalog | ((provider: string, modelId: string) => ModelPrices | null | undefined)
 
-/** Sets the price of every model that an agent uses, as far as it is known. */
-export function fillPrices(agents: readonly LoadedAgent[], source: PriceSource | undefined): void {
+/** Sets what is known about every model that an agent uses: its price, and which media it takes. */
+export function fillModels(agents: readonly LoadedAgent[], source: PriceSource | undefined): void {
   for (const { resolved } of agents)
     for (const { prompt } of resolved ? sidesOf(resolved) : [])
       for (const model of askedModels(prompt)) {
         const { provider, modelId } = model.model
-        const given =
-          typeof source === 'function'
-            ? source(provider.name, modelId)
-            : source && findModel(source, provider.name, modelId)?.prices
-        const found =
-          given === undefined ? findModel(modelCatalogue, provider.name, modelId)?.prices : given
+        const published = findModel(modelCatalogue, provider.name, modelId)
+        const own =
+          typeof source === 'object' ? findModel(source, provider.name, modelId) : undefined
+        const given = typeof source === 'function' ? source(provider.name, modelId) : own?.prices
+        const found = given === undefined ? published?.prices : given
         const open: { -readonly [Key in keyof ResolvedModel]: ResolvedModel[Key] } = model
         open.price = (model.definition && priceIn(model.definition)) ?? found ?? undefined
+        open.inputs = {
+          ...inputsOf(published?.modalities?.input),
+          ...own?.capabilities,
+          ...statedInputs(model.definition),
+        }
       }
+}
+
+/** Converts published modalities. A vendor shows the pages of a PDF to models that take images. */
+function inputsOf(input: readonly string[] | undefined): Partial<LLMCapabilities> {
+  if (!input) return {}
+  const imageInput = input.includes('image')
+  return {
+    imageInput,
+    documentInput: imageInput || input.includes('pdf'),
+    audioInput: input.includes('audio'),
+    videoInput: input.includes('video'),
+  }
+}
+
+function statedInputs(definition: ModelDefinition | undefined): Partial<LLMCapabilities> {
+  const { supportsImages: images, supportsAudio: audio } = definition?.capabilities ?? {}
+  return {
+    ...(images !== undefined && { imageInput: images, documentInput: images }),
+    ...(audio !== undefined && { audioInput: audio }),
+  }
 }
 
 /** Returns the price that a definition states; undefined unless it states both input and output. */

@@ -119,6 +119,7 @@ const sideFields = readFields<ReadSide>({
   stopTool: reference<ToolDefinition>('tool'),
   stopToolResponseProperty: word,
   maxSteps: count,
+  sessionStopOnResponse: flag,
   sessionStop: binding,
   sessionFail: binding,
   sessionStatus: binding,

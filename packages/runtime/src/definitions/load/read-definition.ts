@@ -158,6 +158,8 @@ const modelFields: Fields<ReadModel> = {
   capabilities: readFields<NonNullable<ModelDefinition['capabilities']>>({
     maxContextTokens: count,
     maxOutputTokens: count,
+    supportsImages: flag,
+    supportsAudio: flag,
   }),
   providerOptions: settings,
 }

@@ -10,7 +10,7 @@ import {
   type LoadedAgent,
   resolveAgent,
 } from './resolve-agent.ts'
-import { checkBudgets, fillPrices, type PriceSource } from './prices.ts'
+import { checkBudgets, fillModels, type PriceSource } from './prices.ts'
 import { checkFallbacks, resolvePrompts } from './resolve-prompt.ts'
 import { checkUses } from './resolve-tools.ts'
 import type {
@@ -70,7 +70,7 @@ export function loadRegistry(
   const warnings: Problem[] = isStrict ? problems : []
   const catalog = gather(found, files, problems)
   const loaded = resolveAll(catalog, warnings)
-  fillPrices(loaded, prices)
+  fillModels(loaded, prices)
   checkBudgets(loaded)
   if (problems.length > 0) throw new DefinitionError(problems)
   const agents = new Map(

@@ -179,6 +179,7 @@ function toSide(
     stopTool,
     stopToolResponseProperty: config.stopToolResponseProperty,
     maxSteps: config.maxSteps ?? Infinity,
+    sessionStopOnResponse: config.sessionStopOnResponse ?? false,
     sessionStop: bind('sessionStop'),
     sessionFail: bind('sessionFail'),
     sessionStatus: bind('sessionStatus'),

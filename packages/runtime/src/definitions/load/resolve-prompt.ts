@@ -78,6 +78,7 @@ export function promptOfAgent(agent: Agent, name: string): ResolvedPrompt {
         model,
         definition: { kind: 'model', name: modelId, model, config },
         price: undefined,
+        inputs: {},
       },
     ],
     tools: tools.map((tool) => ({
@@ -110,11 +111,17 @@ function resolveModels(
     if (typeof key !== 'object' || models.has(key)) continue
     if (isModelReference(reference)) {
       const { modelId: name } = reference
-      models.set(key, { name, model: reference, definition: undefined, price: undefined })
+      models.set(key, {
+        name,
+        model: reference,
+        definition: undefined,
+        price: undefined,
+        inputs: {},
+      })
     } else if (entry?.read.model) {
       const definition = entry.definition as ModelDefinition // its fields were already checked
       const { name = '', read: found } = entry
-      models.set(key, { name, model: found.model!, definition, price: undefined })
+      models.set(key, { name, model: found.model!, definition, price: undefined, inputs: {} })
       pending.push(...(entry.read.fallbacks ?? []))
     }
   }
