@@ -90,20 +90,8 @@ interface SqliteReader {
 
 /** Checks an open database as `verifyStore` does. */
 export function verifyDatabase(database: SqliteReader): StoreReport {
-  const problems: string[] = []
   const count = { threads: 0, events: 0, auditLines: 0, blobs: 0 }
-  const expect = (isRight: boolean, problem: () => string): void => {
-    if (!isRight && problems.length < MAX_PROBLEMS) problems.push(problem())
-  }
-  /** Runs one check. A damaged page ends the check with an error of SQLite, and the next check runs. */
-  const read = (what: string, sql: string, check: (row: Row) => void): void => {
-    try {
-      for (const row of database.prepare(sql).iterate()) check(row as Row)
-    } catch (error) {
-      expect(false, () => `${what} cannot be read: ${messageOf(error)}.`)
-    }
-  }
-
+  const { problems, expect, read } = checksOf(database)
   read('The file', `PRAGMA integrity_check(${MAX_PROBLEMS})`, (row) => {
     const text = String(row['integrity_check'])
     expect(text === 'ok', () => `The file is damaged: ${text}.`)
@@ -173,19 +161,7 @@ export function verifyDatabase(database: SqliteReader): StoreReport {
     expect(isRight, () => `The content ${name} is damaged: it has another hash.`)
   })
 
-  read('The values of users', 'SELECT * FROM user_values', (row) => {
-    try {
-      userValueFrom(row)
-    } catch (error) {
-      expect(false, () => messageOf(error))
-    }
-  })
-
-  read('The settings', 'SELECT name, json FROM settings', (row) => {
-    const setting = `The setting ${String(row['name'])}`
-    expect(isJson(String(row['json'])), () => `${setting} is damaged: it is not JSON.`)
-  })
-
+  checkValues({ expect, read })
   read('The counters', 'SELECT name, value FROM counters', (row) => {
     const name = String(row['name'])
     // Those of commits say what was spent and refused, which no other row repeats.
@@ -197,6 +173,43 @@ export function verifyDatabase(database: SqliteReader): StoreReport {
   })
   for (const [name, sum] of sums) expect(sum === 0, () => `The counter "${name}" is missing.`)
   return { problems, ...count }
+}
+
+interface Checks {
+  readonly problems: string[]
+  expect(isRight: boolean, problem: () => string): void
+  /** Runs one check. A damaged page ends the check with an error of SQLite, and the next check runs. */
+  read(what: string, sql: string, check: (row: Row) => void): void
+}
+
+function checksOf(database: SqliteReader): Checks {
+  const problems: string[] = []
+  const expect = (isRight: boolean, problem: () => string): void => {
+    if (!isRight && problems.length < MAX_PROBLEMS) problems.push(problem())
+  }
+  const read = (what: string, sql: string, check: (row: Row) => void): void => {
+    try {
+      for (const row of database.prepare(sql).iterate()) check(row as Row)
+    } catch (error) {
+      expect(false, () => `${what} cannot be read: ${messageOf(error)}.`)
+    }
+  }
+  return { problems, expect, read }
+}
+
+/** Checks the values of users and the settings. */
+function checkValues({ expect, read }: Pick<Checks, 'expect' | 'read'>): void {
+  read('The values of users', 'SELECT * FROM user_values', (row) => {
+    try {
+      userValueFrom(row)
+    } catch (error) {
+      expect(false, () => messageOf(error))
+    }
+  })
+  read('The settings', 'SELECT name, json FROM settings', (row) => {
+    const setting = `The setting ${String(row['name'])}`
+    expect(isJson(String(row['json'])), () => `${setting} is damaged: it is not JSON.`)
+  })
 }
 
 /** Whether the bytes have the checksum of their row and the hash that is their name. */

@@ -95,7 +95,7 @@ interface Waiting {
 
 function waitingIn(task: Task): readonly Waiting[] {
   const data = task.status?.message?.parts.find(({ content }) => content?.$case === 'data')?.content
-  return (data?.value as { waiting: readonly Waiting[] }).waiting
+  return (data!.value as { waiting: readonly Waiting[] }).waiting
 }
 
 const decided = (task: Task, value: object): Message =>

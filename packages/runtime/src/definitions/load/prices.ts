@@ -50,10 +50,10 @@ function inputsOf(input: readonly string[] | undefined): Partial<LLMCapabilities
 
 function statedInputs(definition: ModelDefinition | undefined): Partial<LLMCapabilities> {
   const { supportsImages: images, supportsAudio: audio } = definition?.capabilities ?? {}
-  return {
-    ...(images !== undefined && { imageInput: images, documentInput: images }),
-    ...(audio !== undefined && { audioInput: audio }),
-  }
+  const stated: { -readonly [Name in keyof LLMCapabilities]?: boolean } = {}
+  if (images !== undefined) stated.imageInput = stated.documentInput = images
+  if (audio !== undefined) stated.audioInput = audio
+  return stated
 }
 
 /** Returns the price that a definition states; undefined unless it states both input and output. */
