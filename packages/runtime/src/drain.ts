@@ -30,7 +30,7 @@ import { cutTurn } from './calls/cut.ts'
 import { runEffect, settleEffect } from './calls/effects.ts'
 import { settleInDoubt } from './calls/in-doubt.ts'
 import { infer } from './model/infer.ts'
-import { askLogged } from './model/log.ts'
+import { askLogged } from './model/ask.ts'
 import {
   awaitAgent,
   beginSession,

@@ -64,7 +64,6 @@ export type {
   ThreadLifecycle,
   ThreadHead,
   NewThread,
-  TreeUsage,
   ThreadChange,
   Commit,
   Blob,

@@ -9,6 +9,7 @@ import {
   type ToolCall,
   type Turn,
   UPPError,
+  UserMessage,
 } from '@skein/ai'
 import { type JsonObject, linkAbort, type MessageJSON } from '@skein/base'
 import { type DrainContext, isStop, type KernelEnvironment } from '../contract/context.ts'
@@ -26,7 +27,14 @@ import { type RuntimeError, spendingLimitOf } from '../contract/error.ts'
 import { cutOf, type Step, type SideTurn } from '../contract/state.ts'
 import { costOf, spentOn, toThreadUsage } from '../contract/usage.ts'
 import type { StrategyRequest } from './infer.ts'
-import { logAnswer, logFailure, type LoggedRequest } from './log.ts'
+import {
+  logAnswer,
+  logFailure,
+  type LoggedRequest,
+  logRequest,
+  logWrites,
+  type LogWrites,
+} from './log.ts'
 import type { ThreadEvent } from '@skein/threads'
 
 /** A request that is ready to be sent. */
@@ -565,5 +573,29 @@ export class LiveStep {
     this.#held.set(key, { held: known, show })
     const safe = known.push(text)
     return safe === '' ? [] : [show(safe)]
+  }
+}
+
+/**
+ * Asks the first model of a side a question of the runtime itself, without tools and history. `log` has the request
+ * and its answer or failure; the caller commits it.
+ */
+export async function askLogged(
+  context: DrainContext,
+  side: ResolvedSide,
+  { system, input }: { readonly system: string; readonly input: string },
+): Promise<{ readonly turn?: Turn; readonly error?: unknown; readonly log: LogWrites }> {
+  const { clock, ids } = context.environment
+  const model = side.prompt.models[0]!
+  const messages = [new UserMessage(input, { clock, ids })]
+  const params = model.definition?.providerOptions ?? {}
+  const facts = { side, model, system, tools: [], params, messages, structure: undefined }
+  const log = logRequest(context, facts)
+  try {
+    const turn = await context.sideModel(side, { system }).generate(messages)
+    // The caller records the usage by itself, because no message has it.
+    return { turn, log: logWrites(context, log, { finishReason: turn.stopReason }) }
+  } catch (error) {
+    return { error, log: logFailure(context, { log, model }, error) }
   }
 }

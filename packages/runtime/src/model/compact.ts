@@ -3,7 +3,7 @@ import type { Message } from '@skein/ai'
 import type { ResolvedSide } from '../definitions/resolved.ts'
 import type { DrainContext } from '../contract/context.ts'
 import { spentOn } from '../contract/usage.ts'
-import { fileIn, mediaKindOf, mediaItems, viewOf } from './view.ts'
+import { fileIn, shownAs, mediaItems, viewOf } from './view.ts'
 import { estimateTokens as estimateText } from '@skein/agents/middleware'
 
 /**
@@ -145,7 +145,7 @@ function toLines(message: Message): string {
 
 /** Counts the files that a message refers to and that a model may be shown. */
 function filesIn(message: Message): number {
-  return mediaItems(message).filter((item) => mediaKindOf(fileIn(item)?.mediaType ?? '')).length
+  return mediaItems(message).filter((item) => shownAs(fileIn(item)?.mediaType ?? '')).length
 }
 
 function mediaOf({ images, audio, video, documents }: Message) {

@@ -1,13 +1,5 @@
 import { canonicalJson, type JsonObject, type JsonSchema, sha256Hex } from '@skein/base'
-import {
-  type Message,
-  messageToJSON,
-  type Params,
-  type Tool,
-  type Turn,
-  UPPError,
-  UserMessage,
-} from '@skein/ai'
+import { type Message, messageToJSON, type Params, type Tool, type Turn, UPPError } from '@skein/ai'
 import type { ResolvedModel, ResolvedSide } from '../definitions/resolved.ts'
 import type { ModelAnswered, ModelRequested, RuntimeEvent, StoredEvent } from '../contract/event.ts'
 import type { Blob } from '../store/store.ts'
@@ -90,39 +82,11 @@ export function logAnswer(
     ...answer
   }: { readonly turn: Turn } & Pick<ModelAnswered, 'messageId' | 'costUsd' | 'firstTokenMs'>,
 ): LogWrites {
-  return writes(context, log, {
+  return logWrites(context, log, {
     ...answer,
-    ...answered(turn, answer.costUsd),
+    finishReason: turn.stopReason,
+    usage: { ...toThreadUsage(turn.usage) } as JsonObject,
   })
-}
-
-/**
- * Asks the first model of a side a question of the runtime itself, without tools and history. `log` has the request
- * and its answer or failure; the caller commits it.
- */
-export async function askLogged(
-  context: DrainContext,
-  side: ResolvedSide,
-  { system, input }: { readonly system: string; readonly input: string },
-): Promise<{ readonly turn?: Turn; readonly error?: unknown; readonly log: LogWrites }> {
-  const { clock, ids } = context.environment
-  const model = side.prompt.models[0]!
-  const messages = [new UserMessage(input, { clock, ids })]
-  const params = model.definition?.providerOptions ?? {}
-  const facts = { side, model, system, tools: [], params, messages, structure: undefined }
-  const log = logRequest(context, facts)
-  try {
-    const turn = await context.sideModel(side, { system }).generate(messages)
-    // The caller records the usage by itself, because no message has it.
-    return { turn, log: writes(context, log, { finishReason: turn.stopReason }) }
-  } catch (error) {
-    return { error, log: logFailure(context, { log, model }, error) }
-  }
-}
-
-function answered(turn: Turn, costUsd: number | undefined): Partial<ModelAnswered> {
-  const usage = { ...toThreadUsage(turn.usage) } as JsonObject
-  return { costUsd, finishReason: turn.stopReason, usage }
 }
 
 /** Returns the events that log a request and its failure. */
@@ -135,14 +99,15 @@ export function logFailure(
     error instanceof UPPError ? error : { code: 'ERROR', message: String(error), hint: undefined }
   const usage = error instanceof UPPError ? error.turn?.usage : undefined
   const costUsd = usage && costOf(model, usage)
-  return writes(context, log, {
+  return logWrites(context, log, {
     error: { code, message, ...(hint !== undefined && { hint }) },
     usage: usage && ({ ...toThreadUsage(usage) } as JsonObject),
     costUsd,
   })
 }
 
-function writes(
+/** Returns the events that log a request and what became of it. */
+export function logWrites(
   context: DrainContext,
   { requested, frame, startedAt }: LoggedRequest,
   answer: Partial<ModelAnswered>,

@@ -13,14 +13,7 @@ import { encodeBase64 } from '@skein/base'
 import type { DrainContext } from '../contract/context.ts'
 import type { ResolvedModel, ResolvedSide } from '../definitions/resolved.ts'
 import { fileMediaType } from '../thread/paths.ts'
-import {
-  fileBlock,
-  fileIn,
-  type FileReference,
-  mediaKindOf,
-  mediaItems,
-  mediaKind,
-} from './view.ts'
+import { fileBlock, fileIn, type FileReference, shownAs, mediaItems, mediaKind } from './view.ts'
 import type { MediaKind } from './view.ts'
 
 /** What becomes of a block in a request: it is shown with this content, or a text says why not. */
@@ -114,7 +107,7 @@ async function fateOf(
 ): Promise<Fate | undefined> {
   const { path, mediaType, sizeBytes, hash } = file
   const { maxImageBytes, maxMediaBytes, maxMediaFiles } = environment.limits
-  const kind = mediaKindOf(mediaType)
+  const kind = shownAs(mediaType)
   if (!kind) return undefined
   const { left } = rules
   if (!state.files.has(path) || !state.fileHashes.has(hash)) return { note: 'it was removed' }
@@ -144,7 +137,7 @@ function mediaOf(kind: MediaKind, bytes: Uint8Array, file: FileReference): UserC
       case 'image': {
         // The name may promise another format than the content has; vendors go by the content.
         const image = Image.fromBytes(bytes)
-        return mediaKindOf(image.mimeType) === 'image' ? image : undefined
+        return shownAs(image.mimeType) === 'image' ? image : undefined
       }
       case 'document': {
         if (fileMediaType('', bytes) !== mediaType) return undefined

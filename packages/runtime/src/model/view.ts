@@ -170,7 +170,7 @@ export function fileIn(item: unknown): FileReference | undefined {
 export type MediaKind = 'image' | 'document' | 'audio' | 'video'
 
 /** Returns as what a file can be shown to a model; undefined for types that vendors do not take. */
-export function mediaKindOf(mediaType: string): MediaKind | undefined {
+export function shownAs(mediaType: string): MediaKind | undefined {
   const type = mediaType.split(';')[0]!.trim().toLowerCase()
   if (/^image\/(png|jpe?g|gif|webp)$/.test(type)) return 'image'
   if (type === 'application/pdf') return 'document'

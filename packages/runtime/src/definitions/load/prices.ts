@@ -50,10 +50,8 @@ function inputsOf(input: readonly string[] | undefined): Partial<LLMCapabilities
 
 function statedInputs(definition: ModelDefinition | undefined): Partial<LLMCapabilities> {
   const { supportsImages: images, supportsAudio: audio } = definition?.capabilities ?? {}
-  const stated: { -readonly [Name in keyof LLMCapabilities]?: boolean } = {}
-  if (images !== undefined) stated.imageInput = stated.documentInput = images
-  if (audio !== undefined) stated.audioInput = audio
-  return stated
+  const seen = images === undefined ? {} : { imageInput: images, documentInput: images }
+  return audio === undefined ? seen : { ...seen, audioInput: audio }
 }
 
 /** Returns the price that a definition states; undefined unless it states both input and output. */
