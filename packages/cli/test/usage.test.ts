@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { COMMANDS, isGroup } from '../src/commands.ts'
-import { commandHelp } from '../src/help.ts'
+import { commandHelp } from '../src/main.ts'
 import { skein, tempFolder } from './kit.ts'
 
 const leaves = Object.entries(COMMANDS).flatMap(([noun, entry]) =>

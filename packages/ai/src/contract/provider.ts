@@ -1,11 +1,10 @@
-import type { WireName } from './wire-name.ts'
 import type { Clock, IdSource, InputLimits, JsonObject, JsonSchema, JsonValue } from '@skein/base'
 import type { EmbeddingHandler } from '../embedding.ts'
-import type { StreamEvent } from './event.ts'
 import type { ImageHandler } from '../image.ts'
+import type { UPPError } from './error.ts'
+import type { StreamEvent } from './event.ts'
 import type { Message } from './message.ts'
 import type { Tool } from './tool.ts'
-import type { UPPError } from './error.ts'
 
 /** Model parameters, sent to the vendor unchanged (UPP §2.1). */
 export type Params = Readonly<Record<string, unknown>>
@@ -228,3 +227,7 @@ export interface RetryStrategy {
   /** Called after a successful request. */
   reset?(): void
 }
+
+/** The wire formats by name. */
+export type WireName =
+  'openai-chat' | 'openai-responses' | 'anthropic-messages' | 'google-generate' | 'ollama-chat'

@@ -1,6 +1,5 @@
 import type { JsonObject, JsonValue } from '@skein/base'
-import type { Params, ToolChoice } from '../contract/provider.ts'
-import type { WireName } from '../contract/wire-name.ts'
+import type { Params, ToolChoice, WireName } from '../contract/provider.ts'
 import { listOf, numberOf, objectOf, textOf } from '../wires/read-json.ts'
 import {
   openaiParameters,

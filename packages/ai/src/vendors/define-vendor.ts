@@ -1,22 +1,22 @@
 import type { JsonValue } from '@skein/base'
 import { failing } from '../contract/abort-race.ts'
 import {
-  type BoundLLMModel,
   createProvider,
+  type BoundLLMModel,
+  type EndpointRequest,
   type LLMCapabilities,
   type LLMHandler,
   type LLMRequest,
   type ModelReference,
   type Params,
   type Provider,
-  type EndpointRequest,
+  type WireName,
 } from '../contract/provider.ts'
 import type { EmbeddingHandler } from '../embedding.ts'
 import type { ImageHandler } from '../image.ts'
 import { jsonBody, type VendorEndpoint, written } from '../transport/endpoint.ts'
 import type { DecodeContext, EncodedRequest, RequestMode, Target, Wire } from '../wires/wire.ts'
 import { withSettings } from '../wires/settings.ts'
-import type { WireName } from '../contract/wire-name.ts'
 import type { StreamEvent } from '../contract/event.ts'
 import { type VendorAnswer, contextOf, type VendorCall } from '../transport/attempt.ts'
 import { chooseReader, FrameReader, JsonReader } from '../transport/read-answer.ts'

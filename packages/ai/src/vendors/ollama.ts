@@ -1,5 +1,10 @@
-import { ollamaEmbeddings } from '../embeddings/ollama.ts'
+import type { JsonObject } from '@skein/base'
+import type { EmbeddingHandler } from '../embedding.ts'
+import { httpEmbedding, type EmbeddingWire } from '../embeddings/http-embedding.ts'
+import type { VendorEndpoint } from '../transport/endpoint.ts'
+import { decodeError } from '../wires/ollama-chat/error.ts'
 import { ollamaChat } from '../wires/ollama-chat/wire.ts'
+import { countOf, listOf, without } from '../wires/read-json.ts'
 import { defineVendor, type Vendor } from './define-vendor.ts'
 
 /** Known parameters, by the names of `ollama 0.6.4`. */
@@ -46,6 +51,35 @@ type OllamaOptions = {
   readonly use_mmap?: boolean
   readonly vocab_only?: boolean
   readonly stop?: readonly string[]
+}
+
+/** Ollama's `/embed`. Ollama has no limit; inputs are sent in batches to keep a local server responsive. */
+function ollamaEmbeddings(): (endpoint: VendorEndpoint) => EmbeddingHandler {
+  return (endpoint) => httpEmbedding(endpoint, embeddingWire)
+}
+
+const listField = new Set(['embeddings'])
+
+const embeddingWire: EmbeddingWire = {
+  maxBatchSize: 256,
+  imageInput: false,
+  encode: ({ inputs, params }, modelId) => ({
+    path: '/embed',
+    body: {
+      model: modelId,
+      // `checkInputs` has already rejected images.
+      input: inputs.map((input) =>
+        typeof input === 'string' ? input : 'text' in input ? String(input.text) : '',
+      ),
+      ...(params as JsonObject), // unchanged (UPP §2.1); non-JSON values fail when the body is written
+    },
+  }),
+  decode: (body) => ({
+    vectors: listOf(body['embeddings']).map((vector) => ({ vector })),
+    totalTokens: countOf(body['prompt_eval_count']),
+    metadata: without(body, listField),
+  }),
+  decodeError,
 }
 
 /**

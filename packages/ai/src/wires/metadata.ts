@@ -2,7 +2,7 @@ import { isPlainObject, type JsonObject } from '@skein/base'
 import type { AssistantContent, ProviderMetadata } from '../contract/content.ts'
 import type { Warning } from '../contract/turn.ts'
 import { isEmpty } from './read-json.ts'
-import type { WireName } from '../contract/wire-name.ts'
+import type { WireName } from '../contract/provider.ts'
 
 /** Returns the original vendor block, if it came from this provider through this wire. */
 export function nativeOf(

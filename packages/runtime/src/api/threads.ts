@@ -1,9 +1,15 @@
+import type { JsonObject } from '@skein/base'
+import { foldThread, isThreadEvent, type UnknownThreadEvent } from '@skein/threads'
+import { threadFromEvents } from '@skein/threads/events'
 import { RuntimeError } from '../contract/error.ts'
-import type { CostReport, CostUsd, Threads } from '../contract/runtime-api.ts'
+import type { VariablesProvided } from '../contract/event.ts'
+import type { CostReport, CostUsd, Threads, ThreadVariables } from '../contract/runtime-api.ts'
+import type { KernelState, PendingVariables } from '../contract/state.ts'
+import { modelLogs, rebuildRequest } from '../model/log.ts'
+import { descendantsOf } from '../store/thread-head.ts'
+import { envSet } from '../thread/env.ts'
 import { childRegistry } from '../thread/facade.ts'
 import {
-  type ApiContext,
-  type ApiEnvironment,
   checkLabel,
   checkTags,
   createApiContext,
@@ -12,20 +18,15 @@ import {
   infoOf,
   load,
   threadInfos,
+  type ApiContext,
+  type ApiEnvironment,
 } from './api-context.ts'
-import { eraseThread, removeThread, resumeThread, stopThread, terminateThread } from './control.ts'
-import { createThread } from './create-thread.ts'
 import { effectsApi, envApi, filesApi, valuesApi } from './contents-api.ts'
+import { eraseThread, removeThread, resumeThread, stopThread, terminateThread } from './control.ts'
+import { createThread, forkStoredThread } from './create-thread.ts'
 import { exportThread, importThread } from './import-thread.ts'
-import { forkStoredThread } from './fork-thread.ts'
 import { messagesApi, sendMessage, unsendMessage } from './messages-api.ts'
 import { runThread, settledThread } from './session-result.ts'
-import { variablesApi } from './variables-api.ts'
-import { foldThread, isThreadEvent, type UnknownThreadEvent } from '@skein/threads'
-import { threadFromEvents } from '@skein/threads/events'
-import { modelLogs, rebuildRequest } from '../model/log.ts'
-import type { JsonObject } from '@skein/base'
-import { descendantsOf } from '../store/thread-head.ts'
 
 /** Creates the API of threads: everything that can be done with threads from outside. */
 export function createThreads(environment: ApiEnvironment): Threads {
@@ -153,4 +154,124 @@ async function costOf(context: ApiContext, threadId: string): Promise<CostReport
 interface Spent {
   tokens: number
   costUsd: CostUsd
+}
+
+/**
+ * Creates the functions that read a request for missing variables and provide their values; the child that
+ * needs them is created afterwards.
+ */
+function variablesApi(context: ApiContext): ThreadVariables {
+  return {
+    async get(threadId, requestId) {
+      const { state } = await load(context, threadId)
+      const { requested, provided } = find(state, requestId)
+      const { required, missing, expiresAt } = requested
+      const status = provided ? 'provided' : isExpired(context, expiresAt) ? 'expired' : 'open'
+      return { requestId, required, missing, expiresAt, status }
+    },
+    async provide(threadId, requestId, values, { by } = {}) {
+      const target = { threadId, point: 'provide_variables' }
+      await editThread(context, target, ({ state }) => {
+        const pending = find(state, requestId)
+        checkProvided(context, pending, values)
+        const event: VariablesProvided = {
+          type: 'variables_provided',
+          at: context.at(),
+          requestId,
+          values: sealed(context, state, pending, values),
+          by,
+        }
+        const wake = { by: context.clock.now() }
+        return { result: undefined, change: { append: [event], wake } }
+      })
+      // The thread's own drain creates the child; this loop waits until it has succeeded or failed.
+      for await (const _ of context.live.watch([threadId])) {
+        const { state } = await load(context, threadId)
+        const { reference, error } = find(state, requestId)
+        if (reference !== undefined) return { reference }
+        if (error !== undefined)
+          throw new RuntimeError(`The child of request ${requestId} was not created: ${error}`, {
+            code: 'INPUT_INVALID',
+          })
+        if (state.terminated) break
+      }
+      throw new RuntimeError(`Thread ${threadId} ended before it created the child.`, {
+        code: 'THREAD_TERMINATED',
+      })
+    },
+  }
+}
+
+function find({ variables, threadId }: KernelState, requestId: string): PendingVariables {
+  const pending = variables.get(requestId)
+  if (pending) return pending
+  throw new RuntimeError(`Thread ${threadId} has no request ${requestId} for variables.`, {
+    code: 'REQUEST_NOT_FOUND',
+    hint: 'The request is named in the error of the call that needs the variables.',
+  })
+}
+
+function isExpired({ clock }: ApiContext, expiresAt: string): boolean {
+  return Date.parse(expiresAt) <= clock.now()
+}
+
+type Values = Readonly<Record<string, string>>
+
+/** Throws unless the request is unanswered, not expired, and all required values are provided. */
+function checkProvided(context: ApiContext, pending: PendingVariables, values: Values): void {
+  const { requestId, required, missing, expiresAt } = pending.requested
+  if (pending.provided)
+    throw new RuntimeError(`The variables of request ${requestId} were provided before.`, {
+      code: 'ALREADY_ANSWERED',
+      hint: 'A request is answered once; the child was created from the first answer.',
+    })
+  if (isExpired(context, expiresAt))
+    throw new RuntimeError(`The request ${requestId} expired at ${expiresAt}.`, {
+      code: 'REQUEST_EXPIRED',
+      hint: 'Let the agent call the tool again; that makes a new request.',
+    })
+  const absent = missing.filter((name) => !Object.hasOwn(values, name))
+  if (absent.length > 0)
+    throw new RuntimeError(`The request ${requestId} also needs ${absent.join(', ')}.`, {
+      code: 'VARIABLES_MISSING',
+      hint: 'Give all of them at once; nothing was stored.',
+    })
+  const unknown = Object.keys(values).filter((name) => !required.includes(name))
+  if (unknown.length > 0)
+    throw new RuntimeError(`The request ${requestId} does not ask for ${unknown.join(', ')}.`, {
+      code: 'ENV_INVALID',
+      hint: `It asks for ${required.join(', ')}.`,
+    })
+}
+
+/**
+ * Seals the values for this thread. The drain that creates the child opens them and seals them again for the
+ * child.
+ */
+function sealed(
+  context: ApiContext,
+  state: KernelState,
+  { requested }: PendingVariables,
+  values: Values,
+): VariablesProvided['values'] {
+  const { vault, registry } = context
+  const { threadId } = state
+  const agent = registry.agents.get(state.agent)
+  const declared = [agent?.a, agent?.b]
+    .flatMap((side) => side?.prompt.tools ?? [])
+    .flatMap((tool) =>
+      tool.kind === 'subagent' && tool.relation.key === requested.relation
+        ? tool.relation.requiredVariables
+        : [],
+    )
+  // A variable that is declared as a secret, or not declared at all, is treated as a secret.
+  const texts = new Set(declared.filter(({ type }) => type !== 'secret').map(({ name }) => name))
+  return Object.fromEntries(
+    Object.entries(values).map(([name, given]) => {
+      const valueType = texts.has(name) ? ('text' as const) : ('secret' as const)
+      const at = requested.at
+      const { value } = envSet({ name, value: given, valueType, threadId, vault, at })
+      return [name, { valueType, value: value ?? '' }]
+    }),
+  )
 }

@@ -6,19 +6,17 @@ import {
   valueOperations,
   variableOperations,
 } from '../operations/contents.ts'
-import { controlOperations } from '../operations/control.ts'
+import { approvalOperations, controlOperations, messageOperations } from '../operations/messages.ts'
 import { fileOperations } from '../operations/files.ts'
-import { approvalOperations, messageOperations } from '../operations/messages.ts'
 import type { OperationRoute } from '../operations/operation.ts'
 import { logOperations, threadOperations } from '../operations/threads.ts'
 import { a2aOperations } from './a2a/a2a-operations.ts'
-import { agentCardOperations } from './a2a/agent-card.ts'
+import { agentCardOperations, serverOperations } from './server-operations.ts'
 import { agUiOperations } from './chat/ag-ui.ts'
 import { chatOperations } from './chat/chat-operations.ts'
 import { compatOperations } from './compat/compat-operations.ts'
 import { endpointOperations } from './endpoints.ts'
 import { mcpOperations } from './mcp/mcp-operations.ts'
-import { serverOperations } from './server-operations.ts'
 import { streamOperations } from './stream/event-stream.ts'
 
 /**

@@ -1,22 +1,22 @@
-import { SkeinError, uuidV7 } from '@skein/base'
 import { messageFromJSON, messageToJSON, type Message } from '@skein/ai'
+import { SkeinError, uuidV7 } from '@skein/base'
 import { FOUND_EFFECTS, type SendMessage } from '../contract/runtime-api.ts'
 import { HttpError } from './http-error.ts'
 import { done, json, operation, type OperationRoute } from './operation.ts'
-import { actorOf, type Principal, seesAllOwners } from './principal.ts'
-import { ref, type MessageBody } from './schemas.ts'
+import { actorOf, seesAllOwners, type Principal } from './principal.ts'
+import { ref, side, type MessageBody } from './schemas.ts'
 import {
   answer,
   anything,
-  eitherOf,
-  exactly,
+  arrayOf,
   between,
   boolean,
-  arrayOf,
-  object,
   choice,
-  shape,
+  eitherOf,
+  exactly,
   maxText,
+  object,
+  shape,
 } from './shape.ts'
 
 /** The operations on the messages of a thread. */
@@ -180,6 +180,81 @@ export const approvalOperations: readonly OperationRoute[] = [
           return inbox.settle(item, body.found)
         default:
           return inbox.answer(item, body)
+      }
+    },
+  }),
+]
+
+/** The operations that stop, resume, end and copy threads, and wait for their results. */
+export const controlOperations: readonly OperationRoute[] = [
+  operation('stopThread', {
+    tag: 'control',
+    summary: 'Stops the run. Its messages stay; a new message or a resume continues the thread.',
+    scope: 'threads:write',
+    body: { json: shape({ 'afterStep?': boolean }), isOptional: true },
+    answers: [done('Done.')],
+    errors: ['THREAD_TERMINATED'],
+    run: ({ runtime, thread, body, principal }) =>
+      runtime.threads.stop(thread.id, { ...body, by: actorOf(principal) }),
+  }),
+  operation('resumeThread', {
+    tag: 'control',
+    summary: 'Continues the thread after a stop, a failure or a limit.',
+    scope: 'threads:write',
+    body: { json: shape({ 'side?': side }), isOptional: true },
+    answers: [done('Done.')],
+    errors: ['THREAD_TERMINATED'],
+    run: ({ runtime, thread, body, principal }) =>
+      runtime.threads.resume(thread.id, { ...body, by: actorOf(principal) }),
+  }),
+  operation('terminateThread', {
+    tag: 'control',
+    summary: 'Ends a thread and its descendants for good. The history stays.',
+    scope: 'threads:write',
+    body: { json: shape({ 'detach?': boolean }), isOptional: true },
+    answers: [done('Done.')],
+    run: ({ runtime, thread, body, principal }) =>
+      runtime.threads.terminate(thread.id, { ...body, by: actorOf(principal) }),
+  }),
+  operation('eraseThread', {
+    tag: 'control',
+    summary: 'Removes the contents; the skeleton and the audit log stay.',
+    scope: 'threads:write',
+    body: { json: shape({}), isOptional: true },
+    answers: [done('Done.')],
+    run: ({ runtime, thread, principal }) =>
+      runtime.threads.erase(thread.id, { by: actorOf(principal) }),
+  }),
+  operation('forkThread', {
+    tag: 'control',
+    summary: 'A new thread with the history up to and with a message. Nothing runs again.',
+    scope: 'threads:write',
+    body: { json: shape({ 'upTo?': maxText(200), 'title?': maxText(256) }), isOptional: true },
+    answers: [json('The new thread.', ref('Thread'), 201)],
+    errors: ['MESSAGE_NOT_FOUND'],
+    run: ({ runtime, thread, body, principal: { user } }) =>
+      runtime.threads.fork(thread.id, { ...body, owner: user }),
+  }),
+  operation('getResult', {
+    tag: 'control',
+    summary: 'Waits until the thread is parked, and says how its session ended.',
+    scope: 'threads:read',
+    query: { waitMs: between(0, 60_000) },
+    answers: [
+      json('How the session ended, or what it waits for.', ref('SessionResult')),
+      done('The thread still runs: ask again.'),
+    ],
+    async run({ runtime, thread, query: { waitMs = 30_000 }, request, services }) {
+      const late = new AbortController()
+      const timer = services.timers.set(waitMs, () => late.abort())
+      const signal = AbortSignal.any([late.signal, request.signal])
+      try {
+        return await runtime.threads.settled(thread.id, { signal })
+      } catch (error) {
+        if (signal.aborted) return undefined
+        throw error
+      } finally {
+        services.timers.clear(timer)
       }
     },
   }),

@@ -1,6 +1,6 @@
 import type { JsonValue } from '@skein/base'
 import { describe, expect, test } from 'vitest'
-import type { WireName } from '../../contract/wire-name.ts'
+import type { WireName } from '../../contract/provider.ts'
 import { checkTranscript, transcriptRules, type CheckOptions } from './check-transcript.ts'
 
 /** Requests written from the vendors' documentation: right ones, and for each rule one that breaks it. */

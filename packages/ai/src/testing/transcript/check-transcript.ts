@@ -1,5 +1,5 @@
 import type { JsonValue } from '@skein/base'
-import type { WireName } from '../../contract/wire-name.ts'
+import type { WireName } from '../../contract/provider.ts'
 import { anthropicRules, checkAnthropic } from './anthropic-messages.ts'
 import { checkGoogle, googleRules } from './google-generate.ts'
 import { checkOllama, ollamaRules } from './ollama-chat.ts'

@@ -9,7 +9,7 @@ import {
 import type { ProviderMetadata } from '../../contract/content.ts'
 import type { BlockKind, StreamEvent } from '../../contract/event.ts'
 import { withNative } from '../../wires/metadata.ts'
-import type { WireName } from '../../contract/wire-name.ts'
+import type { WireName } from '../../contract/provider.ts'
 import { listOf, numberOf, objectOf } from '../../wires/read-json.ts'
 
 /** The vendor that issues signatures: its wire and its host. */

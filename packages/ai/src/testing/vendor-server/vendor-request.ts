@@ -1,7 +1,7 @@
 import type { JsonObject } from '@skein/base'
 import { objectOf } from '../../wires/read-json.ts'
 import type { WireServer } from '../../wires/wire.ts'
-import type { WireName } from '../../contract/wire-name.ts'
+import type { WireName } from '../../contract/provider.ts'
 import { anthropicMessagesServer } from '../../wires/anthropic-messages/server.ts'
 import { googleGenerateServer } from '../../wires/google-generate/server.ts'
 import { ollamaChatServer } from '../../wires/ollama-chat/server.ts'

@@ -11,8 +11,16 @@ import { accountOf, actorOf, findThread, ifFound } from '../../operations/princi
 import { object } from '../../operations/shape.ts'
 import { openChat } from '../chat/answer-chat.ts'
 import { toUserContent } from '../chat/chat-body.ts'
-import { RPC_BODY, RpcCode, rpcError, rpcResult, type RpcId } from '../rpc/json-rpc.ts'
-import { giveAnswer, type AnsweredCall, type OutsideAnswer } from '../rpc/waiting-calls.ts'
+import {
+  giveAnswer,
+  RPC_BODY,
+  RpcCode,
+  rpcError,
+  rpcResult,
+  type AnsweredCall,
+  type OutsideAnswer,
+  type RpcId,
+} from '../rpc/json-rpc.ts'
 import { eventResponse } from '../stream/event-stream.ts'
 import {
   contextId,

@@ -8,8 +8,7 @@ import type {
 import { ShownEvents } from '../chat/shown-events.ts'
 import { untilSettled } from '../chat/find-answer.ts'
 import { compatId, parseCompatId } from '../compat/compat-id.ts'
-import { withoutUndefined } from '../rpc/json-rpc.ts'
-import { restingResult, waitingForm, waitingText } from '../rpc/waiting-calls.ts'
+import { restingResult, waitingForm, waitingText, withoutUndefined } from '../rpc/json-rpc.ts'
 
 /** The message with which a task began. A thread is a context of A2A; each new message in it is a task. */
 export interface TaskStart {

@@ -1,25 +1,32 @@
-import { SkeinError } from '@skein/base'
+import { canonicalJson, SkeinError } from '@skein/base'
 import {
   encodeUIChunk,
   UI_STREAM_DONE,
   UI_STREAM_HEADERS,
   type UIMessageChunk,
 } from '@skein/threads/ai-sdk'
-import { threadNotFound } from '../../operations/http-error.ts'
+import type { FoundEffect, Runtime, ThreadInfo, WaitingItem } from '../../contract/runtime-api.ts'
+import { HttpError, threadNotFound } from '../../operations/http-error.ts'
 import type { Call } from '../../operations/operation.ts'
 import {
   accountOf,
   actorOf,
+  checkFound,
+  checkMayApprove,
   findChat,
   ifFound,
   type Principal,
 } from '../../operations/principal.ts'
-import type { Runtime, ThreadInfo } from '../../contract/runtime-api.ts'
 import { eventResponse } from '../stream/event-stream.ts'
 import { answerStream, type AnswerStreamOptions } from './answer-stream.ts'
-import { historyIsFixed, parseChatBody, type ChatBody, type PageBody } from './chat-body.ts'
+import {
+  historyIsFixed,
+  parseChatBody,
+  type ChatBody,
+  type ClientAnswer,
+  type PageBody,
+} from './chat-body.ts'
 import { findAnswer } from './find-answer.ts'
-import { giveAnswers } from './give-answers.ts'
 
 /** The part of a call that all chat operations use. */
 export type ChatCall = Pick<
@@ -203,5 +210,93 @@ export async function openChat(
     const created = await ifFound(findChat(runtime, principal, chatId))
     if (created) return created
     throw threadNotFound()
+  }
+}
+
+/**
+ * Hands the answers of a page to a thread, each once: decisions about approvals, results of tools that ran in
+ * the page, and what a person found out about a call in doubt. Answers that the thread does not wait for are
+ * skipped. Returns how many were accepted.
+ */
+async function giveAnswers(
+  runtime: Runtime,
+  principal: Principal,
+  thread: ThreadInfo,
+  answers: readonly ClientAnswer[],
+): Promise<number> {
+  if (answers.length === 0) return 0
+  const { tenant, rootId } = thread
+  const waiting = await runtime.inbox.list({ tenant, rootId })
+  const given = answers.flatMap((answer) => {
+    const item = waiting.find(({ kind, interruptId, threadId, toolCallId }) =>
+      answer.type === 'decision'
+        ? kind === 'approval' && interruptId === answer.approvalId
+        : kind !== 'approval' && threadId === thread.id && toolCallId === answer.toolCallId,
+    )
+    return item ? [{ item, answer }] : []
+  })
+  // All answers are checked before the first one is recorded.
+  for (const { item, answer } of given) {
+    if (item.kind === 'input') continue
+    checkMayApprove(principal)
+    if (answer.type === 'decision') checkDecision(thread, item, answer)
+    else checkFound(item, foundBy(answer))
+  }
+  let count = 0
+  for (const { item, answer } of given) if (await give(runtime, principal, item, answer)) count++
+  return count
+}
+
+/** Returns what a page says about a call in doubt. A page that only reports a failure does not know. */
+function foundBy(answer: Exclude<ClientAnswer, { type: 'decision' }>): unknown {
+  return answer.type === 'output' ? answer.output : 'unknown'
+}
+
+/** Throws unless the decision was made on the call with exactly the arguments with which it would run. */
+function checkDecision(
+  thread: ThreadInfo,
+  item: WaitingItem,
+  { shown }: Extract<ClientAnswer, { type: 'decision' }>,
+): void {
+  // A child's approval is shown on the call that created the child, so there are no arguments to compare.
+  if (item.threadId !== thread.id) return
+  const input = shown(item.toolCallId)
+  if (input !== undefined && canonicalJson(item.arguments ?? {}) === canonicalJson(input)) return
+  throw new HttpError(`The decision ${item.interruptId} is about another call.`, {
+    code: 'ANSWER_INVALID',
+    hint: 'Load the chat again: the arguments that the page shows are not those that would run.',
+  })
+}
+
+async function give(
+  { inbox }: Runtime,
+  principal: Principal,
+  { threadId, interruptId, kind }: WaitingItem,
+  answer: ClientAnswer,
+): Promise<boolean> {
+  const item = { threadId, interruptId, by: actorOf(principal) }
+  try {
+    if (kind === 'in_doubt' && answer.type !== 'decision') {
+      await inbox.settle(item, foundBy(answer) as FoundEffect) // checked by `checkFound`
+      return true
+    }
+    switch (answer.type) {
+      case 'decision': {
+        const { isApproved, reason, with: args } = answer
+        if (isApproved) await inbox.approve({ ...item, reason, with: args })
+        else await inbox.deny({ ...item, reason: reason ?? 'The person declined.' })
+        return true
+      }
+      case 'output':
+        await inbox.answer(item, { type: 'result', value: answer.output })
+        return true
+      case 'failure':
+        await inbox.answer(item, { type: 'error', message: answer.message })
+        return true
+    }
+  } catch (error) {
+    // Another page answered first, and only the first answer is accepted.
+    if (SkeinError.is(error) && error.code === 'ALREADY_ANSWERED') return false
+    throw error
   }
 }

@@ -6,8 +6,14 @@ import { accountOf } from '../../operations/principal.ts'
 import type { TimerHandle } from '../../dispatch/dispatcher.ts'
 import type { Services } from '../services.ts'
 import { compatId, parseCompatId } from '../compat/compat-id.ts'
-import { type RpcId, withoutUndefined } from '../rpc/json-rpc.ts'
-import { mayAnswer, sharedText, waitingForm, waitingText } from '../rpc/waiting-calls.ts'
+import {
+  mayAnswer,
+  sharedText,
+  waitingForm,
+  waitingText,
+  withoutUndefined,
+  type RpcId,
+} from '../rpc/json-rpc.ts'
 
 /** The part of a call that MCP uses. */
 export type McpCall = Pick<

@@ -5,14 +5,15 @@ import { accountOf, actorOf, findThread } from '../../operations/principal.ts'
 import { object } from '../../operations/shape.ts'
 import { compatId, parseCompatId } from '../compat/compat-id.ts'
 import {
+  giveAnswer,
   RPC_BODY,
   RpcCode,
   rpcError,
   rpcResult,
-  type RpcId,
   withoutUndefined,
+  type OutsideAnswer,
+  type RpcId,
 } from '../rpc/json-rpc.ts'
-import { giveAnswer, type OutsideAnswer } from '../rpc/waiting-calls.ts'
 import { eventResponse } from '../stream/event-stream.ts'
 import { answerCall, type McpCall, type McpSession, mcpCallsOf, parseEventId } from './mcp-call.ts'
 import { callTool, serverTools } from './mcp-tools.ts'
