@@ -90,10 +90,8 @@ export function logAnswer(
     ...answer
   }: { readonly turn: Turn } & Pick<ModelAnswered, 'messageId' | 'costUsd' | 'firstTokenMs'>,
 ): LogWrites {
-  return writes(context, log, {
-    ...answer,
-    ...answered(turn, answer.costUsd),
-  })
+  const usage = { ...toThreadUsage(turn.usage) } as JsonObject
+  return writes(context, log, { ...answer, finishReason: turn.stopReason, usage })
 }
 
 /**
@@ -120,11 +118,6 @@ export async function askLogged(
   }
 }
 
-function answered(turn: Turn, costUsd: number | undefined): Partial<ModelAnswered> {
-  const usage = { ...toThreadUsage(turn.usage) } as JsonObject
-  return { costUsd, finishReason: turn.stopReason, usage }
-}
-
 /** Returns the events that log a request and its failure. */
 export function logFailure(
   context: DrainContext,
@@ -149,15 +142,8 @@ function writes(
 ): LogWrites {
   const durationMs = context.environment.clock.now() - startedAt
   const { logId, toolCallId } = requested
-  const answered: ModelAnswered = {
-    type: 'model_answered',
-    at: context.at(),
-    logId,
-    toolCallId,
-    durationMs,
-    ...answer,
-  }
-  return { events: [requested, answered], blobs: [frame] }
+  const head = { type: 'model_answered', at: context.at(), logId, toolCallId, durationMs } as const
+  return { events: [requested, { ...head, ...answer }], blobs: [frame] }
 }
 
 /** The system text, tools and parameters of a request, which are mostly the same from step to step. */
@@ -284,10 +270,7 @@ function messagesOf(requested: ModelRequested, before: readonly StoredEvent[]): 
   })
 }
 
-/**
- * Returns the keys of all messages of a request, collected from the request and the earlier requests that it
- * refers to.
- */
+/** Returns the keys of all messages of a request, also from the earlier requests that it refers to. */
 function keysOf(requested: ModelRequested, before: readonly ModelRequested[]): string[] {
   const byId = new Map(before.map((request) => [request.logId, request]))
   const parts: (readonly string[])[] = []
@@ -296,12 +279,8 @@ function keysOf(requested: ModelRequested, before: readonly ModelRequested[]): s
   for (;;) {
     const { previous, adds } = request
     const keeps = previous?.keeps ?? 0
-    if (wanted > keeps)
-      parts.push(
-        adds
-          .slice(0, wanted - keeps)
-          .map((add) => (typeof add === 'string' ? add : String(add['id']))),
-      )
+    const keys = adds.map((add) => (typeof add === 'string' ? add : String(add['id'])))
+    if (wanted > keeps) parts.push(keys.slice(0, wanted - keeps))
     wanted = Math.min(wanted, keeps)
     if (!previous || wanted === 0) return parts.toReversed().flat()
     const next = byId.get(previous.logId)
