@@ -152,10 +152,7 @@ export interface AgentContext extends ToolContext, AgentLineage {
    * of the calls that lead to it; the same however often the call is tried, also after a crash.
    */
   readonly idempotencyKey: string
-  /**
-   * Reports an event of a sub-agent. It may be awaited: while the reader of the stream is far behind, the wait
-   * lasts until it has caught up.
-   */
+  /** Reports an event of a sub-agent. If awaited, it waits until a slow reader of the stream has caught up. */
   readonly onSubagentEvent: (event: SubagentEvent) => void
   /** The request with which this call was deferred in an earlier run, if any. */
   readonly deferred?: DeferRequest
@@ -167,10 +164,7 @@ export interface AgentContext extends ToolContext, AgentLineage {
   readonly shouldStop: (spent: TokenUsage) => Promise<boolean>
 }
 
-/**
- * Decides how an agent works (UAP §5.1). Implement both methods, or wrap a built-in strategy and pass the
- * context on to it.
- */
+/** Decides how an agent works (UAP §5.1). Implement both methods, or wrap a built-in strategy. */
 export interface ExecutionStrategy {
   readonly name: string
   execute(context: ExecutionContext): Promise<ExecutionResult>
@@ -222,44 +216,37 @@ export type StepEffect =
       readonly traces?: readonly SubagentExecutionTrace[]
     })
 
+/** What a hook returns: a value or nothing, at once or later. */
+type Answered<T = void> = void | T | Promise<void | T>
+
 /** Hooks at the steps of a run (UAP §10). Each is awaited; if one throws, the run fails. */
 export interface AgentStrategy {
   /** Called after every step. Returning true ends the run. */
   readonly stopCondition?: (state: AgentState, totals: RunTotals) => boolean | Promise<boolean>
   readonly onStepStart?: (step: number, state: AgentState) => void | Promise<void>
   readonly onReason?: (step: number, reasoning: string) => void | Promise<void>
-  /**
-   * Called before each inference; what it returns changes that inference. Hooks of the middleware come first.
-   */
+  /** Called before each inference, after the middleware's hooks; what it returns changes that inference. */
   readonly onInference?: InferenceHook
   /** Called after the inference, before any tool starts. */
   readonly onAct?: (step: number, actions: readonly ToolCall[]) => void | Promise<void>
   /** Called after all tools of the step. */
-  readonly onObserve?: (
-    step: number,
-    observations: readonly ToolExecution[],
-  ) => void | Promise<void>
+  readonly onObserve?: (step: number, observations: readonly ToolExecution[]) => Answered
   /** If `onStepEnd` returns a state, that replaces the state of the run. */
   readonly onStepEnd?: (
     step: number,
     result: { readonly turn: Turn; readonly state: AgentState },
-  ) => void | AgentState | Promise<void | AgentState>
+  ) => Answered<AgentState>
   /** Called when the run is over; not when it waits for an answer. */
   readonly onComplete?: (result: GenerateResult) => void | Promise<void>
   /** If `onError` returns a result, that becomes the result of the run. */
-  readonly onError?: (
-    error: Error,
-    state: AgentState,
-  ) => void | GenerateResult | Promise<void | GenerateResult>
+  readonly onError?: (error: Error, state: AgentState) => Answered<GenerateResult>
 }
 
 /**
  * The one hook for a single step: it sees what the next inference would be sent and may return other messages,
  * tools, params or another model. The built-in strategies call it; a strategy of the application may not.
  */
-export type InferenceHook = (
-  request: InferenceRequest,
-) => void | InferenceChanges | Promise<void | InferenceChanges>
+export type InferenceHook = (request: InferenceRequest) => Answered<InferenceChanges>
 
 /** What the next inference of a run would be sent. */
 export interface InferenceRequest {
@@ -284,10 +271,7 @@ export interface InferenceRequest {
 
 /** The changes to one inference. */
 export interface InferenceChanges {
-  /**
-   * Replaces the messages. They stay replaced for the rest of the run, so that a summary is written once; the
-   * state keeps the original ones.
-   */
+  /** Replaces the messages for the rest of the run; the state keeps the original ones. */
   readonly messages?: readonly Message[]
   /** The tools of this step only. */
   readonly tools?: readonly Tool[]
@@ -315,19 +299,10 @@ export interface RunTotals {
 export interface Middleware {
   readonly name: string
   /** May return a changed context, with another input or state. */
-  before?(context: MiddlewareContext): Promise<MiddlewareContext | void> | MiddlewareContext | void
-  after?(
-    context: MiddlewareContext,
-    result: GenerateResult,
-  ): Promise<GenerateResult | void> | GenerateResult | void
-  /**
-   * If `onError` returns a result, that becomes the run's result and is passed to `after` of the outer
-   * middleware.
-   */
-  onError?(
-    context: MiddlewareContext,
-    error: Error,
-  ): Promise<GenerateResult | void> | GenerateResult | void
+  before?(context: MiddlewareContext): Answered<MiddlewareContext>
+  after?(context: MiddlewareContext, result: GenerateResult): Answered<GenerateResult>
+  /** If `onError` returns a result, that becomes the run's result, also for `after` of outer middleware. */
+  onError?(context: MiddlewareContext, error: Error): Answered<GenerateResult>
   /** Called before each inference of a built-in strategy, in the order of the middleware. */
   onInference?: InferenceHook
 }

@@ -275,13 +275,11 @@ async function* toParts(
           case 'reasoning_delta':
             yield { type: 'reasoning-delta', id, delta: event.delta.text }
             break
-          case 'tool_call_delta':
-            yield {
-              type: 'tool-input-delta',
-              id: event.delta.toolCallId,
-              delta: event.delta.argumentsJson,
-            }
+          case 'tool_call_delta': {
+            const { toolCallId, argumentsJson: delta } = event.delta
+            yield { type: 'tool-input-delta', id: toolCallId, delta }
             break
+          }
           case 'content_block_stop': {
             const kind = kinds.get(event.index)
             const more = event.delta.metadata && { providerMetadata: event.delta.metadata }
@@ -315,12 +313,9 @@ const finishReasons: Readonly<Record<string, string>> = {
 function toAiSdkUsage(usage: TokenUsage): AiSdkUsage {
   const { inputTokens: total, cacheReadTokens: cacheRead, cacheWriteTokens: cacheWrite } = usage
   const { outputTokens, reasoningTokens: reasoning } = usage
+  const text = reasoning === undefined ? undefined : outputTokens - reasoning
   return {
     inputTokens: { total, cacheRead, cacheWrite, noCache: total - cacheRead - cacheWrite },
-    outputTokens: {
-      total: outputTokens,
-      reasoning,
-      text: reasoning === undefined ? undefined : outputTokens - reasoning,
-    },
+    outputTokens: { total: outputTokens, reasoning, text },
   }
 }

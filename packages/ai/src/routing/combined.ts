@@ -15,8 +15,7 @@ import {
   type MemberPolicy,
   withReport,
 } from './member.ts'
-import { ErrorCode, UPPError, type Modality } from '../contract/error.ts'
-import type { ErrorOrigin } from '../contract/error.ts'
+import { ErrorCode, type ErrorOrigin, type Modality, UPPError } from '../contract/error.ts'
 import type { BoundEmbeddingModel, EmbeddingHandler, EmbeddingRequest } from '../embedding.ts'
 import type { BoundImageModel, ImageCapabilities, ImageHandler, ImageRequest } from '../image.ts'
 
@@ -34,13 +33,14 @@ export function combinedModel(combination: Combination): ModelReference {
   return provider(members.map(({ label }) => label).join('|'))
 }
 
+function bindMembers<M>({ members }: Combination, bind: (of: ModelReference, index: number) => M) {
+  return members.map((member, index) => ({ ...member, bound: bind(member.reference, index) }))
+}
+
 /** Makes the handler that sends each inference to a member chosen by the policy. */
 function llmHandler(combination: Combination): LLMHandler {
   const bindAll = (): Bound<BoundLLMModel>[] =>
-    combination.members.map((member) => {
-      const { reference } = member
-      return { ...member, bound: reference.provider.handlers.llm!.bind(reference) }
-    })
+    bindMembers(combination, (reference) => reference.provider.handlers.llm!.bind(reference))
   return {
     get capabilities(): LLMCapabilities {
       return llmCapabilities(bindAll(), combination)
@@ -75,14 +75,14 @@ class CombinedLLM implements BoundLLMModel {
       const events = await member.bound.complete(member.toRequest(request))
       // An answer without its terminal event is a failure, so that the policy can try another member.
       if (events.some(({ type }) => type === 'message_stop')) return events
-      throw emptyAnswer({ provider: member.bound.provider, modality: 'llm' })
+      throw emptyAnswer(originOf(member.bound, 'llm'))
     })
     return reported(answer.value, answer)
   }
 
   async *stream(request: LLMRequest): AsyncGenerator<readonly StreamEvent[], void, undefined> {
     const answer = await this.#run(request, true, (member) => {
-      const origin = { provider: member.bound.provider, modality: 'llm' } as const
+      const origin = originOf(member.bound, 'llm')
       return openStream(member.bound.stream(member.toRequest(request)), isContent, origin)
     })
     try {
@@ -98,8 +98,8 @@ class CombinedLLM implements BoundLLMModel {
     streaming: boolean,
     attempt: (member: Bound<BoundLLMModel>) => Promise<T>,
   ): Promise<MemberAnswer<Bound<BoundLLMModel>, T>> {
-    const task = { request, modality: 'llm', streaming, members: this.#members, attempt } as const
-    return this.#policy.run(task)
+    const members = this.#members
+    return this.#policy.run({ request, modality: 'llm', streaming, members, attempt })
   }
 }
 
@@ -144,10 +144,7 @@ interface OpenedStream<T> {
   readonly rest: AsyncIterator<readonly T[]>
 }
 
-/**
- * Reads a stream up to its first content. Errors before that are thrown here, so that another member
- * can be tried.
- */
+/** Reads a stream up to its first content; throws errors before that, so that another member can be tried. */
 async function openStream<T>(
   source: AsyncIterable<readonly T[]>,
   isContent: (item: T) => boolean,
@@ -164,10 +161,8 @@ async function openStream<T>(
 }
 
 /** Yields the whole stream and closes it if the consumer stops early. */
-async function* readOpened<T>({
-  first,
-  rest,
-}: OpenedStream<T>): AsyncGenerator<readonly T[], void, undefined> {
+async function* readOpened<T>(opened: OpenedStream<T>): AsyncGenerator<readonly T[], void> {
+  const { first, rest } = opened
   let isDone = false
   try {
     yield first
@@ -190,6 +185,10 @@ function isContent({ type, delta }: StreamEvent): boolean {
   return type !== 'content_block_start' || (delta.block !== 'text' && delta.block !== 'reasoning')
 }
 
+function originOf({ provider }: { readonly provider: string }, modality: Modality): ErrorOrigin {
+  return { provider, modality }
+}
+
 function emptyAnswer(origin: ErrorOrigin): UPPError {
   return new UPPError(`The answer of ${origin.provider} ended without its terminal event.`, {
     code: ErrorCode.InvalidResponse,
@@ -197,11 +196,9 @@ function emptyAnswer(origin: ErrorOrigin): UPPError {
   })
 }
 
-/**
- * Makes the handler that embeds with the member chosen by the policy. The handler's batch limits are the
- * smallest of all members.
- */
-function embeddingHandler({ name, members, policy }: Combination): EmbeddingHandler {
+/** Makes the handler that embeds with the member chosen by the policy; the smallest batch limits apply. */
+function embeddingHandler(combination: Combination): EmbeddingHandler {
+  const { name: provider, members, policy } = combination
   const handlers = members.map(({ reference }) => reference.provider.handlers.embedding!)
   const tokens = handlers.flatMap(({ maxBatchTokens }) => maxBatchTokens ?? [])
   return {
@@ -209,14 +206,13 @@ function embeddingHandler({ name, members, policy }: Combination): EmbeddingHand
     maxBatchTokens: tokens.length > 0 ? Math.min(...tokens) : undefined,
     imageInput: handlers.every(({ imageInput }) => imageInput),
     bind: ({ modelId }) => {
-      const bound = members.map((member, index) => ({
-        ...member,
-        bound: handlers[index]!.bind(member.reference),
-      }))
-      return combinedEmbedding({ modelId, provider: name, members: bound, policy })
+      const bound = bindMembers(combination, (reference, index) => handlers[index]!.bind(reference))
+      return combinedEmbedding({ modelId, provider, members: bound, policy })
     },
   }
 }
+
+type Embedder = Bound<BoundEmbeddingModel>
 
 function combinedEmbedding(
   combination: BoundCombination<BoundEmbeddingModel>,
@@ -226,19 +222,12 @@ function combinedEmbedding(
    * The member chosen for each call, by the call's signal: all batches of a call must use the same model,
    * because vectors of two models cannot be compared.
    */
-  const claims = new WeakMap<AbortSignal, Promise<readonly Bound<BoundEmbeddingModel>[]>>()
+  const claims = new WeakMap<AbortSignal, Promise<readonly Embedder[]>>()
 
-  async function embedBy(
-    members: readonly Bound<BoundEmbeddingModel>[],
-    request: EmbeddingRequest,
-  ) {
-    const answer = await policy.run({
-      request,
-      modality: 'embedding',
-      streaming: false,
-      members,
-      attempt: (member) => member.bound.embed(member.toRequest(request)),
-    })
+  async function embedBy(members: readonly Embedder[], request: EmbeddingRequest) {
+    const attempt = (member: Embedder) => member.bound.embed(member.toRequest(request))
+    const task = { request, modality: 'embedding', streaming: false, members, attempt } as const
+    const answer = await policy.run(task)
     return { member: answer.member, result: withReport(answer.value, answer, provider) }
   }
 
@@ -258,14 +247,13 @@ function combinedEmbedding(
 }
 
 /** Makes the handler that sends each image request to a member chosen by the policy. */
-function imageHandler({ name, members, policy, capabilities }: Combination): ImageHandler {
+function imageHandler(combination: Combination): ImageHandler {
+  const { name: provider, policy, capabilities } = combination
+  const bind = (reference: ModelReference) => reference.provider.handlers.image!.bind(reference)
   return {
     bind: ({ modelId }) => {
-      const bound = members.map((member) => {
-        const { reference } = member
-        return { ...member, bound: reference.provider.handlers.image!.bind(reference) }
-      })
-      return combinedImage({ modelId, provider: name, members: bound, policy }, capabilities)
+      const members = bindMembers(combination, bind)
+      return combinedImage({ modelId, provider, members, policy }, capabilities)
     },
   }
 }
@@ -306,10 +294,7 @@ function combinedImage(
     async *stream(request) {
       const able = ({ stream }: BoundImageModel): boolean => stream !== undefined
       const answer = await run(request, { streaming: true, able }, (bound, asked) =>
-        openStream(inBatches(bound.stream!(asked)), () => true, {
-          provider: bound.provider,
-          modality: 'image',
-        }),
+        openStream(inBatches(bound.stream!(asked)), () => true, originOf(bound, 'image')),
       )
       for await (const events of readOpened(answer.value))
         for (const event of events)

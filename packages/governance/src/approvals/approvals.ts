@@ -35,14 +35,9 @@ import { type KeyAlgorithm, type PrivateJwk, type SigningKey, toSigningKey } fro
 import type { Action } from '../contract/policy.ts'
 import { reason, type Reason } from '../contract/reason.ts'
 
-/**
- * An issuer whose approval tokens are accepted: its keys, and which actions its approvers may approve.
- */
+/** An issuer whose approval tokens are accepted: its keys, and which actions its approvers may approve. */
 export interface ApprovalIssuer {
-  /**
-   * Public keys: JWKs, WebCrypto keys, or a `VerifyKey` of your own. There may be several while keys are
-   * rotated.
-   */
+  /** Public keys: JWKs, WebCrypto keys, or a `VerifyKey` of your own; several while keys are rotated. */
   readonly keys: readonly IssuerKey[]
   /** The algorithm of all keys of the issuer; `Ed25519` by default. */
   readonly alg?: KeyAlgorithm

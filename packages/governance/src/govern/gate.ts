@@ -35,10 +35,7 @@ export interface GovernOptions {
   readonly payloads?: PayloadStore
   /** Checks approvals, and signs them for the person whom your server has authenticated. */
   readonly desk?: SigningDesk
-  /**
-   * Part of every call's key. Give the id of the conversation if the ids of calls are not unique by
-   * themselves; those of the large vendors are.
-   */
+  /** Part of every call's key: the id of the conversation, if the ids of calls are not unique by themselves. */
   readonly conversation?: (context: unknown) => string
   readonly clock?: Clock
   /** Called once for each development default in use. Default: a warning of the process. */
@@ -136,8 +133,7 @@ export class CallGate {
     }
     const init = { ...this.#initOf(call), request_id: requestId }
     const task = this.#taskOf(call.tool)
-    const decided = await this.#governor.preview(task, init, callOf(call))
-    if (decided !== 'review') return undefined
+    if ((await this.#governor.preview(task, init, callOf(call))) !== 'review') return undefined
     const asked = await this.#governor.run(task, init, this.#bodyOf(call))
     return asked.outcome === 'pending' ? asked.waiting[0] : undefined
   }
@@ -170,8 +166,8 @@ export class CallGate {
       }
       if (!known) {
         // Nobody was shown this call, so whatever the framework says, nobody has approved it.
-        const detail = 'nobody was asked about this call'
-        const approve = async () => ({ type: 'deny', reason: detail }) as const
+        const approve = async () =>
+          ({ type: 'deny', reason: 'nobody was asked about this call' }) as const
         const init = { ...this.#initOf(call), request_id: requestId, approve }
         const task = this.#taskOf(call.tool)
         return valueOf(call, await this.#governor.run(task, init, this.#bodyOf(call)))
@@ -193,9 +189,8 @@ export class CallGate {
     const requestId = this.#requestIdOf(call)
     const known = await this.#governor.state(requestId)
     const review = known && openReviews(known)[0]?.review
-    if (review === undefined) throw refusal(call.tool, [reason('APPROVAL_DENIED', call.tool, why)])
-    const denials = [{ id: review, reason: why }]
-    valueOf(call, await this.#resume(requestId, call, { denials }))
+    if (review !== undefined)
+      valueOf(call, await this.#resume(requestId, call, { denials: [{ id: review, reason: why }] }))
     throw refusal(call.tool, [reason('APPROVAL_DENIED', call.tool, why)])
   }
 
@@ -295,10 +290,9 @@ const DEVELOPER: Identity = {
 async function developmentDesk(audience: string, clock: Clock): Promise<SigningDesk> {
   const { publicJwk, privateJwk: key } = await generateKey()
   const issuer = 'development'
-  const spent = memorySpent({ clock })
   const issuers = { [issuer]: { keys: [publicJwk], may: () => true } }
   return {
-    approvals: approvals({ audience, issuers, spent, clock }),
+    approvals: approvals({ audience, issuers, spent: memorySpent({ clock }), clock }),
     sign: (request) =>
       approve(request, { audience, issuer, approver: 'developer', key, ttlMs: 60_000, clock }),
   }

@@ -8,7 +8,7 @@ import type { CallOptions, CallResult, Init, Run } from '../contract/run.ts'
 import { isNamedCall } from '../journal/reduce.ts'
 import { type Admission, admit, admitNative, type CallRequest } from './admit.ts'
 import { emitChunk, execute, settle } from './execute.ts'
-import { conflict, type GovernedRequest, type Listeners } from './request.ts'
+import { conflict, type GovernedRequest } from './request.ts'
 
 /** A child run that a body starts with `run.child`. */
 export interface Child {
@@ -107,10 +107,8 @@ export class GovernedRun implements Run {
     this.#assertOpen()
     const request = this.#request
     const hash = await request.keep(canonicalJson(proposal))
-    await request.submit(
-      { type: 'planned', data: { hash } },
-      { outcome: 'success', actor: request.agent },
-    )
+    const by = { outcome: 'success', actor: request.agent } as const
+    await request.submit({ type: 'planned', data: { hash } }, by)
   }
 
   step<T extends JsonValue>(name: string, fn: () => T | Promise<T>): Promise<T> {
@@ -226,22 +224,12 @@ export class GovernedRun implements Run {
    * Asks whether the call may run. If a person has to approve and the caller passed `approve`, waits for
    * the answer.
    */
-  #admit(call: CallRequest): Promise<Admission> {
+  async #admit(call: CallRequest): Promise<Admission> {
     const request = this.#request
     const asked = request.state.reviews.get(call.id)
-    const admission = admit(request, call, asked && this.#answerTo(asked.review))
     const { approve } = request.listeners
-    return approve ? this.#askNow(call, admission, approve) : admission
-  }
-
-  async #askNow(
-    call: CallRequest,
-    admitted: Promise<Admission>,
-    approve: NonNullable<Listeners['approve']>,
-  ): Promise<Admission> {
-    const request = this.#request
-    const admission = await admitted
-    if (admission.type !== 'review') return admission
+    const admission = await admit(request, call, asked && this.#answerTo(asked.review))
+    if (!approve || admission.type !== 'review') return admission
     const answer = await untilStopped(request, approve(admission.request))
     if (answer.type === 'wait') return admission
     // The call is made with the arguments that the person was shown, even if the caller has changed its
@@ -285,16 +273,12 @@ export class GovernedRun implements Run {
       if (request.broken) throw request.broken
       const { detail = '' } = reason('RUN_ERROR', name, thrownText(error))
       await record(canonicalJson(detail), 'failure')
-      // A later pass throws exactly this error from the record, so the body behaves the same in both
-      // passes.
+      // A later pass throws exactly this error from the record, so the body behaves the same in both.
       throw stepFailed(name, detail, error)
     }
   }
 
-  #keep<T extends { readonly result: JsonValue; readonly evidence: Evidence }>({
-    result,
-    evidence,
-  }: T): CallResult<unknown> {
+  #keep({ result, evidence }: CallResult<unknown>): CallResult<unknown> {
     this.#evidence.push(evidence)
     return { result, evidence }
   }
@@ -310,11 +294,8 @@ export class GovernedRun implements Run {
 }
 
 function stepFailed(name: string, message: string, cause?: unknown): GovernanceError {
-  return new GovernanceError(
-    `The step "${name}" failed: ${message}`,
-    [reason('RUN_ERROR', name, message)],
-    { cause },
-  )
+  const why = reason('RUN_ERROR', name, message)
+  return new GovernanceError(`The step "${name}" failed: ${message}`, [why], { cause })
 }
 
 /** Waits for `work`, the answer of a person, but rejects as soon as the run is stopped. */
@@ -328,10 +309,7 @@ function untilStopped<T>({ controller }: GovernedRequest, work: Promise<T>): Pro
   })
 }
 
-/**
- * Creates the error of a call that waits for approval. The reason's `detail` is the id of the approval
- * request.
- */
+/** Creates the error of a call that waits for approval. Its reason's `detail` is the id of the request. */
 function parked(name: string, { request }: Waiting): GovernanceError {
   return new GovernanceError(
     `"${name}" waits for approval.`,

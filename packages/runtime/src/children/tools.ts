@@ -112,6 +112,12 @@ export async function checked(
   return isPlainObject(answer.value) ? (answer.value as JsonObject) : args
 }
 
+const FILES: JsonSchema = {
+  type: 'array',
+  items: { type: 'string' },
+  description: 'Paths of files to hand over.',
+}
+
 /** Returns the JSON Schema of the prompt; if it declares none, a schema with a property for the message. */
 export function argumentsOf(
   { requiredSchema }: PromptDefinition,
@@ -126,12 +132,7 @@ export function argumentsOf(
     [property]: { type: 'string', description: 'What is to be done.' },
   }
   const { initAttachmentsProperty: files, initAgentNameProperty: named } = config
-  if (files !== undefined)
-    properties[files] = {
-      type: 'array',
-      items: { type: 'string' },
-      description: 'Paths of files to hand over.',
-    }
+  if (files !== undefined) properties[files] = FILES
   if (named !== undefined)
     properties[named] = { type: 'string', description: 'A name for this instance.' }
   return { type: 'object', properties, required: [property] }
@@ -166,11 +167,7 @@ function createTool(relations: readonly Relation[]): Tool {
         agent: { type: 'string', enum: agents },
         name: { type: 'string', minLength: 1, description: 'A name for this instance.' },
         message: { type: 'string', description: 'What it is to do.' },
-        attachments: {
-          type: 'array',
-          items: { type: 'string' },
-          description: 'Paths of files to hand over.',
-        },
+        attachments: FILES,
         arguments: { type: 'object', description: 'Further arguments of the agent.' },
       },
       required: ['agent', 'name'],
@@ -276,11 +273,7 @@ function messageTool(relations: readonly Relation[]): Tool {
       properties: {
         reference: { type: 'string', description: 'The reference of the subagent.' },
         message: { type: 'string' },
-        attachments: {
-          type: 'array',
-          items: { type: 'string' },
-          description: 'Paths of files to hand over.',
-        },
+        attachments: FILES,
       },
       required: ['reference', 'message'],
     },

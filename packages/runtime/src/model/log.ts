@@ -82,11 +82,8 @@ export function logAnswer(
     ...answer
   }: { readonly turn: Turn } & Pick<ModelAnswered, 'messageId' | 'costUsd' | 'firstTokenMs'>,
 ): LogWrites {
-  return logWrites(context, log, {
-    ...answer,
-    finishReason: turn.stopReason,
-    usage: { ...toThreadUsage(turn.usage) } as JsonObject,
-  })
+  const usage = { ...toThreadUsage(turn.usage) } as JsonObject
+  return logWrites(context, log, { ...answer, finishReason: turn.stopReason, usage })
 }
 
 /** Returns the events that log a request and its failure. */
@@ -114,15 +111,8 @@ export function logWrites(
 ): LogWrites {
   const durationMs = context.environment.clock.now() - startedAt
   const { logId, toolCallId } = requested
-  const answered: ModelAnswered = {
-    type: 'model_answered',
-    at: context.at(),
-    logId,
-    toolCallId,
-    durationMs,
-    ...answer,
-  }
-  return { events: [requested, answered], blobs: [frame] }
+  const head = { type: 'model_answered', at: context.at(), logId, toolCallId, durationMs } as const
+  return { events: [requested, { ...head, ...answer }], blobs: [frame] }
 }
 
 /** The system text, tools and parameters of a request, which are mostly the same from step to step. */
@@ -249,10 +239,7 @@ function messagesOf(requested: ModelRequested, before: readonly StoredEvent[]): 
   })
 }
 
-/**
- * Returns the keys of all messages of a request, collected from the request and the earlier requests that it
- * refers to.
- */
+/** Returns the keys of all messages of a request, also from the earlier requests that it refers to. */
 function keysOf(requested: ModelRequested, before: readonly ModelRequested[]): string[] {
   const byId = new Map(before.map((request) => [request.logId, request]))
   const parts: (readonly string[])[] = []
@@ -261,12 +248,8 @@ function keysOf(requested: ModelRequested, before: readonly ModelRequested[]): s
   for (;;) {
     const { previous, adds } = request
     const keeps = previous?.keeps ?? 0
-    if (wanted > keeps)
-      parts.push(
-        adds
-          .slice(0, wanted - keeps)
-          .map((add) => (typeof add === 'string' ? add : String(add['id']))),
-      )
+    const keys = adds.map((add) => (typeof add === 'string' ? add : String(add['id'])))
+    if (wanted > keeps) parts.push(keys.slice(0, wanted - keeps))
     wanted = Math.min(wanted, keeps)
     if (!previous || wanted === 0) return parts.toReversed().flat()
     const next = byId.get(previous.logId)

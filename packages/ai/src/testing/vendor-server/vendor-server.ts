@@ -166,15 +166,8 @@ class ScriptedVendor implements VendorServer {
     return { status: 200, headers, body: stream }
   }
 
-  #refusal({
-    kind,
-    wire,
-    host,
-    path,
-    headers,
-    search,
-    body,
-  }: VendorRequest): ServerError | undefined {
+  #refusal(request: VendorRequest): ServerError | undefined {
+    const { kind, wire, host, path, headers, search, body } = request
     const { apiKey, isStrict = true } = this.#options
     const given =
       headers['authorization']?.replace(/^Bearer /i, '') ??
@@ -258,17 +251,9 @@ function json(body: JsonObject): WireReply {
 
 function faultReply({ wire }: VendorRoute, fault: Fault & { kind: 'error' }): WireReply {
   const { code, status, message = 'The vendor was told to fail.', headers, body } = fault
-  const reply = errorReply(wire, {
-    code,
-    message,
-    statusCode: status,
-  })
+  const reply = errorReply(wire, { code, message, statusCode: status })
   const own = typeof body === 'object' ? JSON.stringify(body) : body
-  return {
-    ...reply,
-    headers: { ...reply.headers, ...headers },
-    body: own ?? reply.body,
-  }
+  return { ...reply, headers: { ...reply.headers, ...headers }, body: own ?? reply.body }
 }
 
 /** Makes a `fetch` from a handler; broken connections reject as they do in `fetch`. */

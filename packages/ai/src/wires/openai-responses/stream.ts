@@ -118,11 +118,8 @@ export class ResponsesDecoder implements WireDecoder {
         return this.#openPart(event, events)
       case 'response.image_generation_call.partial_image': {
         const preview = { type: 'preview', index: 0, format: event.output_format } as const
-        return this.#itemOf(event, events)?.open.delta(
-          event.partial_image_b64 ?? '',
-          preview,
-          events,
-        )
+        const image = event.partial_image_b64 ?? ''
+        return this.#itemOf(event, events)?.open.delta(image, preview, events)
       }
       case 'response.audio.delta':
         return this.#audioDelta(event.delta ?? '', events)
@@ -137,24 +134,15 @@ export class ResponsesDecoder implements WireDecoder {
       case 'error':
         throw this.#failure(event)
       default:
-        // Ignores progress of hosted tools and repeated content: the closing item contains the
-        // complete result.
-        return
+        return // progress of hosted tools and repeated content: the closing item has the complete result
     }
   }
 
   #start({ id, model }: JsonObject, events: StreamEvent[]): void {
     if (this.#isStarted) return
     this.#isStarted = true
-    events.push({
-      type: 'message_start',
-      index: 0,
-      delta: {
-        provider: this.#provider,
-        model: stringOf(model),
-        id: stringOf(id),
-      },
-    })
+    const delta = { provider: this.#provider, model: stringOf(model), id: stringOf(id) }
+    events.push({ type: 'message_start', index: 0, delta })
   }
 
   #text(type: ItemPart['type'], event: ResponsesEvent, events: StreamEvent[]): void {
@@ -184,8 +172,7 @@ export class ResponsesDecoder implements WireDecoder {
         ? this.#items[output_index]
         : this.#items.find((item) => item?.open.id === item_id)
     if (found) return found.isClosed ? undefined : found
-    const isText = event.type === 'response.output_text.delta'
-    if (!isText) return undefined
+    if (event.type !== 'response.output_text.delta') return undefined
     return this.#open(event, { type: 'message', role: 'assistant', id: item_id ?? '' }, events)
   }
 
@@ -213,11 +200,8 @@ export class ResponsesDecoder implements WireDecoder {
     const told = objectOf(this.#context.request.params['audio'])?.['format']
     const mimeType = audioMimeType(textOf(told) ?? 'pcm16')
     const index = this.#openAudio(events).block
-    events.push({
-      type: 'audio_delta',
-      index,
-      delta: { data: decodeLooseBase64(base64), mimeType },
-    })
+    const delta = { data: decodeLooseBase64(base64), mimeType }
+    events.push({ type: 'audio_delta', index, delta })
   }
 
   #openAudio(events: StreamEvent[]): OpenAudio {
@@ -244,10 +228,8 @@ export class ResponsesDecoder implements WireDecoder {
     const error = objectOf(response['error'])
     if (response['status'] === 'failed' || error) {
       const message = 'The response failed, and the vendor gave no reason.'
-      throw vendorFailure(
-        this.#provider,
-        readErrorBody({ error: error ?? { message } }) ?? { message },
-      )
+      const told = readErrorBody({ error: error ?? { message } }) ?? { message }
+      throw vendorFailure(this.#provider, told)
     }
     this.#isDone = true
     this.#catchUp(listOf(response['output']), events)
@@ -290,10 +272,7 @@ export class ResponsesDecoder implements WireDecoder {
     events.push({ type: 'content_block_stop', index: block, delta: { metadata } })
   }
 
-  /**
-   * Converts an `error` event: flat `{ code, message }` by the API's types, but often nested
-   * `{ error: … }` in practice.
-   */
+  /** Converts an `error` event: flat `{ code, message }` by the API's types, often nested in `error`. */
   #failure(event: ResponsesEvent): Error {
     const { type: _, ...flat } = event as JsonObject
     const error = readErrorBody({ error: event.error ?? flat })
@@ -330,10 +309,7 @@ function endOf(
   const status = textOf(response['status']) ?? 'completed'
   if (status === 'incomplete') {
     const reason = textOf(objectOf(response['incomplete_details'])?.['reason']) ?? status
-    return {
-      stopReason: incompleteReasons.get(reason) ?? StopReason.Other,
-      rawStopReason: reason,
-    }
+    return { stopReason: incompleteReasons.get(reason) ?? StopReason.Other, rawStopReason: reason }
   }
   if (status !== 'completed') return { stopReason: StopReason.Other, rawStopReason: status }
   if (hasCalls) return { stopReason: StopReason.ToolUse, rawStopReason: status }

@@ -246,13 +246,8 @@ export interface OpenToolPart {
 export type UIFinishReason =
   'stop' | 'length' | 'content-filter' | 'tool-calls' | 'error' | 'interrupted' | 'other'
 
-interface CallChunkFields {
-  toolCallId: string
+interface CallChunkFields extends ResultChunkFields {
   toolName: string
-  providerExecuted?: boolean
-  providerMetadata?: UIProviderMetadata
-  toolMetadata?: UIJsonObject
-  dynamic?: boolean
   title?: string
 }
 
@@ -283,21 +278,8 @@ export type UIMessageChunk =
       mediaType: string
       providerMetadata?: UIProviderMetadata
     }
-  | {
-      type: 'source-url'
-      sourceId: string
-      url: string
-      title?: string
-      providerMetadata?: UIProviderMetadata
-    }
-  | {
-      type: 'source-document'
-      sourceId: string
-      mediaType: string
-      title: string
-      filename?: string
-      providerMetadata?: UIProviderMetadata
-    }
+  | SourceUrlUIPart
+  | SourceDocumentUIPart
   | ({ type: 'tool-input-start'; inputEncoding?: 'json' | 'text' } & CallChunkFields)
   | { type: 'tool-input-delta'; toolCallId: string; inputTextDelta: string }
   | ({ type: 'tool-input-available'; input: unknown } & CallChunkFields)
