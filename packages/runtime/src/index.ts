@@ -79,7 +79,7 @@ export type {
 export { StoreError, isStoreError, type StoreErrorCode } from './store/store.ts'
 export { memoryStore } from './store/memory-store.ts'
 export { sqliteStore, type SqliteStore } from './store/sqlite-store.ts'
-export { readSqliteStore, verifyStore, type StoreReport } from './store/sqlite-verify.ts'
+export { readSqliteStore, verifyStore } from './store/sqlite-verify.ts'
 export { findStranded, type StrandedReport } from './stranded.ts'
 export type { Dispatcher, Drain, DrainEnd } from './dispatch/dispatcher.ts'
 export { inProcessDispatcher } from './dispatch/in-process-dispatcher.ts'

@@ -43,7 +43,9 @@ export function requestUrl(base: string, path: string, context: ErrorContext): s
       'Check the name of the model.',
     )
   }
-  const prefix = url.pathname.replace(/(?<!\/)\/+$/, '')
+  let end = url.pathname.length
+  while (url.pathname[end - 1] === '/') end--
+  const prefix = url.pathname.slice(0, end)
   const search = [url.search.slice(1), query].filter(Boolean).join('&')
   return `${url.origin}${prefix}${pathname}${search && `?${search}`}`
 }

@@ -139,7 +139,7 @@ export class SafeTextStream {
   /** Returns the safe text that is certain so far. */
   push(text: string): string {
     const all = this.#held + text
-    const end = all.length > MAX_HELD ? all.length : all.search(UNCERTAIN())
+    const end = all.length > MAX_HELD ? all.length : uncertainFrom(all)
     this.#held = all.slice(end)
     return this.#emit(all.slice(0, end))
   }
@@ -162,10 +162,20 @@ export class SafeTextStream {
 /** So much is held back at most, e.g. of endless spaces. */
 const MAX_HELD = 4096
 
-/** The end of a text whose meaning the next piece may change: it may be empty, so it is always found. */
+/** Returns where the end of a text begins whose meaning the next piece may change. */
+function uncertainFrom(text: string): number {
+  let start = text.length
+  for (;;) {
+    const isPair = start > 1 && text.codePointAt(start - 2)! > 0xffff
+    const before = start - (isPair ? 2 : 1)
+    if (before < 0 || !UNCERTAIN().test(text.slice(before, start))) return start
+    start = before
+  }
+}
+
 const UNCERTAIN = /* @__PURE__ */ once(() =>
   RegExp(
-    String.raw`(?<![\s\u2800\p{Zs}\p{M}\p{Cf}\p{DI}\p{Extended_Pictographic}\p{Emoji_Modifier}\p{Cs}\d#*])[\s\u2800\p{Zs}\p{M}\p{Cf}\p{DI}\p{Extended_Pictographic}\p{Emoji_Modifier}\p{Cs}\d#*]*$`,
+    String.raw`[\s\u2800\p{Zs}\p{M}\p{Cf}\p{DI}\p{Extended_Pictographic}\p{Emoji_Modifier}\p{Cs}\d#*]`,
     'u',
   ),
 )

@@ -43,7 +43,9 @@ export function createRequester({
   apiKey,
   fetch = globalThis.fetch,
 }: RequesterOptions): Requester {
-  const base = url.replace(/(?<!\/)\/+$/, '')
+  let end = url.length
+  while (url[end - 1] === '/') end--
+  const base = url.slice(0, end)
   const own: Record<string, string> =
     apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }
   const send: Requester['send'] = async (id, params, { json, body, signal, ...input } = {}) => {
