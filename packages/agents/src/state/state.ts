@@ -39,16 +39,20 @@ const key = Symbol('AgentState')
  * True if the history of a state begins with the whole history of another, known without comparing the
  * messages. False if that is not known.
  */
-export let extendsHistory: (state: AgentState, older: AgentState | undefined) => boolean
+export function extendsHistory(state: AgentState, older: AgentState | undefined): boolean {
+  return AgentState['continues'](state, older)
+}
 
 /**
  * Returns a state with another step or another account, for a run, which makes both itself: nothing is checked, and
  * the account must be frozen data.
  */
-export let advance: (
+export function advance(
   state: AgentState,
-  changes: Pick<Partial<StateFields>, 'step' | 'run'>,
-) => AgentState
+  changes: { readonly step: number } | { readonly run: RunAccount },
+): AgentState {
+  return AgentState['changed'](state, changes)
+}
 
 /**
  * An immutable snapshot of an agent's work (UAP §6). Every operation returns a new state with a new id.
@@ -93,19 +97,20 @@ export class AgentState {
     Object.freeze(this)
   }
 
-  static {
-    extendsHistory = (state, older) =>
+  private static continues(state: AgentState, older: AgentState | undefined): boolean {
+    return (
       older !== undefined &&
       #fields in state &&
       #fields in older &&
       state.#fields.messages.extends(older.#fields.messages)
-    advance = (state, changes) => {
-      if (#fields in state) return state.#next(changes)
-      // A state of another copy of this package.
-      const { step, run }: typeof changes = changes
-      const other: AgentState = state
-      return run ? other.withRun(run) : other.withStep(step ?? other.step)
-    }
+    )
+  }
+
+  private static changed(state: AgentState, changes: Parameters<typeof advance>[1]): AgentState {
+    if (#fields in state) return state.#next(changes)
+    // A state of another copy of this package.
+    const other: AgentState = state
+    return 'run' in changes ? other.withRun(changes.run) : other.withStep(changes.step)
   }
 
   static initial({ ids = uuidV4 }: AgentStateOptions = {}): AgentState {

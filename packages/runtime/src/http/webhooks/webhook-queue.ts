@@ -231,7 +231,7 @@ export function post({ url, headers, body, allowsPrivate, signal }: Post): Promi
  * Resolves host names to public addresses only. The connection itself uses this resolver, so that a name
  * cannot resolve to another address between the check and the use.
  */
-export const publicLookup: LookupFunction = (hostname, options, callback) => {
+const publicLookup: LookupFunction = (hostname, options, callback) => {
   systemLookup(hostname, { ...options, all: true }, (error, addresses: LookupAddress[]) => {
     const [first] = addresses ?? []
     if (error || !first) return callback(error ?? privateAddress(hostname), '', 4)
