@@ -4,7 +4,7 @@
  * Prints:
  *
  *     Hello Ada, I will remember that.
- *     idle after 14 events
+ *     idle after 15 events
  *     2 messages in the file; next answer: You are Ada.
  */
 
