@@ -116,6 +116,8 @@ export function simulatedAgents(world: World, lane: Lane): SimulatedAgents {
       ]),
     }),
     pair('duo', [tools.look, tools.send, tools.ask, { name: runner, blocking: false }]),
+    // A program answers instead of a model.
+    defineAgent({ name: 'bot', sideA: { handler: () => 'Noted.' } }),
     defineAgent({
       name: 'guarded',
       sideA: side('guarded_a', [tools.look, tools.pay, tools.send, tools.ship]),

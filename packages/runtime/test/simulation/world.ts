@@ -69,6 +69,7 @@ export const ROOT_AGENTS = [
   'talker',
   'treasurer',
   'former',
+  'bot',
 ] as const
 export type RootAgent = (typeof ROOT_AGENTS)[number]
 
@@ -139,6 +140,7 @@ const ROOTS_OF: Readonly<Record<string, readonly RootAgent[]>> = {
   undo: ['guarded', 'treasurer'],
   repair: ['guarded'],
   handoff: ['desk'],
+  handler_end: ['bot'],
   compact: ['talker'],
   compaction_failed: ['talker'],
   effect_start: ['talker'],
