@@ -32,6 +32,39 @@ export interface Dispatcher {
   stop(options?: { readonly graceMs?: number }): Promise<void>
 }
 
+/** What a node tells the other nodes of its store. Times and contents are in the store, never in a notice. */
+export type NodeNotice =
+  /** A commit has changed a thread. `seq` is its last event; `isDue` whether it is to be drained now. */
+  | {
+      readonly type: 'committed'
+      readonly threadId: string
+      readonly seq: number
+      readonly isDue: boolean
+    }
+  /** A thread was removed, or its log was replaced (erasure). */
+  | { readonly type: 'removed'; readonly threadId: string }
+  /** The drain of a thread has to end, wherever it runs. `reason` names why, as the commit's event does. */
+  | { readonly type: 'interrupt'; readonly threadId: string; readonly reason: string }
+
+/**
+ * How the nodes that share a store tell one another what they have committed. Notices only make things early:
+ * they are sent after the commit, may arrive late, twice or not at all, and the log and a sweep of the store
+ * make things right.
+ */
+export interface NodeLink {
+  /** Sends a notice to all other nodes. It returns at once, and never throws; notices are sent in batches. */
+  send(notice: NodeNotice): void
+  /**
+   * Begins to listen. `notice` is called with notices of other nodes. `gap` is called when some may have been
+   * lost, e.g. after a new connection: everything that is being read has to be looked up in the store.
+   */
+  start(listener: {
+    readonly notice: (notice: NodeNotice) => void
+    readonly gap: () => void
+  }): Promise<void>
+  stop(): Promise<void>
+}
+
 /** The handle that `Timers.set` returns, for `clear`. */
 export type TimerHandle = unknown
 
