@@ -6,6 +6,7 @@ import { copyWorkspace } from '../../scripts/workspace-copy.ts'
 import { root, run } from '../../scripts/workspace.ts'
 import { rowsNamedBy } from '../reporter/rows.ts'
 import { type Break, digestOf, locate } from './break.ts'
+import { allBreaks } from './index.ts'
 
 /** When a break was last seen to turn a test of its row red, by row and digest. */
 export type Seen = Readonly<Record<string, Readonly<Record<string, string>>>>
@@ -168,7 +169,8 @@ function note(file: string, { row, change, red }: Wanted & { readonly red: boole
   const digest = digestOf(row, change)
   if (red) own[digest] = new Date().toISOString().slice(0, 10)
   else delete own[digest]
-  seen[row] = own
+  const current = new Set(allBreaks[row]!.map((one) => digestOf(row, one)))
+  seen[row] = Object.fromEntries(Object.entries(own).filter(([one]) => current.has(one)))
   const sorted = Object.fromEntries(Object.entries(seen).toSorted(([a], [b]) => (a < b ? -1 : 1)))
   mkdirSync(dirname(file), { recursive: true })
   writeFileSync(file, `${JSON.stringify(sorted, null, 1)}\n`)
