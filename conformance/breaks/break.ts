@@ -15,6 +15,8 @@ export interface Break {
   readonly in: string
   /** What to replace there, which must occur exactly once, and what to put in its place. */
   readonly swap: readonly [from: string, to: string]
+  /** Runs only the tests of the row in files whose path contains this, where the others take long. */
+  readonly by?: string
 }
 
 /** The breaks of one specification by row. */

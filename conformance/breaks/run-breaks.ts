@@ -1,12 +1,11 @@
-import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { dirname, join, relative } from 'node:path'
-import type { TestModule, TestSpecification, Vitest } from 'vitest/node'
+import { type ChildProcess, execFileSync, fork } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { copyWorkspace } from '../../scripts/workspace-copy.ts'
-import { root, run } from '../../scripts/workspace.ts'
-import { rowsNamedBy } from '../reporter/rows.ts'
+import { root } from '../../scripts/workspace.ts'
 import { type Break, digestOf, locate } from './break.ts'
 import { allBreaks } from './index.ts'
+import type { RowAnswer, RowQuestion } from './row-tests.ts'
 
 /** When a break was last seen to turn a test of its row red, by row and digest. */
 export type Seen = Readonly<Record<string, Readonly<Record<string, string>>>>
@@ -37,6 +36,9 @@ interface RunOptions {
  */
 export async function runBreaks(wanted: readonly Wanted[], options: RunOptions): Promise<number> {
   const copy = copyWorkspace()
+  // What tests of other projects' packages have installed.
+  if (existsSync(join(root, '.cache')))
+    symlinkSync(join(root, '.cache'), join(copy.folder, '.cache'))
   const survivors: string[] = []
   const deadline = performance.now() + options.maxSeconds * 1000
   let planted = 0
@@ -48,13 +50,14 @@ export async function runBreaks(wanted: readonly Wanted[], options: RunOptions):
     for (const { row, change } of wanted) {
       if (performance.now() > deadline) break
       if (done[row]?.[digestOf(row, change)]) continue
-      if (!(await tests.isGreen(row))) {
+      const { by } = change
+      if (!(await tests.isGreen(row, by))) {
         survivors.push(`${row}: its tests do not pass even before the break`)
         continue
       }
       const { file, before, after } = locate(copy.folder, change)
       writeFileSync(join(copy.folder, file), after)
-      const red = await tests.isRed(row, join(copy.folder, file))
+      const red = await tests.isRed({ row, by, changed: join(copy.folder, file) })
       writeFileSync(join(copy.folder, file), before)
       tests.changed(join(copy.folder, file))
       planted++
@@ -64,7 +67,7 @@ export async function runBreaks(wanted: readonly Wanted[], options: RunOptions):
       if (options.resumes) note(progress, { row, change, red })
     }
   } finally {
-    await tests.close()
+    tests.close()
     copy.remove()
   }
   console.log(
@@ -75,10 +78,13 @@ export async function runBreaks(wanted: readonly Wanted[], options: RunOptions):
   return survivors.length === 0 ? 0 : 1
 }
 
-/** The tests of rows in one copy of the repository; Vitest is started once and told what has changed. */
+/**
+ * The tests of rows in one copy of the repository. They run in a process of their own, because code that was
+ * broken on purpose may never end; it is killed then, and counts as noticed: its test would time out.
+ */
 class RowTests {
   readonly #folder: string
-  #vitest: Promise<Vitest> | undefined
+  #process: ChildProcess | undefined
   readonly #green = new Map<string, boolean>()
 
   constructor(folder: string) {
@@ -86,82 +92,63 @@ class RowTests {
   }
 
   /** Whether the tests of the row pass as long as nothing is broken. */
-  async isGreen(row: string): Promise<boolean> {
-    const known = this.#green.get(row)
-    if (known !== undefined) return known
-    const isGreen = this.#filesNaming(row).length > 0 && !(await this.isRed(row))
-    this.#green.set(row, isGreen)
+  async isGreen(row: string, by = ''): Promise<boolean> {
+    const key = `${row} ${by}`
+    const isGreen = this.#green.get(key) ?? (await this.#ask({ row, by })) === 'green'
+    this.#green.set(key, isGreen)
     return isGreen
   }
 
   /** Whether a test that names the row fails now. A file that no longer loads counts as well. */
-  async isRed(row: string, changed?: string): Promise<boolean> {
-    const files = this.#filesNaming(row)
-    const run = files.filter((file) => !/\.test-d\.tsx?$/.test(file))
-    const types = files.filter((file) => /\.test-d\.tsx?$/.test(file))
-    return (
-      (run.length > 0 && (await this.#runs(row, run, changed))) ||
-      (types.length > 0 && (await this.#typesAreRed(row, types)))
-    )
+  async isRed(question: RowQuestion): Promise<boolean> {
+    return (await this.#ask(question)) === 'red'
   }
 
+  /** Says that a file is as it was. */
   changed(file: string): void {
-    void this.#vitest?.then((vitest) => vitest.invalidateFile(file))
+    this.#process?.send({ changed: file } satisfies RowQuestion)
   }
 
-  async close(): Promise<void> {
-    await (await this.#vitest)?.close()
+  close(): void {
+    const { pid } = this.#process ?? {}
+    this.#process = undefined
+    if (pid === undefined) return
+    try {
+      process.kill(-pid, 'SIGKILL') // with the workers of Vitest
+    } catch {
+      // It has ended by itself.
+    }
   }
 
-  async #runs(row: string, files: readonly string[], changed?: string): Promise<boolean> {
-    this.#vitest ??= this.#start()
-    const vitest = await this.#vitest
-    if (changed !== undefined) vitest.invalidateFile(changed)
-    vitest.setGlobalTestNamePattern(new RegExp(`\\b${row}\\b`))
-    const project = vitest.projects[0]!
-    const specifications: TestSpecification[] = files.map((file) =>
-      project.createSpecification(file),
-    )
-    const { testModules, unhandledErrors } = await vitest.runTestSpecifications(specifications)
-    return unhandledErrors.length > 0 || testModules.some((module) => isRed(module, row))
-  }
-
-  async #typesAreRed(row: string, files: readonly string[]): Promise<boolean> {
-    const args = ['run', '--typecheck.only', '-t', row, '--reporter=dot']
-    const names = files.map((file) => relative(this.#folder, file))
-    const { code } = await run('vitest', [...args, ...names], { cwd: this.#folder, quiet: true })
-    return code !== 0
-  }
-
-  async #start(): Promise<Vitest> {
-    const { createVitest } = await import('vitest/node')
-    process.chdir(this.#folder)
-    return createVitest(
-      'test',
-      { watch: false, root: this.#folder, config: 'vitest.config.ts', reporters: [{}], run: true },
-      {},
-    )
-  }
-
-  #filesNaming(row: string): string[] {
-    const named = new RegExp(`['"\`\\s,]${row}\\b`)
-    return ['packages', 'conformance', 'scripts', 'examples'].flatMap((top) =>
-      readdirSync(join(this.#folder, top), { recursive: true, encoding: 'utf8' })
-        .map((file) => join(this.#folder, top, file))
-        .filter(
-          (file) => /\.test(-d)?\.tsx?$/.test(file) && !/node_modules|\.shared\.|breaks/.test(file),
-        )
-        .filter((file) => named.test(readFileSync(file, 'utf8'))),
-    )
+  #ask(question: RowQuestion): Promise<RowAnswer> {
+    this.#process ??= fork(join(this.#folder, 'conformance/breaks/row-tests.ts'), {
+      cwd: this.#folder,
+      detached: true,
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    })
+    const child = this.#process
+    return new Promise((resolve) => {
+      const settle = (answer: RowAnswer): void => {
+        clearTimeout(timer)
+        child.removeAllListeners()
+        if (answer === 'red' || answer === 'green') resolve(answer)
+      }
+      const timer = setTimeout(() => {
+        this.close()
+        settle('red')
+      }, LONGEST_MS)
+      child.once('message', (answer) => settle(answer as RowAnswer))
+      child.once('exit', () => {
+        this.#process = undefined
+        settle('red')
+      })
+      child.send(question)
+    })
   }
 }
 
-function isRed(module: TestModule, row: string): boolean {
-  const failed = [...module.children.allTests('failed')]
-  if (failed.some(({ name }) => rowsNamedBy(name).includes(row))) return true
-  // The file itself does not load any more.
-  return module.state() === 'failed' && failed.length === 0
-}
+/** The longest time that the tests of a row may take. */
+const LONGEST_MS = 90_000
 
 function note(file: string, { row, change, red }: Wanted & { readonly red: boolean }): void {
   const seen: Record<string, Record<string, string>> = structuredClone(readSeen(file))
