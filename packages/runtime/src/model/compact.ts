@@ -29,7 +29,7 @@ export async function compactIfLong(context: DrainContext, side: ResolvedSide): 
     const summary = turn.response.text
     const events = [
       { type: 'context_compacted', at, side: side.side, upTo, summary },
-      spentOn(prompt.models[0]!, turn.usage, at),
+      spentOn(prompt.models[0]!, turn.usage, { at }),
     ] as const
     await context.commit('compact', { events, isProgress: true })
   } catch (error) {
