@@ -587,7 +587,7 @@ export async function askLogged(
   const facts = { side, model, system, tools: [], params, messages, structure: undefined }
   const log = logRequest(context, facts)
   try {
-    const turn = await context.sideModel(side, { system }).generate(messages)
+    const turn = await context.generateAside(side, messages, { system })
     const costUsd = costOf(model, turn.usage)
     const answered = logAnswer(context, log, { turn, costUsd })
     return { turn, log: withLoss(context, { log, model }, answered, turn.usage) }
