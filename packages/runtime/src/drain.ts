@@ -233,6 +233,7 @@ class ThreadDrain implements DrainContext {
       return undefined
     }
     await this.#enter()
+    await this.environment.spending?.settleLost(this.head)
     let last: { readonly seq: number; readonly action: string } | undefined
     for (;;) {
       const pause = this.#breaks.due()
