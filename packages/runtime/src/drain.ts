@@ -1,4 +1,5 @@
-import { llm, type LLMInstance, type Tool } from '@skein/ai'
+import { linkAbort } from '@skein/base'
+import { llm, type Message, type Tool, type Turn } from '@skein/ai'
 import { CLIENT_TOOLS, openGovernor, toolsOf } from './calls/gate.ts'
 import type { ResolvedAgent, ResolvedSide } from './definitions/resolved.ts'
 import type { PromptToolConfig } from './definitions/types.ts'
@@ -232,6 +233,7 @@ class ThreadDrain implements DrainContext {
       return undefined
     }
     await this.#enter()
+    await this.environment.spending?.settleLost(this.head)
     let last: { readonly seq: number; readonly action: string } | undefined
     for (;;) {
       const pause = this.#breaks.due()
@@ -705,7 +707,11 @@ class ThreadDrain implements DrainContext {
     return this.#tools.tools
   }
 
-  sideModel(side: ResolvedSide, options: { readonly system?: string } = {}): LLMInstance {
+  async generateAside(
+    side: ResolvedSide,
+    input: readonly Message[],
+    options: { readonly system?: string } = {},
+  ): Promise<Turn> {
     const { clock, ids, limits, spending } = this.environment
     const first = side.prompt.models[0]!
     const { config, providerOptions: params } = first.definition ?? {}
@@ -713,9 +719,19 @@ class ThreadDrain implements DrainContext {
       this.trace?.middleware() ?? [],
       spending?.middleware(this.head, side, first) ?? [],
     ].flat()
-    const timeout = AbortSignal.timeout(Math.min(limits.modelMs, 2 ** 31 - 1))
-    const signal = AbortSignal.any([this.signal, timeout])
-    return llm({ model: first.model, signal, clock, ids, config, params, middleware, ...options })
+    const controller = new AbortController()
+    const { signal } = controller
+    const unlink = linkAbort([this.signal], controller)
+    const message = `The model was not done after ${limits.modelMs} ms.`
+    const late = (): void => controller.abort(new DOMException(message, 'TimeoutError'))
+    const timer = limits.modelMs === Infinity ? undefined : this.#timers.set(limits.modelMs, late)
+    const asked = { model: first.model, signal, clock, ids, config, params, middleware, ...options }
+    try {
+      return await llm(asked).generate(input)
+    } finally {
+      if (timer !== undefined) this.#timers.clear(timer)
+      unlink()
+    }
   }
 
   askSide(...asked: Parameters<DrainContext['askSide']>): ReturnType<DrainContext['askSide']> {

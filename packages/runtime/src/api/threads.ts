@@ -138,10 +138,14 @@ async function costOf(context: ApiContext, threadId: string): Promise<CostReport
       }
     }
     const log = await context.store.events(id)
-    // Summaries, first instructions and failed requests have costs but no message.
+    const requests = modelLogs(log)
+    // Summaries have costs, but are not in the log of requests. What is in both is counted there: a copied
+    // thread has no log of the requests before the copy.
+    const logged = new Set(requests.map(({ logId }) => logId))
     for (const { event } of log)
-      if (event.type === 'usage_recorded') add(event.usage as JsonObject, event.costUsd)
-    for (const { provider, model, usage, costUsd } of modelLogs(log)) {
+      if (event.type === 'usage_recorded' && !logged.has(event.logId ?? ''))
+        add(event.usage as JsonObject, event.costUsd)
+    for (const { provider, model, usage, costUsd } of requests) {
       const sum = (byModel[`${provider}/${model}`] ??= { tokens: 0, costUsd: 0, calls: 0 })
       sum.calls++
       // A request that failed before it used anything, or was not answered yet, costs nothing.

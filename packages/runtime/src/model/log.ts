@@ -1,10 +1,18 @@
 import { canonicalJson, type JsonObject, type JsonSchema, sha256Hex } from '@skein/base'
-import { type Message, messageToJSON, type Params, type Tool, type Turn, UPPError } from '@skein/ai'
+import {
+  type Message,
+  messageToJSON,
+  type Params,
+  type TokenUsage,
+  type Tool,
+  type Turn,
+  UPPError,
+} from '@skein/ai'
 import type { ResolvedModel, ResolvedSide } from '../definitions/resolved.ts'
 import type { ModelAnswered, ModelRequested, RuntimeEvent, StoredEvent } from '../contract/event.ts'
 import type { Blob } from '../store/store.ts'
 import type { DrainContext } from '../contract/context.ts'
-import { toThreadUsage, costOf } from '../contract/usage.ts'
+import { costOf, spentOn, toThreadUsage } from '../contract/usage.ts'
 import { RuntimeError } from '../contract/error.ts'
 import { foldKernel } from '../fold/fold.ts'
 import type { KernelState, RequestLog } from '../contract/state.ts'
@@ -101,6 +109,29 @@ export function logFailure(
     usage: usage && ({ ...toThreadUsage(usage) } as JsonObject),
     costUsd,
   })
+}
+
+/** Like `logFailure`, for a request without a message that has its usage: what it used is recorded too. */
+export function logLoss(
+  context: DrainContext,
+  request: { readonly log: LoggedRequest; readonly model: ResolvedModel },
+  error: unknown,
+): LogWrites {
+  const usage = error instanceof UPPError ? error.turn?.usage : undefined
+  return withLoss(context, request, logFailure(context, request, error), usage)
+}
+
+/** Adds the event that records what a request used of which the thread gets no message. */
+export function withLoss(
+  context: DrainContext,
+  { log, model }: { readonly log: LoggedRequest; readonly model: ResolvedModel },
+  writes: LogWrites,
+  usage: TokenUsage | undefined,
+): LogWrites {
+  if (!usage || usage.totalTokens === 0) return writes
+  const { logId } = log.requested
+  const spent = spentOn(model, usage, { at: context.at(), logId })
+  return { ...writes, events: [...writes.events, spent] }
 }
 
 /** Returns the events that log a request and what became of it. */
