@@ -1,11 +1,16 @@
 import { deserialize, serialize } from 'node:v8'
 import { crc32 } from 'node:zlib'
 import {
+  type AssistantContent,
+  AssistantMessage,
   type Message,
   messageFromJSON,
+  type MessageJSON,
   messageToJSON,
   type ToolCall,
   type ToolResultMessage,
+  type UserContent,
+  UserMessage,
 } from '@skein/ai'
 import { sha256Hex } from '@skein/base'
 import { EVENT_VERSION, type RuntimeEvent } from '../contract/event.ts'
@@ -31,7 +36,7 @@ export const SNAPSHOT_FORMAT: string = [
   sha256Hex(Object.keys(emptyKernelState()).join()).slice(0, 12),
 ].join('.')
 
-/** How many entries, and how many queued messages, are in one part of a snapshot. */
+/** How many entries, or how many ids of queued messages, are in one part of a new snapshot. */
 const PART_SIZE = 128
 
 /** What is known about the stored snapshot of a fold. */
@@ -41,8 +46,9 @@ export interface SavedSnapshot {
   readonly sums: PartSums
 }
 
-/** The checksums of the parts of each list. */
+/** The checksums of the parts of each list, and how many members of the list a part has. */
 interface PartSums {
+  readonly size: number
   readonly entries: readonly number[]
   readonly queued: readonly number[]
 }
@@ -83,22 +89,23 @@ interface FirstPart {
  * Encodes the state of a fold. Parts with entries before `changedFrom` are left out if the stored snapshot has
  * them. Returns undefined for a state that could not be restored exactly: an edit has changed the id of a message.
  */
-export function takeSnapshot({
-  state,
-  saved,
-  changedFrom,
-}: SnapshotSource): SnapshotParts | undefined {
+export function takeSnapshot(
+  { state, saved, changedFrom }: SnapshotSource,
+  partSize: number = PART_SIZE,
+): SnapshotParts | undefined {
   const { entries, places, callPlaces: _calls, queuedIds, lastLog, ...small } = state
   const parts = new Map<number, Uint8Array>()
-  const { entries: oldEntries = [], queued: oldQueued = [] } = saved?.sums ?? {}
+  const old = saved?.sums ?? { size: partSize, entries: [], queued: [] }
+  const { size } = old
   // Ids are only added to the list of queued messages, so its last part is the first that can differ.
-  const queuedFrom = Math.max(oldQueued.length - 1, 0)
-  const from = Math.min(Math.floor(changedFrom / PART_SIZE), oldEntries.length)
-  for (let place = from * PART_SIZE; place < entries.length; place++)
+  const queuedFrom = Math.max(old.queued.length - 1, 0)
+  const from = Math.min(Math.floor(changedFrom / size), old.entries.length)
+  for (let place = from * size; place < entries.length; place++)
     if ((places.get(entries[place]!.message.id) ?? -1) < place) return undefined
   const sums = {
-    entries: [...oldEntries.slice(0, from), ...add(entries, from, 1, packEntry)],
-    queued: [...oldQueued.slice(0, queuedFrom), ...add([...queuedIds], queuedFrom, 2, (id) => id)],
+    size,
+    entries: [...old.entries.slice(0, from), ...add(entries, from, 1, packEntry)],
+    queued: [...old.queued.slice(0, queuedFrom), ...add([...queuedIds], queuedFrom, 2, (id) => id)],
   }
   const order = new IdOrder(entries)
   const packed = { a: order.pack(lastLog.a, places), b: order.pack(lastLog.b, places) }
@@ -117,8 +124,8 @@ export function takeSnapshot({
     pack: (one: T) => unknown,
   ): number[] {
     const added: number[] = []
-    for (let part = fromPart; part * PART_SIZE < list.length; part++) {
-      const own = list.slice(part * PART_SIZE, (part + 1) * PART_SIZE)
+    for (let part = fromPart; part * size < list.length; part++) {
+      const own = list.slice(part * size, (part + 1) * size)
       const encoded = serialize(own.map((one) => pack(one)))
       added.push(crc32(encoded))
       parts.set(part * 2 + place, encoded)
@@ -203,7 +210,7 @@ function packEntry(entry: Entry) {
   const { message, results, calls } = entry
   const own = message.type === 'assistant' ? (message.toolCalls ?? []) : []
   return [
-    messageToJSON(message),
+    packMessage(message),
     entry.side,
     entry.at,
     entry.turnId,
@@ -215,11 +222,34 @@ function packEntry(entry: Entry) {
     entry.subagentId,
     entry.metadata,
     calls.length === 0 ? 0 : calls.map((call) => packCall(call, own)),
-    results && (isMadeOf(results, calls) ? results.timestamp.getTime() : messageToJSON(results)),
+    results && (isMadeOf(results, calls) ? results.timestamp.getTime() : packMessage(results)),
     entry.isRemoved,
     entry.dropped,
     entry.editedSeq,
   ] as const
+}
+
+/** A message as its content, calls, id, time and metadata; messages of one text have that as content. */
+function packMessage(message: Message) {
+  if (message.type === 'tool_result') return messageToJSON(message)
+  const { content, id, timestamp, metadata } = message
+  const [block, ...others] = content
+  const isText = block?.type === 'text' && others.length === 0 && Object.keys(block).length === 2
+  const text = isText ? block.text : undefined
+  const time = timestamp.getTime()
+  return message.type === 'user'
+    ? ([text ?? message.content, 0, id, time, metadata] as const)
+    : ([text ?? message.content, message.toolCalls ?? 1, id, time, metadata] as const)
+}
+
+function unpackMessage(packed: ReturnType<typeof packMessage>): Message {
+  if (!Array.isArray(packed)) return messageFromJSON(packed)
+  const [said, calls, id, time, metadata] = packed as Exclude<typeof packed, MessageJSON>
+  const options = { id, timestamp: new Date(time), metadata }
+  // The casts are right, because `packMessage` writes 0 for the messages of users alone.
+  if (calls === 0) return new UserMessage(said as string | readonly UserContent[], options)
+  const toolCalls = calls === 1 ? undefined : calls
+  return new AssistantMessage(said as string | readonly AssistantContent[], toolCalls, options)
 }
 
 /** Whether the results are those of these calls, and not of fewer: a changed call may have followed. */
@@ -239,9 +269,9 @@ function packCall(state: CallState, own: readonly ToolCall[]) {
 }
 
 function unpackEntry(packed: PackedEntry): Entry {
-  const [json, side, at, turnId, stepId, agent, isSilent, attachments, files, subagentId] = packed
+  const [said, side, at, turnId, stepId, agent, isSilent, attachments, files, subagentId] = packed
   const [, , , , , , , , , , metadata, packedCalls, results, isRemoved, dropped, editedSeq] = packed
-  const message = messageFromJSON(json)
+  const message = unpackMessage(said)
   const own = message.type === 'assistant' ? (message.toolCalls ?? []) : []
   const calls = packedCalls === 0 ? [] : packedCalls.map((call) => unpackCall(call, own))
   return {
@@ -260,7 +290,7 @@ function unpackEntry(packed: PackedEntry): Entry {
     results:
       typeof results === 'number'
         ? resultsOf(message.id, calls, new Date(results))
-        : results && messageFromJSON(results),
+        : results && unpackMessage(results),
     isRemoved,
     dropped,
     editedSeq,
