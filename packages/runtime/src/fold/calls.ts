@@ -37,13 +37,16 @@ export function foldCall(state: KernelState, event: CallEvent): void {
       if (!call || !entry || !made || state.callPlaces.has(event.changedTo)) return
       state.callPlaces.set(event.changedTo, state.callPlaces.get(event.toolCallId)!)
       entry.calls = entry.calls.toSpliced(entry.calls.indexOf(call) + 1, 0, newCall(made))
+      state.shownSeq = state.seq
       return
     }
     case 'tool_execution_end':
       return endCall(state, event)
     case 'tool_call_hidden': {
       const { call } = findCall(state, event.toolCallId) ?? {}
-      if (call) call.isHidden = true
+      if (!call) return
+      call.isHidden = true
+      state.shownSeq = state.seq
       return
     }
     case 'interrupt_opened': {

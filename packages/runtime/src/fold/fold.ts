@@ -159,14 +159,14 @@ function apply(state: KernelState, event: RuntimeEvent): void {
       const entry = entryOf(state, event.messageId)
       if (!entry) return
       entry.message = messageFromJSON(event.message)
-      entry.editedSeq = state.editSeq = state.seq
+      entry.editedSeq = state.editSeq = state.shownSeq = state.seq
       return
     }
     case 'message_removed': {
       const entry = entryOf(state, event.messageId)
       if (!entry) return
       entry.isRemoved = true
-      entry.editedSeq = state.editSeq = state.seq
+      entry.editedSeq = state.editSeq = state.shownSeq = state.seq
       return
     }
     case 'session_start':

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { foldKernel, KernelFold } from '../../../src/fold/fold.ts'
 import { restoreSnapshot, takeSnapshot } from '../../../src/fold/snapshot.ts'
+import { viewOf } from '../../../src/model/view.ts'
 import { chanceOf } from '../chance.ts'
 import type { KernelState } from '../../../src/contract/state.ts'
 import type { Finished } from './finished.ts'
@@ -73,5 +74,27 @@ export function snapshotsGiveTheFold({ world, threads }: Finished): void {
     for (const stored of log) tail.push(stored)
     if (!isDeepStrictEqual(tail.state, state))
       world.violate(`The snapshot ${place} and the events after it do not give the fold`)
+  }
+}
+
+/** A view that goes on from an earlier view of a growing thread is the same as one of the whole thread. */
+export function viewsGrowWithTheLog({ world, threads, registry }: Finished): void {
+  const chance = chanceOf(world.seed)
+  for (const [id, { log, state }] of threads) {
+    const agent = registry.agents.get(state.agent)
+    const cuts = Array.from({ length: 8 }, () => chance.between(0, log.length))
+    const growing = new KernelFold()
+    for (const cut of cuts.toSorted((a, b) => a - b)) {
+      for (const stored of log.slice(growing.state.seq, cut)) growing.push(stored)
+      const whole = foldKernel(log.slice(0, cut))
+      for (const side of [agent?.a, agent?.b]) {
+        if (!side) continue
+        const [now, expected] = [growing.state, whole].map((one) =>
+          JSON.stringify(viewOf(one, side.side, side.prompt)),
+        )
+        if (now === expected) continue
+        world.violate(`The view of side ${side.side} of ${id} at ${cut} has not grown with the log`)
+      }
+    }
   }
 }
