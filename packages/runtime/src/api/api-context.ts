@@ -20,7 +20,7 @@ import { type FacadeBuffer, jsonCopy } from '../thread/values.ts'
 import type { KernelState } from '../contract/state.ts'
 import type { JsonObject } from '@skein/base'
 import type { RuntimeEvent, StoredEvent } from '../contract/event.ts'
-import { KernelFold } from '../fold/fold.ts'
+import { type FoldSource, KernelFold, restoreFold, saveFold } from '../fold/fold.ts'
 import { isStorable } from '../store/thread-head.ts'
 import type { FoldMemory } from '../drain.ts'
 
@@ -480,7 +480,7 @@ interface FoldCacheOptions {
 
 /** Creates a cache of folds over a store; the least recently used folds are dropped. */
 export function createFoldCache(
-  store: Pick<Store, 'head' | 'events'>,
+  store: FoldSource & Pick<Store, 'head'>,
   { max = 256, pageSize = 1000 }: FoldCacheOptions = {},
 ): FoldCache {
   const folds = new FoldMap(max)
@@ -509,6 +509,9 @@ export function createFoldCache(
     // The fold of a running drain is read too while it has exactly the events of the log.
     if (known?.state.seq === head.seq && known.ahead === 0) return { head, state: known.state }
     const fold = ownFold(threadId, logId)
+    const log = { threadId, logId }
+    await restoreFold(fold, store, log, () => !lent.has(fold))
+    if (lent.has(fold)) return load(threadId)
     let isRead = false
     while (fold.state.seq < head.seq) {
       isRead = true
@@ -525,6 +528,7 @@ export function createFoldCache(
       forget(threadId)
       return load(threadId)
     }
+    if (isRead && !lent.has(fold)) saveFold(fold, store, log)
     return { head, state: fold.state }
   }
 
@@ -546,6 +550,7 @@ export function createFoldCache(
       lent.delete(fold)
       folds.set(threadId, logId, fold)
       beside.delete(threadId)
+      saveFold(fold, store, { threadId, logId })
     },
     drop(threadId, logId, fold) {
       if (folds.get(threadId, logId) === fold) folds.delete(threadId)

@@ -96,6 +96,11 @@ export interface KernelState {
   envSeq: number
   /** Number of the event that last changed or removed a message. */
   editSeq: number
+  /**
+   * Number of the event that last changed how a side sees an earlier message: that edited, removed, dropped or hid
+   * something. Results of calls are added once, and do not count.
+   */
+  shownSeq: number
 }
 
 /** One message of the thread; `entries` has the order of the log. */
@@ -296,8 +301,8 @@ interface Compaction {
 export interface RequestLog {
   readonly logId: string
   readonly frame: ModelRequested['frame']
-  /** Ids of the messages that the request contained. */
-  readonly messageIds: readonly string[]
+  /** Ids of the messages that the request contained. The fold of the next request changes the list. */
+  readonly messageIds: string[]
 }
 
 /** Returns the state of a thread before its first event. */
@@ -346,6 +351,7 @@ export function emptyKernelState(): KernelState {
     registryText: { a: undefined, b: undefined },
     envSeq: 0,
     editSeq: 0,
+    shownSeq: 0,
   }
 }
 

@@ -133,6 +133,7 @@ function cutTurn(
     const entry = entries[place]!
     entry.dropped = entry.message.id === noted ? 'noted' : 'gone'
   }
+  if (places.length > 0) state.shownSeq = state.seq
   const first = Math.min(...places)
   for (const side of ['a', 'b'] as const) {
     const last = compacted[side]
@@ -354,9 +355,11 @@ function foldWork(state: KernelState, event: RuntimeEvent): void {
       if (toolCallId !== undefined) return // the side's own requests follow each other
       const before = state.lastLog[side]
       const isNext = previous && before?.logId === previous.logId
-      const kept = isNext ? before.messageIds.slice(0, previous.keeps) : []
-      const added = adds.map((one) => (typeof one === 'string' ? one : String(one['id'])))
-      state.lastLog[side] = { logId, frame, messageIds: [...kept, ...added] }
+      // The list grows in place, so that a request costs what it adds and not what it repeats.
+      const messageIds = isNext ? before.messageIds : []
+      if (isNext) messageIds.length = Math.min(messageIds.length, previous.keeps)
+      for (const one of adds) messageIds.push(typeof one === 'string' ? one : String(one['id']))
+      state.lastLog[side] = { logId, frame, messageIds }
       return
     }
     case 'usage_recorded': {

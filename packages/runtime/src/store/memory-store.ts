@@ -17,6 +17,7 @@ import {
   type Commit,
   type CommitResult,
   type HeldThread,
+  type Snapshots,
   type Store,
   StoreError,
   type StoreTotals,
@@ -61,6 +62,10 @@ class MemoryStore implements Store {
   /** The values of each user by key. */
   readonly #userValues = new Map<string, Map<string, UserValue>>()
   readonly #settings = new Map<string, string>()
+  readonly #snapshots = new Map<
+    string,
+    { readonly logId: number; readonly parts: ReadonlyMap<number, Uint8Array> }
+  >()
   readonly #counts = new Map<ThreadLifecycle, number>()
   #tokens = 0
   #costUsd = 0
@@ -213,6 +218,7 @@ class MemoryStore implements Store {
     const rows = eventRows({ id: threadId, append: skeleton }, 0)
     this.#setHead(erasedHead(head, skeleton, ++this.#lastLogId))
     this.#events.delete(threadId)
+    this.#snapshots.delete(threadId)
     this.#append(rows)
     this.#forgetBlobs(threadId, blobNames({ point: 'erase', threads: [] }, rows))
   }
@@ -223,6 +229,7 @@ class MemoryStore implements Store {
     if (!head) return
     this.#heads.delete(threadId)
     this.#events.delete(threadId)
+    this.#snapshots.delete(threadId)
     this.#forgetHead(head)
     for (const { requestId, seq } of this.#audit.get(threadId) ?? [])
       this.#auditKeys.delete(keyOf(requestId, seq))
@@ -253,6 +260,21 @@ class MemoryStore implements Store {
   async setSetting(name: string, value: JsonObject): Promise<void> {
     this.#mustBeOpen()
     this.#settings.set(name, storedText(value, `The setting ${name}`))
+  }
+
+  readonly snapshots: Snapshots = {
+    read: async (threadId, logId) => {
+      this.#mustBeOpen()
+      const { logId: known, parts } = this.#snapshots.get(threadId) ?? {}
+      return known === logId && parts ? new Map(parts) : new Map()
+    },
+    save: async (threadId, logId, parts) => {
+      this.#mustBeOpen()
+      if (this.#heads.get(threadId)?.logId !== logId) return
+      const known = this.#snapshots.get(threadId)
+      const kept = known?.logId === logId ? known.parts : []
+      this.#snapshots.set(threadId, { logId, parts: new Map([...kept, ...parts]) })
+    },
   }
 
   async close(): Promise<void> {

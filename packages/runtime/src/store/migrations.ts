@@ -173,6 +173,14 @@ CREATE TABLE user_values (
 INSERT INTO counters (name, value) VALUES ('user_version', 0);
 `,
   },
+  {
+    version: 5,
+    sql: `
+-- Parts of folds of long logs, with the key log_id * 2^32 + place. They have checksums of their own inside, and
+-- may be deleted at any time.
+CREATE TABLE snapshots (id INTEGER PRIMARY KEY NOT NULL, bytes BLOB NOT NULL);
+`,
+  },
 ]
 
 /**

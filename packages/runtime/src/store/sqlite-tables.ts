@@ -331,7 +331,7 @@ export class SqliteTables implements StoreView {
     const hashes = this.#blobsOf(head.id)
     const before = this.head(head.id)
     this.#count(head, before)
-    this.#run(`DELETE FROM events WHERE ${inLog()}`, head.id, 0)
+    this.#deleteLog(head.id)
     this.#run('DELETE FROM blob_names WHERE thread_id = ?', head.id)
     if (before) this.#updateHead(head, before)
     this.#run(updateLabels, ...labels(head), head.id)
@@ -343,12 +343,35 @@ export class SqliteTables implements StoreView {
   remove(id: string): void {
     const hashes = this.#blobsOf(id)
     this.#count(undefined, this.head(id))
-    this.#run(`DELETE FROM events WHERE ${inLog()}`, id, 0)
+    this.#deleteLog(id)
     // The database deletes the blob names of the thread with it.
     this.#run('DELETE FROM threads WHERE id = ?', id)
     this.#run(`DELETE FROM audit WHERE ${inTree()}`, id, 0)
     this.#run('DELETE FROM audit_trees WHERE tree = ?', id)
     this.#dropUnnamed(hashes)
+  }
+
+  #deleteLog(id: string): void {
+    this.#run(`DELETE FROM events WHERE ${inLog()}`, id, 0)
+    this.#run(`DELETE FROM snapshots WHERE ${inLog()}`, id, -1)
+  }
+
+  snapshot(logId: number): Map<number, Uint8Array> {
+    const sql = `SELECT id & ${LOW} AS place, bytes FROM snapshots
+      WHERE id >= ?1 << 32 AND id < (?1 + 1) << 32 ORDER BY id`
+    const rows = this.#all(sql, logId)
+    return new Map(rows.map((row) => [row['place'] as number, row['bytes'] as Uint8Array]))
+  }
+
+  saveSnapshot(id: string, logId: number, parts: ReadonlyMap<number, Uint8Array>): void {
+    if (!this.#has('SELECT 1 FROM threads WHERE id = ? AND log_id = ?', id, logId)) return
+    for (const [place, bytes] of parts)
+      this.#run(
+        'REPLACE INTO snapshots (id, bytes) VALUES ((?1 << 32) | ?2, ?3)',
+        logId,
+        place,
+        bytes,
+      )
   }
 
   /** Updates the counters for a thread that changes from `before` to `after`. */

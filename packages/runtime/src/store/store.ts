@@ -347,7 +347,26 @@ export interface Store {
   /** Reads a setting of the whole store, such as the development key. */
   setting(name: string): Promise<JsonObject | undefined>
   setSetting(name: string, value: JsonObject): Promise<void>
+  /** Where folds of long logs are kept, so that a cold start need not read them from the start. Optional. */
+  readonly snapshots?: Snapshots
   close(): Promise<void>
+}
+
+/**
+ * Keeps a snapshot of the fold of a log, as parts that only the fold can read. It is never the truth: a snapshot
+ * that is missing, old or damaged makes a thread slower to open, and nothing else. So a store may drop it at any
+ * time, and need not sync it. Erasing or removing a thread removes its snapshot.
+ */
+export interface Snapshots {
+  /** A snapshot is taken when a log has grown by this many events. Default 1000. */
+  readonly every?: number
+  /** Returns the parts by their place; empty if there is no snapshot of this log. */
+  read(threadId: string, logId: number): Promise<ReadonlyMap<number, Uint8Array>>
+  /**
+   * Writes all these parts or none, and keeps the parts at other places. Writes nothing if the thread no longer
+   * has this log.
+   */
+  save(threadId: string, logId: number, parts: ReadonlyMap<number, Uint8Array>): Promise<void>
 }
 
 /** The reason why a commit was refused or a store cannot be used. */

@@ -60,6 +60,43 @@ export const readingCases: Readonly<Record<string, Case>> = {
     same([await store.nextWake(10), await store.nextWake(15)], [20, 20], 'the earliest after')
     same(await store.nextWake(30), undefined, 'after all')
   },
+  'a snapshot belongs to one log and goes with it': async (store) => {
+    const { snapshots } = store
+    if (!snapshots) return // a store need not have them
+    await addThreads(store, 'a', 'b', 'c')
+    const logOf = async (id: string): Promise<number> => (await store.head(id))!.logId
+    const [a, b, c] = [await logOf('a'), await logOf('b'), await logOf('c')]
+    const read = async (id: string, logId: number): Promise<unknown> =>
+      [...(await snapshots.read(id, logId))]
+        .map(([place, bytes]) => [place, ...bytes])
+        .toSorted((one, other) => one[0]! - other[0]!)
+    const parts = (...list: readonly (readonly [number, number])[]) =>
+      new Map(list.map(([place, byte]) => [place, Uint8Array.of(byte, 0, 255)]))
+    same(await read('a', a), [], 'no snapshot')
+    await snapshots.save('a', a, parts([0, 1], [1, 2], [2, 3]))
+    await snapshots.save('b', b, parts([0, 7]))
+    await snapshots.save('c', c, parts([0, 8]))
+    await snapshots.save('a', a, parts([0, 4], [2, 5], [3, 6]))
+    const whole = [
+      [0, 4, 0, 255],
+      [1, 2, 0, 255],
+      [2, 5, 0, 255],
+      [3, 6, 0, 255],
+    ]
+    same(await read('a', a), whole, 'the parts that were written last')
+    same(await read('a', a + 1000), [], 'another log of the thread')
+    await snapshots.save('a', a + 1000, parts([0, 9]))
+    await snapshots.save('nobody', a, parts([0, 9]))
+    same(await read('a', a), whole, 'nothing is written for a log that the thread does not have')
+    await store.erase('a', [valueSet('erased')])
+    await store.remove('b')
+    same([await read('a', a), await read('b', b)], [[], []], 'erased, removed')
+    same(await read('a', await logOf('a')), [], 'the new log')
+    await snapshots.save('a', a, parts([0, 9]))
+    await snapshots.save('b', b, parts([0, 9]))
+    same([await read('a', a), await read('b', b)], [[], []], 'written too late')
+    same(await read('c', c), [[0, 8, 0, 255]], 'another thread')
+  },
   'usage is summed over a tree': async (store) => {
     await library(store)
     const heads = { a: [10, 0.5], b: [20, 0.25], d: [1000, 8] } as const
