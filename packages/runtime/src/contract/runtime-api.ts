@@ -179,7 +179,7 @@ export type CostUsd = number | null
 /** A thread as the API shows it. Times are ISO 8601 texts in UTC. */
 export interface ThreadInfo extends Omit<
   ThreadHead,
-  'costUsd' | 'unpriced' | 'createdAt' | 'updatedAt' | 'wakeAt' | 'lease' | 'logId'
+  'costUsd' | 'unpriced' | 'createdAt' | 'updatedAt' | 'wakeAt' | 'lease' | 'logId' | 'change'
 > {
   /** The cost of the thread itself, without its descendants. */
   readonly costUsd: CostUsd
@@ -188,8 +188,10 @@ export interface ThreadInfo extends Omit<
   readonly updatedAt: string
   /** When the thread works next; null while it waits for a message or an answer. */
   readonly wakeAt: string | null
+  /** The part of `tokens` that models have read. */
+  readonly inputTokens: number
   /** The sums of the thread and all its descendants. */
-  readonly tree: { readonly tokens: number; readonly costUsd: CostUsd }
+  readonly tree: { readonly tokens: number; readonly costUsd: CostUsd; readonly waiting: number }
 }
 
 /** A thread to create. */
