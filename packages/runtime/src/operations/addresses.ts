@@ -34,6 +34,7 @@ export const ADDRESSES = {
   forkThread: 'POST /threads/{threadId}/fork',
   getResult: 'GET /threads/{threadId}/result',
 
+  streamChanges: 'GET /changes',
   listEvents: 'GET /threads/{threadId}/events',
   streamThread: 'GET /threads/{threadId}/stream',
 

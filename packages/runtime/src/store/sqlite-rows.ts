@@ -177,7 +177,7 @@ const orders = {
   activity: 'updated_at DESC, id DESC',
   created: 'created_at DESC, id DESC',
   oldest: 'created_at, id',
-  change: 'change, id',
+  change: 'change DESC, id DESC',
 }
 
 /** Builds the SQL statement that lists the threads of a query. Values are always passed as parameters. */
@@ -200,8 +200,9 @@ export function listStatement(query: ThreadQuery): { sql: string; values: SQLInp
   if (changedAfter) parts.push(['(change, id) > (?, ?)', changedAfter.change, changedAfter.id])
   const where = parts.length > 0 ? `WHERE ${parts.map(([text]) => text).join(' AND ')}` : ''
   const { limit, offset } = pageOf(query)
+  const order = changedAfter ? 'change, id' : orders[query.sort ?? 'activity']
   return {
-    sql: `SELECT * FROM threads ${where} ORDER BY ${orders[query.sort ?? 'activity']} LIMIT ? OFFSET ?`,
+    sql: `SELECT * FROM threads ${where} ORDER BY ${order} LIMIT ? OFFSET ?`,
     values: [...parts.flatMap(([, ...values]) => values), limit, offset],
   }
 }

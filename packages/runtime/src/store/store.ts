@@ -284,9 +284,12 @@ export interface ThreadQuery {
   readonly tag?: string
   /** Forks of this thread. */
   readonly forkedFrom?: string
-  /** Threads that come after this place in the order `change`: by number, and by id where it is the same. */
+  /**
+   * Threads whose last change comes after this place: by number, and by id where the number is the same. The
+   * earliest change comes first, whatever `sort` says.
+   */
   readonly changedAfter?: Pick<ThreadHead, 'change' | 'id'>
-  /** Default `activity`. `change`: the earliest change first. */
+  /** Default `activity`. All but `oldest` begin with the latest. */
   readonly sort?: 'activity' | 'created' | 'oldest' | 'change'
   /** Default 50, at most 1000. */
   readonly limit?: number

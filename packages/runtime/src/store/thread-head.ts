@@ -296,10 +296,10 @@ export function selectThreads(
     (search === undefined || searchText(head).includes(search.toLowerCase())) &&
     (tag === undefined || head.tags.includes(tag)) &&
     (forkedFrom === undefined || head.forkedFrom?.threadId === forkedFrom) &&
-    (changedAfter === undefined || orders.change(changedAfter, head) < 0)
+    (changedAfter === undefined || byChange(changedAfter, head) < 0)
   return [...heads]
     .filter(matches)
-    .toSorted(orders[query.sort ?? 'activity'])
+    .toSorted(changedAfter ? byChange : orders[query.sort ?? 'activity'])
     .slice(offset, offset + limit)
 }
 
@@ -311,14 +311,20 @@ export function pageOf({ limit = 50, offset = 0 }: ThreadQuery): { limit: number
   }
 }
 
-const orders = {
-  activity: (a: ThreadHead, b: ThreadHead) => b.updatedAt - a.updatedAt || byId(b, a),
-  created: (a: ThreadHead, b: ThreadHead) => b.createdAt - a.createdAt || byId(b, a),
-  oldest: (a: ThreadHead, b: ThreadHead) => a.createdAt - b.createdAt || byId(a, b),
-  change: (a: Place, b: Place) => a.change - b.change || byId(a, b),
-} satisfies Readonly<Record<NonNullable<ThreadQuery['sort']>, unknown>>
+const orders: Readonly<
+  Record<NonNullable<ThreadQuery['sort']>, (a: ThreadHead, b: ThreadHead) => number>
+> = {
+  activity: (a, b) => b.updatedAt - a.updatedAt || byId(b, a),
+  created: (a, b) => b.createdAt - a.createdAt || byId(b, a),
+  oldest: (a, b) => a.createdAt - b.createdAt || byId(a, b),
+  change: (a, b) => byChange(b, a),
+}
 
 type Place = Pick<ThreadHead, 'change' | 'id'>
+
+function byChange(a: Place, b: Place): number {
+  return a.change - b.change || byId(a, b)
+}
 
 function byId(a: { readonly id: string }, b: { readonly id: string }): number {
   return a.id < b.id ? -1 : a.id > b.id ? 1 : 0

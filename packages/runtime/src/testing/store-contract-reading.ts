@@ -95,8 +95,8 @@ export const readingCases: Readonly<Record<string, Case>> = {
     await addThreads(store, 'c')
     const other = { id: 'd', create: newThread('d', { tenant: 'beta' }) }
     await store.commit({ point: 'test', threads: [other] })
-    const heads = (changedAfter?: ThreadQuery['changedAfter']) =>
-      store.list({ tenant: 'acme', sort: 'change', changedAfter })
+    const heads = (changedAfter: ThreadQuery['changedAfter'] = { change: 0, id: '' }) =>
+      store.list({ tenant: 'acme', changedAfter })
     const ids = async (...after: Parameters<typeof heads>) =>
       (await heads(...after)).map(({ id }) => id).join()
     same(await ids(), 'a,b,c', 'the earliest change first')
@@ -110,12 +110,9 @@ export const readingCases: Readonly<Record<string, Case>> = {
     same([await ids(last), await ids()], ['a', 'b,c,a'], 'after a commit without events')
     await store.erase('b', [])
     same(await ids(last), 'a,b', 'after an erasure')
-    const page = await store.list({
-      tenant: 'acme',
-      sort: 'change',
-      changedAfter: second,
-      limit: 1,
-    })
+    const latest = await store.list({ tenant: 'acme', sort: 'change', limit: 2 })
+    same(latest.map(({ id }) => id).join(), 'b,a', 'the latest change first')
+    const page = await store.list({ tenant: 'acme', changedAfter: second, limit: 1 })
     same(page[0]?.id, 'c', 'a page')
     const before = (await heads()).at(-1)
     await store.remove('b')

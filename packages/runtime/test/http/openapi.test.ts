@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ROUTES } from '../../src/http/routes.ts'
+import { ROUTES } from '../../src/http/openapi.ts'
 import { compatId } from '../../src/http/compat/compat-id.ts'
 import { errorsOf } from '../../src/http/openapi.ts'
 import { STATUS, type ApiErrorCode } from '../../src/operations/http-error.ts'
