@@ -17,6 +17,7 @@ import { compatOperations } from './compat/compat-operations.ts'
 import { endpointOperations } from './endpoints.ts'
 import { mcpOperations } from './mcp/mcp-operations.ts'
 import { streamOperations } from './stream/event-stream.ts'
+import { studioOperations } from './studio.ts'
 
 import type { JsonSchema } from '@skein/base'
 import { STATUS, type ApiErrorCode } from '../operations/http-error.ts'
@@ -29,6 +30,7 @@ import { SCHEMAS } from '../operations/schemas.ts'
  */
 export const ROUTES: readonly OperationRoute[] = [
   ...serverOperations,
+  ...studioOperations,
   ...agentOperations,
   ...threadOperations,
   ...messageOperations,

@@ -10,6 +10,10 @@ export const ADDRESSES = {
   getLimits: 'GET /limits',
   getOpenApi: 'GET /openapi.json',
 
+  getStudioMe: 'GET /studio/me',
+  createStudioSession: 'POST /studio/session',
+  deleteStudioSession: 'DELETE /studio/session',
+
   listAgents: 'GET /agents',
   getAgent: 'GET /agents/{agent}',
 
