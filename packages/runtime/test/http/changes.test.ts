@@ -233,3 +233,14 @@ test('a position holds over a restart, also when the thread of the last change w
   expect((await pages(second, position, Infinity)).ids).toEqual([id])
   await second.stop()
 })
+
+test('a program that looks now and then asks until everything was sent', async () => {
+  const { id } = await clientOf('ada').threads.create({ agent: 'desk' })
+  const response = await kit.ask('ada', 'GET', '/changes?after=0:0:&until=ready')
+  const text = await response.text()
+  // Something was removed since, or the thread is there; then the stream ends.
+  expect(text.includes(id) || text.includes('event: reset')).toBe(true)
+  const now = /(?:ready|reset)\nid: (.*)\n/.exec(text)![1]!
+  const rest = await kit.ask('ada', 'GET', `/changes?after=${encodeURIComponent(now)}&until=ready`)
+  expect(await rest.text()).toBe(`retry: 1000\n\nevent: ready\nid: ${now}\ndata: {}\n\n`)
+})

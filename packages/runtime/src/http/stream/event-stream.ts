@@ -244,9 +244,9 @@ export const streamOperations: readonly OperationRoute[] = [
   operation('streamChanges', {
     tag: 'events',
     summary:
-      'The threads that you may see, as they change, with what waits in them for a person. `after` is the id of an earlier event: what has changed since comes first.',
+      'The threads that you may see, as they change, with what waits in them for a person. `after` is the id of an earlier event: what has changed since comes first. `until=ready` ends then.',
     scope: 'threads:read',
-    query: { after: maxText(500) },
+    query: { after: maxText(500), until: choice('ready') },
     answers: [
       stream(
         '`thread` has a row of the list and what waits in that thread; several changes of a thread may come as one. `ready`: you have everything. `reset`: threads were removed, or the id is unknown; list the threads again.',
@@ -275,8 +275,10 @@ export const streamOperations: readonly OperationRoute[] = [
               id: index === threads.length - 1 ? id : undefined,
               data: JSON.stringify(data),
             })
-          if (isReset || threads.length === 0)
+          const isReady = threads.length === 0
+          if (isReset || isReady)
             yield encodeSse({ event: isReset ? 'reset' : 'ready', id, data: '{}' })
+          if (isReady && query.until === 'ready') return
           await new Promise<void>((resolve) => void services.timers.set(CHANGES_MS, resolve))
         }
       })
