@@ -29,6 +29,7 @@ const listQuery = {
   waiting: boolean,
   search: maxText(200),
   tag: maxText(100),
+  forkedFrom: maxText(200),
   clientId: maxText(200),
   sort: choice('activity', 'created', 'oldest'),
   limit: between(1, 1000),
@@ -159,18 +160,30 @@ export const threadOperations: readonly OperationRoute[] = [
   }),
   operation('listSubagents', {
     tag: 'threads',
-    summary: 'Children as their parent knows them.',
+    summary:
+      'All children, of every kind, as their parent knows them and with their own threads: state, tokens, cost, times.',
     scope: 'threads:read',
     answers: [
       json('The children, the oldest first.', answer({ subagents: arrayOf(ref('Subagent')) })),
     ],
-    run: async ({ runtime, thread }) => ({
-      subagents: (await runtime.threads.children(thread.id)).map(({ createdAt, ...child }) => ({
-        ...child,
-        // Standard Agents counts in microseconds.
-        ...(createdAt !== undefined && { createdAt: new Date(createdAt / 1000).toISOString() }),
-      })),
-    }),
+    async run({ runtime: { threads }, thread: { id: parentId, tenant } }) {
+      const children = await threads.children(parentId, { includesEnded: true })
+      const known = new Map<string, ThreadInfo>()
+      const limit = 1000
+      for (let offset = 0, isFull = true; isFull; offset += limit) {
+        const page = await threads.list({ tenant, parentId, sort: 'oldest', limit, offset })
+        for (const thread of page) known.set(thread.id, thread)
+        isFull = page.length === limit
+      }
+      return {
+        subagents: children.map(({ createdAt, ...child }) => ({
+          ...child,
+          // Standard Agents counts in microseconds.
+          ...(createdAt !== undefined && { createdAt: new Date(createdAt / 1000).toISOString() }),
+          thread: known.get(child.reference) ?? null,
+        })),
+      }
+    },
   }),
 ]
 
@@ -179,7 +192,7 @@ function threadQuery(
   query: OperationCall<'listThreads', typeof listQuery, unknown>['query'],
   principal: Principal,
 ): ThreadQuery {
-  const { agent, owner, lifecycle: wanted, rootId, search, tag, sort } = query
+  const { agent, owner, lifecycle: wanted, rootId, search, tag, forkedFrom, sort } = query
   return {
     tenant: principal.tenant,
     owner: seesAllOwners(principal) ? owner : principal.user,
@@ -190,6 +203,7 @@ function threadQuery(
     isWaiting: query.waiting,
     search,
     tag,
+    forkedFrom,
     sort,
   }
 }
