@@ -173,6 +173,13 @@ CREATE TABLE user_values (
 INSERT INTO counters (name, value) VALUES ('user_version', 0);
 `,
   },
+  {
+    version: 5,
+    sql: `
+-- Where other nodes reach the owner of a lease.
+ALTER TABLE threads ADD COLUMN lease_address TEXT;
+`,
+  },
 ]
 
 /**

@@ -45,13 +45,15 @@ export function headFrom(row: Row): ThreadHead {
 function leaseFrom(row: Row): Lease | null {
   const owner = row['lease_owner'] as string | null
   if (owner === null) return null
-  return {
+  const address = row['lease_address'] as string | null
+  const lease: Lease = {
     owner,
     until: row['lease_until'] as number,
     deaths: row['deaths'] as number,
     survived: row['survived'] as number,
     isOnTrial: row['on_trial'] === 1,
   }
+  return address === null ? lease : { ...lease, address }
 }
 
 function tagsFrom(row: Row): readonly string[] {
@@ -103,12 +105,12 @@ export const insertHead = `INSERT INTO threads (
   id, tenant, parent_id, root_id, client_id, created_at,
   owner, agent, title, tags, search,
   lifecycle, waiting, tokens, cost_usd, unpriced, updated_at, seq, log_id, epoch, wake_at, attempts,
-  lease_owner, lease_until, deaths, survived, on_trial
-) VALUES (?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?)`
+  lease_owner, lease_until, deaths, survived, on_trial, lease_address
+) VALUES (?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?)`
 
 /** The columns that change with nearly every commit, in the order of `progress`. */
 const PROGRESS =
-  'lifecycle waiting tokens cost_usd unpriced updated_at seq log_id epoch wake_at attempts lease_owner lease_until deaths survived on_trial'.split(
+  'lifecycle waiting tokens cost_usd unpriced updated_at seq log_id epoch wake_at attempts lease_owner lease_until deaths survived on_trial lease_address'.split(
     ' ',
   )
 
@@ -147,13 +149,20 @@ export function newRow(head: ThreadHead): SQLInputValue[] {
 function progress(head: ThreadHead): SQLInputValue[] {
   const { lifecycle, waiting, tokens, costUsd, unpriced } = head
   const { updatedAt, seq, logId, epoch, wakeAt, attempts } = head
-  const { owner, until, deaths, survived, isOnTrial } = head.lease ?? noLease
+  const { owner, until, deaths, survived, isOnTrial, address = null } = head.lease ?? noLease
   const spent = [tokens, costUsd, unpriced]
-  const lease = [owner, until, deaths, survived, isOnTrial ? 1 : 0]
+  const lease = [owner, until, deaths, survived, isOnTrial ? 1 : 0, address]
   return [lifecycle, waiting, ...spent, updatedAt, seq, logId, epoch, wakeAt, attempts, ...lease]
 }
 
-const noLease = { owner: null, until: null, deaths: 0, survived: 0, isOnTrial: false }
+const noLease = {
+  owner: null,
+  until: null,
+  deaths: 0,
+  survived: 0,
+  isOnTrial: false,
+  address: undefined,
+}
 
 /** Returns the values for `updateLabels`. */
 export function labels(head: ThreadHead): SQLInputValue[] {
