@@ -14,7 +14,7 @@ import type { Principal } from '../operations/principal.ts'
 import { RequestGuard, TokenBuckets } from './guard.ts'
 import type { OperationRoute, ThreadCall } from '../operations/operation.ts'
 import { ROUTES } from './routes.ts'
-import { OpenStreams } from './stream/event-stream.ts'
+import { answerNode, OpenStreams } from './stream/event-stream.ts'
 import { guardedLogger, loggedError, type RuntimeLogger } from '../telemetry/logger.ts'
 import { withTraceparent } from '../telemetry/telemetry.ts'
 
@@ -106,6 +106,7 @@ class HttpSurface implements Http {
   readonly #options: HttpOptions
   readonly #logger: RuntimeLogger | undefined
   readonly #guard: RequestGuard
+  readonly #runtime: Runtime
   readonly #services: Services
   readonly #app = new Hono<Env>()
   readonly #perAddress: TokenBuckets
@@ -119,6 +120,9 @@ class HttpSurface implements Http {
     const limits = { ...DEFAULT_LIMITS, ...options.limits }
     const streams = new OpenStreams(limits)
     this.#options = options
+    this.#runtime = runtime
+    // Listens once: a server lives as long as its runtime.
+    runtime.stopping?.addEventListener('abort', () => this.endStreams(), { once: true })
     this.#logger = options.logger && guardedLogger(options.logger)
     const isOpen = (id: string): boolean => options.a2a?.isPublic === true && id.endsWith('Card')
     const routes = ROUTES.map((one) =>
@@ -185,6 +189,12 @@ class HttpSurface implements Http {
 
   async #guarded(request: Request, connection: ClientConnection): Promise<Response> {
     try {
+      // Other nodes use addresses that clients do not know, so hosts and origins are not checked.
+      const { node } = this.#runtime
+      if (node) {
+        const answer = answerNode(request, { node, connection, services: this.#services })
+        if (answer) return await answer
+      }
       this.#guard.check(request)
       const address = this.#options.clientAddress?.(request) ?? connection.address
       const waitMs = address === undefined ? 0 : this.#perAddress.take(address)
