@@ -23,6 +23,7 @@ import type { RuntimeEvent, StoredEvent } from '../contract/event.ts'
 import { type FoldSource, KernelFold, restoreFold, saveFold } from '../fold/fold.ts'
 import { isStorable } from '../store/thread-head.ts'
 import type { FoldMemory } from '../drain.ts'
+import type { RuntimeNode } from '../nodes/nodes.ts'
 
 /** The parts of a runtime that the API is built from. */
 export interface ApiEnvironment extends KernelEnvironment {
@@ -31,6 +32,8 @@ export interface ApiEnvironment extends KernelEnvironment {
   /** The cache of folds that the API reads threads through. Default: a new cache. */
   readonly folds?: FoldCache
   readonly outage?: Outage
+  /** The connection to the other nodes that share the store, if there are any. */
+  readonly node?: RuntimeNode | undefined
   /** Returns the audit log of a root thread, with a signed checkpoint. */
   readonly audit?: (rootId: string) => Promise<AuditExport>
 }
@@ -374,6 +377,8 @@ interface CommitParts {
   readonly dispatcher: Dispatcher
   readonly edits: EditListeners
   readonly outage?: Outage
+  /** Tells the other nodes that share the store. */
+  readonly node?: Pick<RuntimeNode, 'committed'> | undefined
 }
 
 /** The running requests and calls of drains, which an edit or a message can make obsolete. */
@@ -412,6 +417,7 @@ export function createCommit({
   dispatcher,
   outage,
   edits,
+  node,
 }: CommitParts): (commit: Commit) => Promise<CommitResult> {
   return async (commit) => {
     const result = await store.commit(commit)
@@ -428,6 +434,7 @@ export function createCommit({
       const at = wake && ('by' in wake ? wake.by : wake.exactly)
       if (at !== undefined && at !== null) dispatcher.wake(id, at)
     }
+    node?.committed(commit, result)
     return result
   }
 }

@@ -11,6 +11,7 @@ import type {
 } from '@skein/threads'
 import type { Budget } from '../definitions/types.ts'
 import type { Registry } from '../definitions/resolved.ts'
+import type { RuntimeNode } from '../nodes/nodes.ts'
 import type { RuntimeEvent, SessionOutcome, StoredEvent } from './event.ts'
 import type { StoreTotals, ThreadHead, ThreadQuery, UserOf, UserValue } from '../store/store.ts'
 import type {
@@ -35,6 +36,10 @@ export interface Runtime {
     /** The values of users, which tools see as `state.user`. */
     readonly values: UserValues
   }
+  /** The connection to the other nodes, if there are any; for servers. */
+  readonly node?: RuntimeNode | undefined
+  /** Aborts when `stop` is called, so that servers end their streams. */
+  readonly stopping?: AbortSignal
   /** Starts the work, and continues threads that a crash or a stop interrupted. */
   start(): Promise<void>
   /** Parks the running threads and closes the store. */

@@ -13,7 +13,7 @@ import { COMPATIBLE, withVendorFields } from './compat/compat-error.ts'
 import type { Principal } from '../operations/principal.ts'
 import { RequestGuard, TokenBuckets } from './guard.ts'
 import type { OperationRoute, ThreadCall } from '../operations/operation.ts'
-import { OpenStreams } from './stream/event-stream.ts'
+import { answerNode, OpenStreams } from './stream/event-stream.ts'
 import { studioPage, StudioSessions, type StudioFiles } from './studio.ts'
 import { guardedLogger, loggedError, type RuntimeLogger } from '../telemetry/logger.ts'
 import { withTraceparent } from '../telemetry/telemetry.ts'
@@ -116,6 +116,7 @@ class HttpSurface implements Http {
   readonly #options: HttpOptions
   readonly #logger: RuntimeLogger | undefined
   readonly #guard: RequestGuard
+  readonly #runtime: Runtime
   readonly #services: Services
   readonly #app = new Hono<Env>()
   readonly #perAddress: TokenBuckets
@@ -129,6 +130,9 @@ class HttpSurface implements Http {
     const limits = { ...DEFAULT_LIMITS, ...options.limits }
     const streams = new OpenStreams(limits)
     this.#options = options
+    this.#runtime = runtime
+    // Listens once: a server lives as long as its runtime.
+    runtime.stopping?.addEventListener('abort', () => this.endStreams(), { once: true })
     this.#logger = options.logger && guardedLogger(options.logger)
     const isOpen = (id: string): boolean => options.a2a?.isPublic === true && id.endsWith('Card')
     const routes = ROUTES.map((one) =>
@@ -198,6 +202,12 @@ class HttpSurface implements Http {
 
   async #guarded(request: Request, connection: ClientConnection): Promise<Response> {
     try {
+      // Other nodes use addresses that clients do not know, so hosts and origins are not checked.
+      const { node } = this.#runtime
+      if (node) {
+        const answer = answerNode(request, { node, connection, services: this.#services })
+        if (answer) return await answer
+      }
       this.#guard.check(request)
       const address = this.#options.clientAddress?.(request) ?? connection.address
       const waitMs = address === undefined ? 0 : this.#perAddress.take(address)

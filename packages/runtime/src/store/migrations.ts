@@ -174,6 +174,13 @@ INSERT INTO counters (name, value) VALUES ('user_version', 0);
 `,
   },
   {
+    version: 5,
+    sql: `
+-- Where other nodes reach the owner of a lease.
+ALTER TABLE threads ADD COLUMN lease_address TEXT;
+`,
+  },
+  {
     version: 6,
     sql: `
 -- What lists show of a thread besides its labels. Threads of earlier versions have no first words.

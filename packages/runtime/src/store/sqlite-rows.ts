@@ -55,13 +55,15 @@ function forkFrom(row: Row): ThreadHead['forkedFrom'] {
 function leaseFrom(row: Row): Lease | null {
   const owner = row['lease_owner'] as string | null
   if (owner === null) return null
-  return {
+  const address = row['lease_address'] as string | null
+  const lease: Lease = {
     owner,
     until: row['lease_until'] as number,
     deaths: row['deaths'] as number,
     survived: row['survived'] as number,
     isOnTrial: row['on_trial'] === 1,
   }
+  return address === null ? lease : { ...lease, address }
 }
 
 function tagsFrom(row: Row): readonly string[] {
@@ -113,12 +115,12 @@ export const insertHead = `INSERT INTO threads (
   id, tenant, parent_id, root_id, client_id, created_at,
   owner, agent, title, tags, first_words, forked_from, forked_at, search,
   lifecycle, waiting, tokens, output_tokens, cached_tokens, cost_usd, unpriced, updated_at, seq, change, log_id, epoch,
-  wake_at, attempts, lease_owner, lease_until, deaths, survived, on_trial
-) VALUES (?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?)`
+  wake_at, attempts, lease_owner, lease_until, deaths, survived, on_trial, lease_address
+) VALUES (?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?)`
 
 /** The columns that change with nearly every commit, in the order of `progress`. */
 const PROGRESS =
-  'lifecycle waiting tokens output_tokens cached_tokens cost_usd unpriced updated_at seq change log_id epoch wake_at attempts lease_owner lease_until deaths survived on_trial'.split(
+  'lifecycle waiting tokens output_tokens cached_tokens cost_usd unpriced updated_at seq change log_id epoch wake_at attempts lease_owner lease_until deaths survived on_trial lease_address'.split(
     ' ',
   )
 
@@ -157,14 +159,21 @@ export function newRow(head: ThreadHead): SQLInputValue[] {
 function progress(head: ThreadHead): SQLInputValue[] {
   const { lifecycle, waiting, tokens, outputTokens, cachedTokens, costUsd, unpriced } = head
   const { updatedAt, seq, change, logId, epoch, wakeAt, attempts } = head
-  const { owner, until, deaths, survived, isOnTrial } = head.lease ?? noLease
+  const { owner, until, deaths, survived, isOnTrial, address = null } = head.lease ?? noLease
   const spent = [tokens, outputTokens, cachedTokens, costUsd, unpriced]
-  const lease = [owner, until, deaths, survived, isOnTrial ? 1 : 0]
+  const lease = [owner, until, deaths, survived, isOnTrial ? 1 : 0, address]
   const place = [updatedAt, seq, change, logId, epoch]
   return [lifecycle, waiting, ...spent, ...place, wakeAt, attempts, ...lease]
 }
 
-const noLease = { owner: null, until: null, deaths: 0, survived: 0, isOnTrial: false }
+const noLease = {
+  owner: null,
+  until: null,
+  deaths: 0,
+  survived: 0,
+  isOnTrial: false,
+  address: undefined,
+}
 
 /** Returns the values for `updateLabels`. */
 export function labels(head: ThreadHead): SQLInputValue[] {

@@ -330,7 +330,7 @@ export class SqliteTables implements StoreView {
 
   release(owner: string, ids?: readonly string[]): void {
     const free = `UPDATE threads SET lease_owner = NULL, lease_until = NULL, deaths = 0, survived = 0,
-      on_trial = 0`
+      on_trial = 0, lease_address = NULL`
     if (!ids) this.#run(`${free} WHERE lease_owner = ?`, owner)
     for (const id of ids ?? []) this.#run(`${free} WHERE id = ? AND lease_owner = ?`, id, owner)
   }

@@ -80,6 +80,8 @@ export interface Lease {
   readonly survived: number
   /** Whether the death of this owner is charged to the thread, because no other thread worked beside it. */
   readonly isOnTrial: boolean
+  /** Where other nodes reach the owner; absent if it did not say so when it claimed the thread. */
+  readonly address?: string
 }
 
 /** The sums of a thread and all its descendants. */
@@ -250,6 +252,8 @@ export interface ClaimOptions {
   /** The name of the process: see `Lease`. */
   readonly owner: string
   readonly leaseMs: number
+  /** Kept in the lease: see `Lease`. */
+  readonly address?: string | undefined
 }
 
 /**

@@ -52,25 +52,25 @@ export function newHead(id: string, thread: NewThread, logId: number, change: nu
  */
 export function claimedHead(
   head: ThreadHead,
-  { owner, leaseMs }: ClaimOptions,
+  { owner, leaseMs, address }: ClaimOptions,
   now: number,
 ): ThreadHead | HeldThread {
   const { lease } = head
   const isOther = lease !== null && lease.owner !== owner
   if (isOther && lease.until > now)
     return { heldBy: lease.owner, until: lease.until, leftMs: lease.until - now }
-  const deaths = (lease?.deaths ?? 0) + (isOther ? 1 : 0)
+  const claimed: Lease = {
+    owner,
+    until: now + leaseMs,
+    deaths: (lease?.deaths ?? 0) + (isOther ? 1 : 0),
+    survived: lease?.survived ?? 0,
+    isOnTrial: false,
+  }
   return {
     ...head,
     epoch: head.epoch + 1,
     attempts: head.attempts + (isOther && lease.isOnTrial ? 1 : 0),
-    lease: {
-      owner,
-      until: now + leaseMs,
-      deaths,
-      survived: lease?.survived ?? 0,
-      isOnTrial: false,
-    },
+    lease: address === undefined ? claimed : { ...claimed, address },
   }
 }
 

@@ -3,6 +3,7 @@ import type { Timers } from '../../dispatch/dispatcher.ts'
 import { HttpError } from '../../operations/http-error.ts'
 import { type Call, operation, type OperationRoute, stream } from '../../operations/operation.ts'
 import { accountOf, seesAllOwners } from '../../operations/principal.ts'
+import type { RuntimeNode } from '../../nodes/nodes.ts'
 import type { HttpLimits } from '../services.ts'
 import { boolean, choice, maxText } from '../../operations/shape.ts'
 import { parsePosition, pieceEnd, threadStream, treeStream } from './tree-stream.ts'
@@ -73,6 +74,59 @@ export function eventResponse(
     connection,
     onError: report,
   })
+}
+
+/** The largest body of events that another node sends. */
+const MAX_SHOWN_BYTES = 1024 * 1024
+
+/**
+ * Answers another node: `GET /nodes/live/{threadId}` is the draft of the running step, `POST` adds events to
+ * it. Only the shared secret of the nodes opens this address, never the key of a client. Returns undefined for
+ * other addresses.
+ */
+export function answerNode(
+  request: Request,
+  given: {
+    readonly node: RuntimeNode
+    readonly services: Call['services']
+    readonly connection: Call['connection']
+  },
+): Response | Promise<Response> | undefined {
+  const { node, connection, services } = given
+  const { prefix, streams, limits, timers, clock, report } = services
+  const { pathname } = new URL(request.url)
+  const start = `${prefix}/nodes/live/`
+  if (!pathname.startsWith(start)) return undefined
+  if (!node.isFromNode(request))
+    throw new HttpError('Only nodes of this installation may read this.', {
+      code: 'UNAUTHENTICATED',
+      hint: 'All nodes need the same `nodes.secret`.',
+    })
+  const threadId = decodeURIComponent(pathname.slice(start.length))
+  if (request.method === 'POST') return showAll(request, (events) => node.show(threadId, events))
+  const { signal } = request
+  return eventStream({
+    events: (closed) => node.frames(threadId, closed),
+    client: `node ${request.headers.get('x-skein-node') ?? ''}`,
+    streams,
+    limits,
+    timers,
+    clock,
+    signal,
+    connection,
+    onError: report,
+  })
+}
+
+async function showAll(
+  request: Request,
+  show: (events: Parameters<RuntimeNode['show']>[1]) => void,
+): Promise<Response> {
+  const { length } = { length: Number(request.headers.get('content-length') ?? Infinity) }
+  if (!(length <= MAX_SHOWN_BYTES))
+    throw new HttpError('The events are too large.', { code: 'BODY_TOO_LARGE' })
+  show((await request.json()) as Parameters<RuntimeNode['show']>[1]) // sent by a node that has the secret
+  return new Response(null, { status: 204 })
 }
 
 class Source implements UnderlyingDefaultSource<Uint8Array> {
