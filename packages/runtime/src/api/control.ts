@@ -1,5 +1,6 @@
 import type { RuntimeEvent } from '../contract/event.ts'
 import type { Threads } from '../contract/runtime-api.ts'
+import { settled } from '../dispatch/dispatcher.ts'
 import type { ThreadChange, ThreadHead } from '../store/store.ts'
 import {
   type ApiContext,
@@ -120,7 +121,7 @@ async function toldParent(
 
 /** Waits for the thread and then for its descendants: children are terminated by the last drain of their parent. */
 async function settledTree(context: ApiContext, threadId: string, detach: boolean): Promise<void> {
-  await context.dispatcher.settled(threadId)
+  await settled(context, threadId)
   if (detach) return
   const head = await headOf(context, threadId)
   const seen = new Set<string>()
@@ -130,7 +131,7 @@ async function settledTree(context: ApiContext, threadId: string, detach: boolea
     for (const { id } of found) {
       seen.add(id)
       const now = await context.store.head(id)
-      if (now?.lifecycle === 'terminated') await context.dispatcher.settled(id)
+      if (now?.lifecycle === 'terminated') await settled(context, id)
     }
   }
 }
