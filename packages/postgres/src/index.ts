@@ -1,1 +1,3 @@
-export {}
+export { postgresStore, type PostgresStore, type PostgresStoreOptions } from './postgres-store.ts'
+export type { BlobStore } from './blobs.ts'
+export { tenantAccessSql } from './schema.ts'
