@@ -1,5 +1,12 @@
+import { SkeinError } from '@skein/base'
 import type { Dispatcher, RuntimeOptions } from '@skein/runtime'
-import { type Engine, engineDispatcher, type EngineNode, type EngineSend } from '@skein/runtime/engine'
+import {
+  type Engine,
+  engineDispatcher,
+  type EngineNode,
+  type EngineSend,
+} from '@skein/runtime/engine'
+import pg from 'pg'
 import type { Logger, Runner, WorkerUtils } from 'graphile-worker'
 
 /** Options of `queueDispatcher`. */
@@ -58,6 +65,7 @@ class QueueEngine implements Engine {
   readonly #onError: (error: unknown) => void
   #runner: Runner | undefined
   #utils: WorkerUtils | undefined
+  #pool: pg.Pool | undefined
   /** Jobs that wait for the statement that is under way, by their key. */
   #waiting = new Map<string, Job>()
   #isAdding = false
@@ -74,9 +82,18 @@ class QueueEngine implements Engine {
   async start(node: EngineNode): Promise<void> {
     const { connectionString, schema = 'skein_queue', maxConnections = 4 } = this.#options
     const { Logger, makeWorkerUtils, run } = await import('graphile-worker')
-    const shared = { connectionString, schema, maxPoolSize: maxConnections, logger: this.#logger(Logger) }
-    this.#utils = await makeWorkerUtils(shared)
-    await this.#utils.migrate()
+    const pgPool = new pg.Pool({ connectionString, max: maxConnections })
+    this.#pool = pgPool
+    // A connection that is lost while it is idle would otherwise end the process.
+    pgPool.on('error', () => {})
+    pgPool.on('connect', (client) => client.on('error', () => {}))
+    const shared = { pgPool, schema, logger: this.#logger(Logger) }
+    try {
+      this.#utils = await makeWorkerUtils(shared)
+      await this.#utils.migrate()
+    } catch (cause) {
+      throw unreachable(connectionString, cause)
+    }
     this.#runner = await run({
       ...shared,
       noHandleSignals: true,
@@ -110,6 +127,7 @@ class QueueEngine implements Engine {
   async stop(): Promise<void> {
     await this.#runner?.stop()
     await this.#utils?.release()
+    await this.#pool?.end()
   }
 
   async #work(node: EngineNode, threadId: string): Promise<void> {
@@ -149,6 +167,16 @@ class QueueEngine implements Engine {
       if (level === 'error') this.#onError(new Error(`The queue in PostgreSQL: ${message}`))
     })
   }
+}
+
+function unreachable(connectionString: string, cause: unknown): SkeinError {
+  const { host, pathname } = new URL(connectionString)
+  const why = cause instanceof Error ? cause.message : String(cause)
+  return new SkeinError(`The queue in the database ${host}${pathname} cannot be opened: ${why}.`, {
+    code: 'QUEUE_UNREACHABLE',
+    hint: 'Check the address, and that the role may create the schema of the queue. The connection has to be direct, not through a pooler.',
+    cause,
+  })
 }
 
 function threadOf(payload: unknown): string {

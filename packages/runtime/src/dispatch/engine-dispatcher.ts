@@ -117,6 +117,7 @@ class EngineDispatcher implements Dispatcher {
   #found = new Map<string, Found>()
   #drain: Drain | undefined
   #isStopped = false
+  #stopping: Promise<void> | undefined
   #sweepTimer: TimerHandle | undefined
   #whenEnded: (() => void) | undefined
 
@@ -156,7 +157,12 @@ class EngineDispatcher implements Dispatcher {
     if (!this.#abort(threadId, reason)) this.#options.engine.interrupt?.(threadId, String(reason))
   }
 
-  async stop({ graceMs = GRACE_MS }: { readonly graceMs?: number } = {}): Promise<void> {
+  stop({ graceMs = GRACE_MS }: { readonly graceMs?: number } = {}): Promise<void> {
+    this.#stopping ??= this.#stop(graceMs)
+    return this.#stopping
+  }
+
+  async #stop(graceMs: number): Promise<void> {
     const { timers, engine } = this.#options
     this.#isStopped = true
     if (this.#sweepTimer !== undefined) timers.clear(this.#sweepTimer)
@@ -309,7 +315,9 @@ class EngineDispatcher implements Dispatcher {
       const due = await store.due(now - overdueMs, limit)
       const found = new Map<string, Found>()
       for (const threadId of due) {
-        if (this.#running.has(threadId) || (this.#retries.get(threadId)?.at ?? 0) > now) continue
+        // A retry was given to the engine, which may be a little late with it.
+        const retryAt = this.#retries.get(threadId)?.at ?? -Infinity
+        if (this.#running.has(threadId) || retryAt + RESCUE_MS > now) continue
         const head = await store.head(threadId)
         if (!head || isHeld(head, now)) continue
         const mark = `${head.seq} ${head.epoch}`
