@@ -172,7 +172,7 @@ export class RuntimeNode {
   /** Resolves when nobody works on the thread any more, here or elsewhere, and it is not due. */
   async settled(threadId: string): Promise<void> {
     const { dispatcher, store, timers, live } = this.#parts
-    await dispatcher.settled(threadId)
+    await dispatcher.settled?.(threadId)
     if (this.#state !== 'started') return
     const controller = new AbortController()
     const isFree = async (): Promise<boolean> => {

@@ -2,13 +2,11 @@ import { type Clock, deepFreeze, type JsonObject, systemClock } from '@skein/bas
 import type { RuntimeEvent, StoredEvent } from '../contract/event.ts'
 import {
   type BlobName,
-  blobNames,
   type CommitPlan,
   type EventRow,
-  eventRows,
-  storedText,
-  notFound,
   planCommit,
+  planErase,
+  storedText,
 } from './plan-commit.ts'
 import {
   type AuditLine,
@@ -29,7 +27,7 @@ import {
   type UserOf,
   type UserValue,
 } from './store.ts'
-import { claimedHead, dueThreads, erasedHead, selectThreads } from './thread-head.ts'
+import { claimedHead, dueThreads, selectThreads } from './thread-head.ts'
 
 /**
  * Creates a store in memory, which is lost when the process ends: for tests, experiments and temporary
@@ -217,15 +215,16 @@ class MemoryStore implements Store {
 
   async erase(threadId: string, skeleton: readonly RuntimeEvent[]): Promise<void> {
     this.#mustBeOpen()
-    const head = this.#heads.get(threadId)
-    if (!head) throw notFound(threadId)
-    const rows = eventRows({ id: threadId, append: skeleton }, 0)
-    const numbers = { logId: ++this.#lastLogId, change: ++this.#lastChange }
-    this.#setHead(erasedHead(head, skeleton, numbers))
+    const { head, events, blobNames } = planErase(threadId, skeleton, {
+      head: (id) => this.#heads.get(id),
+      newLogId: () => ++this.#lastLogId,
+      newChange: () => ++this.#lastChange,
+    })
+    this.#setHead(head)
     this.#events.delete(threadId)
     this.#snapshots.delete(threadId)
-    this.#append(rows)
-    this.#forgetBlobs(threadId, blobNames({ point: 'erase', threads: [] }, rows))
+    this.#append(events)
+    this.#forgetBlobs(threadId, blobNames)
   }
 
   async remove(threadId: string): Promise<void> {

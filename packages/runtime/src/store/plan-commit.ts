@@ -10,7 +10,8 @@ import {
   type UserOf,
   type UserValueChange,
 } from './store.ts'
-import { changeHead, isStorable, newHead } from './thread-head.ts'
+import type { RuntimeEvent } from '../contract/event.ts'
+import { changeHead, erasedHead, isStorable, newHead } from './thread-head.ts'
 import { isPlainObject } from '@skein/base'
 
 /** The current contents of a store, as far as `planCommit` needs them. */
@@ -111,8 +112,27 @@ export function planCommit(commit: Commit, view: StoreView): CommitPlan {
   }
 }
 
+/**
+ * Returns the rows to write when the log of a thread is replaced by `skeleton`: the new head, the events, and
+ * the blobs that the thread still needs. Throws `THREAD_NOT_FOUND`.
+ */
+export function planErase(
+  threadId: string,
+  skeleton: readonly RuntimeEvent[],
+  view: Pick<StoreView, 'head' | 'newLogId' | 'newChange'>,
+): { readonly head: ThreadHead } & Pick<CommitPlan, 'events' | 'blobNames'> {
+  const before = view.head(threadId)
+  if (!before) throw notFound(threadId)
+  const events = eventRows({ id: threadId, append: skeleton }, 0)
+  return {
+    head: erasedHead(before, skeleton, { logId: view.newLogId(), change: view.newChange() }),
+    events,
+    blobNames: blobNames({ point: 'erase', threads: [] }, events),
+  }
+}
+
 /** Converts the events of a change to rows, numbered from `after + 1`. */
-export function eventRows(change: Pick<ThreadChange, 'id' | 'append'>, after: number): EventRow[] {
+function eventRows(change: Pick<ThreadChange, 'id' | 'append'>, after: number): EventRow[] {
   return (change.append ?? []).map((event, index) => ({
     threadId: change.id,
     seq: after + index + 1,
@@ -121,7 +141,7 @@ export function eventRows(change: Pick<ThreadChange, 'id' | 'append'>, after: nu
 }
 
 /** Creates the error for a thread that does not exist. */
-export function notFound(id: string): StoreError {
+function notFound(id: string): StoreError {
   return new StoreError(`There is no thread ${id}.`, {
     code: 'THREAD_NOT_FOUND',
     hint: 'It may have been removed. Threads are listed with `list`.',
@@ -292,7 +312,7 @@ export interface BlobName {
  * Lists which threads need which blobs after a commit. A blob that no event names, such as evidence, is
  * assigned to the first thread of its commit.
  */
-export function blobNames(
+function blobNames(
   commit: Commit,
   events: readonly { readonly threadId: string; readonly json: string }[],
 ): readonly BlobName[] {

@@ -3,7 +3,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { type Clock, type JsonObject, systemClock } from '@skein/base'
 import type { RuntimeEvent, StoredEvent } from '../contract/event.ts'
 import { GroupCommit } from './group-commit.ts'
-import { blobNames, eventRows, storedText, notFound, planCommit } from './plan-commit.ts'
+import { planCommit, planErase, storedText } from './plan-commit.ts'
 import {
   copyDatabase,
   createPrivately,
@@ -32,7 +32,6 @@ import {
   type UserOf,
   type UserValue,
 } from './store.ts'
-import { erasedHead } from './thread-head.ts'
 
 /** Options of `sqliteStore`. */
 export interface SqliteStoreOptions {
@@ -201,13 +200,8 @@ class FileStore implements SqliteStore {
 
   async erase(threadId: string, skeleton: readonly RuntimeEvent[]): Promise<void> {
     await this.#write(() => {
-      const head = this.#tables.head(threadId)
-      if (!head) throw notFound(threadId)
-      const events = eventRows({ id: threadId, append: skeleton }, 0)
-      const names = blobNames({ point: 'erase', threads: [] }, events)
-      const logId = this.#tables.newLogId()
-      const erased = erasedHead(head, skeleton, { logId, change: this.#tables.newChange() })
-      this.#tables.replaceLog(erased, events, names)
+      const { head, events, blobNames } = planErase(threadId, skeleton, this.#tables)
+      this.#tables.replaceLog(head, events, blobNames)
       this.#tables.setSetting(SCRUB, '{}')
     })
     await this.#scrub()

@@ -315,7 +315,10 @@ export interface StoreTotals {
 export interface Store {
   /** Whether everything is lost when the process ends. Default false. */
   readonly isTemporary?: boolean
-  /** Resolves when all writes are durable. When it rejects with a `StoreError`, nothing was written. */
+  /**
+   * Resolves when all writes are durable. When it rejects with a `StoreError`, nothing was written; with
+   * `STORE_UNREACHABLE` it may have been, because the answer of a database did not arrive for too long.
+   */
   commit(commit: Commit): Promise<CommitResult>
   /**
    * Takes the lease of a thread and raises its epoch; returns who holds the lease if another owner does, and
@@ -425,6 +428,7 @@ export type StoreErrorCode =
   | 'STORE_FULL'
   | 'STORE_READ_ONLY'
   | 'STORE_LIMIT'
+  | 'STORE_UNREACHABLE'
 
 /** The error for a commit that was refused, or a store that cannot be used. */
 export class StoreError extends SkeinError {
@@ -438,11 +442,16 @@ export class StoreError extends SkeinError {
   }
 }
 
-const UNWRITABLE: ReadonlySet<string> = new Set(['STORE_FULL', 'STORE_READ_ONLY', 'STORE_LIMIT'])
+const UNWRITABLE: ReadonlySet<string> = new Set([
+  'STORE_FULL',
+  'STORE_READ_ONLY',
+  'STORE_LIMIT',
+  'STORE_UNREACHABLE',
+])
 
 /**
  * Whether the store cannot be written at the moment, so that nothing can be recorded, not even a failure. It
- * works again once there is space or permission.
+ * works again once there is space, permission or a connection.
  */
 export function isUnwritable(error: unknown): error is StoreError {
   return isStoreError(error) && UNWRITABLE.has(error.code)
