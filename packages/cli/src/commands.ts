@@ -13,6 +13,7 @@ export interface Group {
 }
 
 const dev = () => import('./commands/dev.ts')
+const serve = () => import('./commands/serve.ts')
 const run = () => import('./commands/run.ts')
 const chat = () => import('./commands/chat.ts')
 const thread = () => import('./commands/thread.ts')
@@ -28,6 +29,10 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
   dev: {
     summary: 'Serves agents on this machine, and reloads them when they change.',
     load: async () => (await dev()).dev,
+  },
+  serve: {
+    summary: 'Serves agents in production: checked settings, JSON logs, draining.',
+    load: async () => (await serve()).serve,
   },
   run: {
     summary: 'Sends an agent one message and prints its answer.',
@@ -110,6 +115,10 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
         load: async () => (await store()).storeVerify,
       },
     },
+  },
+  keys: {
+    summary: 'Makes the keys that sign approvals and audit logs.',
+    load: async () => (await serve()).keys,
   },
   doctor: {
     summary: 'Checks Node, the store, the server, the port and the API keys.',

@@ -74,11 +74,13 @@ export type {
   Lease,
   ThreadQuery,
   Store,
+  StoreRow,
   StoreTotals,
 } from './store/store.ts'
 export { StoreError, isStoreError, type StoreErrorCode } from './store/store.ts'
 export { memoryStore } from './store/memory-store.ts'
 export { sqliteStore, type SqliteStore } from './store/sqlite-store.ts'
+export { loadSqliteStore } from './store/sqlite-copy.ts'
 export { readSqliteStore, verifyStore } from './store/sqlite-verify.ts'
 export { findStranded, type StrandedReport } from './stranded.ts'
 export type { Dispatcher, Drain, DrainEnd } from './dispatch/dispatcher.ts'

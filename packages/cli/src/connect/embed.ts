@@ -1,8 +1,12 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { userInfo } from 'node:os'
+import { resolve } from 'node:path'
+import { parseEnv } from 'node:util'
+import { vendors } from '@skein/ai/vendors'
 import type {
   DiscoveredRegistry,
   EmbeddedRuntime,
+  Problem,
   Registry,
   RuntimeOptions,
   SecretKeyOptions,
@@ -17,6 +21,7 @@ import { definitionsFolder, readServerFile, stateFolder } from './server-file.ts
  */
 export async function loadDefinitions(named: string | undefined): Promise<DiscoveredRegistry> {
   const folder = definitionsFolder(named)
+  readEnvFile()
   if (!existsSync(folder))
     throw new CommandError(`There is no folder ${folder}.`, {
       code: 'FOLDER_NOT_FOUND',
@@ -24,6 +29,50 @@ export async function loadDefinitions(named: string | undefined): Promise<Discov
     })
   const { discover } = await import('@skein/runtime')
   return discover(folder)
+}
+
+/** Returns the path of the file whose variables commands for development read. */
+export function envFile(): string {
+  return resolve('.env')
+}
+
+/** Sets the variables of `.env` in this folder that are not set yet. `serve` never reads such a file. */
+function readEnvFile(): void {
+  if (!existsSync(envFile())) return
+  for (const [name, value] of Object.entries(parseEnv(readFileSync(envFile(), 'utf8'))))
+    process.env[name] ??= value
+}
+
+/**
+ * Finds models whose key is missing, which would fail at their first request. `files` are those in which
+ * variables were looked for, besides the environment.
+ */
+export function missingKeys(
+  { agents }: Pick<Registry, 'agents'>,
+  files: readonly string[] = [envFile()],
+): readonly Problem[] {
+  const problems = new Map<string, Problem>()
+  const places = files.map((file) => `${file}${existsSync(file) ? '' : ' (no such file)'}`)
+  for (const { name, a, b } of agents.values())
+    for (const { prompt, handler, agent } of b ? [a, b] : [a]) {
+      if (handler !== undefined || agent !== undefined) continue // their code asks a model itself
+      for (const { model, definition } of prompt.models) {
+        const { apiKey, headers } = definition?.config ?? {}
+        const variables =
+          vendors.find((one) => one.name === model.provider.name)?.keyVariables ?? []
+        const isSet = variables.some((variable) => (process.env[variable] ?? '') !== '')
+        if (variables.length === 0 || isSet || apiKey !== undefined || headers !== undefined)
+          continue
+        const subject = `agent "${name}"`
+        const message = `there is no API key for ${model.provider.name}: ${variables.join(' or ')} is not set; looked in ${['the environment', ...places].join(' and ')}`
+        problems.set(`${subject} ${model.modelId}`, {
+          subject,
+          field: `model ${model.modelId}`,
+          message,
+        })
+      }
+    }
+  return [...problems.values()]
 }
 
 const SCRIPTED = 'scripted'
