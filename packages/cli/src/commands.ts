@@ -22,6 +22,7 @@ const inbox = () => import('./commands/inbox.ts')
 const check = () => import('./commands/check.ts')
 const doctor = () => import('./commands/doctor.ts')
 const mcp = () => import('./commands/mcp.ts')
+const backup = () => import('./commands/backup.ts')
 const store = () => import('./commands/store.ts')
 
 /** Every command, in the order of the help. */
@@ -108,13 +109,25 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
     load: async () => (await store()).limits,
   },
   store: {
-    summary: 'Checks the store of this folder.',
+    summary: 'Checks and copies stores.',
     verbs: {
       verify: {
         summary: 'Reads everything in the store and lists what is damaged.',
         load: async () => (await store()).storeVerify,
       },
+      copy: {
+        summary: 'Copies a store into an empty one, SQLite or PostgreSQL, and compares both.',
+        load: async () => (await backup()).storeCopy,
+      },
     },
+  },
+  backup: {
+    summary: 'Writes everything in a store into one file, while it is in use.',
+    load: async () => (await backup()).backup,
+  },
+  restore: {
+    summary: 'Fills an empty store from a backup.',
+    load: async () => (await backup()).restore,
   },
   keys: {
     summary: 'Makes the keys that sign approvals and audit logs.',
