@@ -14,7 +14,6 @@ export interface Group {
 
 const dev = () => import('./commands/dev.ts')
 const serve = () => import('./commands/serve.ts')
-const run = () => import('./commands/run.ts')
 const chat = () => import('./commands/chat.ts')
 const thread = () => import('./commands/thread.ts')
 const tail = () => import('./commands/thread-tail.ts')
@@ -22,7 +21,6 @@ const inbox = () => import('./commands/inbox.ts')
 const check = () => import('./commands/check.ts')
 const doctor = () => import('./commands/doctor.ts')
 const mcp = () => import('./commands/mcp.ts')
-const backup = () => import('./commands/backup.ts')
 const store = () => import('./commands/store.ts')
 
 /** Every command, in the order of the help. */
@@ -37,7 +35,7 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
   },
   run: {
     summary: 'Sends an agent one message and prints its answer.',
-    load: async () => (await run()).run,
+    load: async () => (await chat()).run,
   },
   chat: {
     summary: 'Holds a conversation with an agent.',
@@ -117,17 +115,17 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
       },
       copy: {
         summary: 'Copies a store into an empty one, SQLite or PostgreSQL, and compares both.',
-        load: async () => (await backup()).storeCopy,
+        load: async () => (await store()).storeCopy,
       },
     },
   },
   backup: {
     summary: 'Writes everything in a store into one file, while it is in use.',
-    load: async () => (await backup()).backup,
+    load: async () => (await store()).backup,
   },
   restore: {
     summary: 'Fills an empty store from a backup.',
-    load: async () => (await backup()).restore,
+    load: async () => (await store()).restore,
   },
   keys: {
     summary: 'Makes the keys that sign approvals and audit logs.',

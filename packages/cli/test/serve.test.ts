@@ -3,7 +3,7 @@ import { chmodSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from 'no
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { SETTINGS, variableOf } from '../src/config/config.ts'
-import { optionalPackage } from '../src/connect/open-store.ts'
+import { optionalPackage } from '../src/connect/connect.ts'
 import { badAgents, exampleAgents, Running, skein, tempFolder } from './kit.ts'
 
 const apiKey = 'a-key-of-this-test-that-is-long-enough'

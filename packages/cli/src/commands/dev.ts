@@ -2,22 +2,24 @@ import { relative, sep } from 'node:path'
 import type { DiscoveredRegistry, EmbeddedRuntime } from '@skein/runtime'
 import type { ServeOptions, Serving } from '@skein/runtime/http'
 import {
+  SECRET_KEY_VARIABLE,
   loadDefinitions,
   localPerson,
   modelsOf,
   openRuntime,
-  SECRET_KEY_VARIABLE,
+  removeServerFile,
+  storeFile,
+  writeServerFile,
 } from '../connect/embed.ts'
-import { removeServerFile, storeFile, writeServerFile } from '../connect/server-file.ts'
 import {
-  defineCommand,
+  type Command,
   ExitCode,
   FOLDER_OPERAND,
   JSON_OPTION,
+  defineCommand,
   usageError,
-  type Command,
 } from '../terminal/command.ts'
-import { errorText, problemLine, type Output } from '../terminal/output.ts'
+import { type Output, errorText, problemLine } from '../terminal/output.ts'
 
 /** The port that `dev` tries first. */
 export const DEFAULT_PORT = 4111

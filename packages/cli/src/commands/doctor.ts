@@ -1,10 +1,10 @@
-import { vendors } from '@skein/ai/vendors'
 import { accessSync, constants, existsSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { type Command, defineCommand, ExitCode, JSON_OPTION } from '../terminal/command.ts'
-import { isAnswering, readServerFile, stateFolder, storeFile } from '../connect/server-file.ts'
-import { DEFAULT_PORT } from './dev.ts'
+import { vendors } from '@skein/ai/vendors'
+import { isAnswering, readServerFile, stateFolder, storeFile } from '../connect/embed.ts'
+import { type Command, ExitCode, JSON_OPTION, defineCommand } from '../terminal/command.ts'
 import { textTable } from '../terminal/output.ts'
+import { DEFAULT_PORT } from './dev.ts'
 
 interface Finding {
   readonly ok: boolean

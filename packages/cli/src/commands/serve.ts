@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { closeSync, openSync, readFileSync, statSync, writeSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { messageOf, tryParseJson, type JsonObject } from '@skein/base'
+import { type JsonObject, messageOf, tryParseJson } from '@skein/base'
 import type {
   EmbeddedRuntime,
   GovernanceKeys,
@@ -11,18 +11,18 @@ import type {
   Store,
 } from '@skein/runtime'
 import type { Auth, Serving } from '@skein/runtime/http'
-import { loadConfig, type ConfigProblem, type SkeinConfig } from '../config/config.ts'
-import { checkSettings, shownAddress, type SafeSettings } from '../config/refusals.ts'
+import { type ConfigProblem, type SkeinConfig, loadConfig } from '../config/config.ts'
+import { type SafeSettings, checkSettings, shownAddress } from '../config/refusals.ts'
+import { type PostgresPackage, openStore, optionalPackage } from '../connect/connect.ts'
 import { missingKeys } from '../connect/embed.ts'
-import { openStore, optionalPackage, type PostgresPackage } from '../connect/open-store.ts'
 import {
+  type Command,
   CommandError,
-  defineCommand,
   ExitCode,
   FOLDER_OPERAND,
-  type Command,
+  defineCommand,
 } from '../terminal/command.ts'
-import { problemLine, type Output } from '../terminal/output.ts'
+import { type Output, problemLine } from '../terminal/output.ts'
 
 const DRAIN_SECONDS = 20
 

@@ -1,16 +1,15 @@
 import { safeJson } from '@skein/base/safe-text'
 import type { NumberedEvent, ThreadInfo } from '@skein/runtime'
 import type { Client, TreeEvent } from '@skein/runtime/client'
-import { withConnection } from '../connect/connect.ts'
-import { findThreadByPrefix } from '../connect/find.ts'
+import { findThreadByPrefix, withConnection } from '../connect/connect.ts'
 import { showRun, timeoutOf } from '../follow/show-run.ts'
 import {
-  defineCommand,
+  type Command,
   ExitCode,
   RUN_OPTIONS,
   SERVER_OPTIONS,
   THREAD_OPERAND,
-  type Command,
+  defineCommand,
 } from '../terminal/command.ts'
 import { lineText } from '../terminal/output.ts'
 

@@ -4,20 +4,19 @@ import { messageFromJSON } from '@skein/ai'
 import { callText } from '@skein/base/safe-text'
 import type { ThreadInfo } from '@skein/runtime'
 import type { WireMessage } from '@skein/runtime/client'
-import { withConnection } from '../connect/connect.ts'
-import { findThreadByPrefix } from '../connect/find.ts'
+import { findThreadByPrefix, withConnection } from '../connect/connect.ts'
 import { waitingLines } from '../follow/show-run.ts'
 import {
+  type Command,
   CommandError,
-  defineCommand,
   ExitCode,
   JSON_OPTION,
   SERVER_OPTIONS,
   THREAD_OPERAND,
+  defineCommand,
   usageError,
-  type Command,
 } from '../terminal/command.ts'
-import { costText, indented, textTable, timeAgo, type Output } from '../terminal/output.ts'
+import { type Output, costText, indented, textTable, timeAgo } from '../terminal/output.ts'
 
 /** `skein thread list` */
 export const threadList: Command = defineCommand({
