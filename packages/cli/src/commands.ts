@@ -13,6 +13,7 @@ export interface Group {
 }
 
 const dev = () => import('./commands/dev.ts')
+const completion = () => import('./commands/completion.ts')
 const serve = () => import('./commands/serve.ts')
 const chat = () => import('./commands/chat.ts')
 const thread = () => import('./commands/thread.ts')
@@ -28,10 +29,6 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
   dev: {
     summary: 'Serves agents on this machine, and reloads them when they change.',
     load: async () => (await dev()).dev,
-  },
-  serve: {
-    summary: 'Serves agents in production: checked settings, JSON logs, draining.',
-    load: async () => (await serve()).serve,
   },
   run: {
     summary: 'Sends an agent one message and prints its answer.',
@@ -94,6 +91,10 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
     summary: 'Records whether a call that a crash cut off had its effect.',
     load: async () => (await inbox()).settleCommand,
   },
+  serve: {
+    summary: 'Serves agents in production: checked settings, JSON logs, draining.',
+    load: async () => (await serve()).serve,
+  },
   mcp: {
     summary: 'Serves an agent to an MCP client, over standard input and output.',
     load: async () => (await mcp()).mcp,
@@ -130,6 +131,14 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
   keys: {
     summary: 'Makes the keys that sign approvals and audit logs.',
     load: async () => (await serve()).keys,
+  },
+  api: {
+    summary: 'Sends a request to any operation of the HTTP API.',
+    load: async () => (await completion()).api,
+  },
+  completion: {
+    summary: 'Prints a script that completes commands in bash, zsh or fish.',
+    load: async () => (await completion()).completion,
   },
   doctor: {
     summary: 'Checks Node, the store, the server, the port and the API keys.',

@@ -1,7 +1,7 @@
 import type { RuntimeOptions, Store, StoreRow, ThreadInfo, WaitingItem } from '@skein/runtime'
 import type { Client } from '@skein/runtime/client'
 import type { StoreAddress } from '../config/refusals.ts'
-import { CommandError } from '../terminal/command.ts'
+import { CommandError, usageError } from '../terminal/command.ts'
 import { type Output, errorText } from '../terminal/output.ts'
 import {
   type RuntimeFetch,
@@ -40,9 +40,40 @@ export async function withConnection<T>(
   const connection = await connect(target, output, works)
   try {
     return await work(connection)
+  } catch (error) {
+    throw connection.url === undefined ? error : withAddress(error, connection.url)
   } finally {
     await connection.close()
   }
+}
+
+/** Names the address in an error about a server that did not answer, or that is no server of Skein. */
+function withAddress(error: unknown, url: string): unknown {
+  const { code, status } = error as { readonly code?: unknown; readonly status?: unknown }
+  const { origin = url, pathname = '/' } = URL.parse(url) ?? {}
+  const address = pathname === '/' ? origin : `${origin}${pathname}`
+  if (code === 'NOT_REACHED')
+    return new CommandError(`No server answers at ${address}.`, {
+      code,
+      hint: 'Check --url and SKEIN_URL, and that the server runs: skein dev, or skein serve.',
+      cause: error,
+    })
+  if (code === 'UNKNOWN' || error instanceof SyntaxError)
+    return new CommandError(
+      `What answers at ${address} is not a server of Skein${status === undefined ? '' : ` (status ${status})`}.`,
+      {
+        code: 'NOT_SKEIN',
+        hint: 'Check --url and SKEIN_URL, with the prefix of the server.',
+        cause: error,
+      },
+    )
+  if (code === 'UNAUTHENTICATED' || status === 401)
+    return new CommandError(`${address} does not accept the key.`, {
+      code: 'UNAUTHENTICATED',
+      hint: 'Give a key with --key, or in SKEIN_KEY.',
+      cause: error,
+    })
+  return error
 }
 
 /**
@@ -60,6 +91,8 @@ async function connect(
     process.env['SKEIN_URL'] ??
     (running && (await isAnswering(running.url)) ? running.url : undefined)
   const { createClient } = await import('@skein/runtime/client')
+  if (url !== undefined && !/^https?:$/.test(URL.parse(url)?.protocol ?? ''))
+    throw usageError(`"${url}" is not an address.`, 'Write it as http://127.0.0.1:4111.')
   if (url !== undefined) {
     const apiKey = target.key ?? process.env['SKEIN_KEY']
     const client = createClient({ url, apiKey })
