@@ -20,7 +20,6 @@ const thread = () => import('./commands/thread.ts')
 const tail = () => import('./commands/thread-tail.ts')
 const inbox = () => import('./commands/inbox.ts')
 const check = () => import('./commands/check.ts')
-const doctor = () => import('./commands/doctor.ts')
 const mcp = () => import('./commands/mcp.ts')
 const store = () => import('./commands/store.ts')
 
@@ -141,8 +140,8 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
     load: async () => (await completion()).completion,
   },
   doctor: {
-    summary: 'Checks Node, the store, the server, the port and the API keys.',
-    load: async () => (await doctor()).doctor,
+    summary: 'Checks Node, packages, store, engine, clocks, server, port and API keys.',
+    load: async () => (await check()).doctor,
   },
 }
 

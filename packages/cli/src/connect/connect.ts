@@ -190,6 +190,8 @@ export interface PostgresStoreLike extends Store {
   rows(): AsyncIterable<StoreRow>
   /** Fills a store that has no threads: with all rows, or with none. */
   load(rows: AsyncIterable<StoreRow>): Promise<void>
+  /** Reads the clock of the database, in ms. */
+  now(): Promise<number>
 }
 
 /** What this command uses of `@skein/postgres`, which is installed only where it is needed. */
