@@ -406,6 +406,35 @@ export interface Snapshots {
   save(threadId: string, logId: number, parts: ReadonlyMap<number, Uint8Array>): Promise<void>
 }
 
+/**
+ * One thing of a store, as copies and backups carry it from one store to another. Texts of events and values
+ * are carried as they were stored, so that their bytes stay the same. What belongs to one place is left out:
+ * leases, numbers of logs, and sums that a store keeps of its own rows.
+ */
+export type StoreRow =
+  | { readonly type: 'thread'; readonly head: Omit<ThreadHead, 'logId' | 'lease'> }
+  | {
+      readonly type: 'event'
+      readonly threadId: string
+      readonly seq: number
+      readonly json: string
+    }
+  | (AuditLine & { readonly type: 'audit'; readonly index: number })
+  | (Blob & { readonly type: 'blob' })
+  /** A thread needs a blob. */
+  | { readonly type: 'blob_name'; readonly threadId: string; readonly hash: string }
+  | { readonly type: 'spent'; readonly jti: string; readonly exp: number }
+  /** A counter of commits, or `user_version`: the last version that a value of a user has had. */
+  | { readonly type: 'counter'; readonly name: string; readonly value: number }
+  | (UserOf & {
+      readonly type: 'user_value'
+      readonly key: string
+      readonly json: string
+      readonly version: number
+      readonly updatedAt: string
+    })
+  | { readonly type: 'setting'; readonly name: string; readonly json: string }
+
 /** The reason why a commit was refused or a store cannot be used. */
 export type StoreErrorCode =
   | 'THREAD_EXISTS'
