@@ -178,25 +178,17 @@ function isPipelined(client: pg.PoolClient): boolean {
 
 function newPool(options: ConnectionOptions): pg.Pool {
   const { connectionString, maxConnections = 10, timeoutMs = 30_000 } = options
-  try {
-    // Options that the types of pg do not know yet are passed on to each client.
-    const config: pg.PoolConfig & { readonly pipeline: boolean } = {
-      connectionString,
-      max: maxConnections,
-      pipeline: true,
-      keepAlive: true,
-      application_name: 'skein',
-      connectionTimeoutMillis: 10_000,
-      query_timeout: timeoutMs,
-    }
-    return new pg.Pool(config)
-  } catch {
-    // Without the cause, whose text contains the address with the password.
-    throw new StoreError('The address of the database is not valid.', {
-      code: 'STORE_UNREACHABLE',
-      hint: 'Write it as postgres://user:password@host:5432/database, with special characters percent-encoded.',
-    })
+  // Options that the types of pg do not know yet are passed on to each client.
+  const config: pg.PoolConfig & { readonly pipeline: boolean } = {
+    connectionString,
+    max: maxConnections,
+    pipeline: true,
+    keepAlive: true,
+    application_name: 'skein',
+    connectionTimeoutMillis: 10_000,
+    query_timeout: timeoutMs,
   }
+  return new pg.Pool(config)
 }
 
 /** Waits before another attempt: 5 ms for a conflict, 50 ms otherwise, doubled up to 1 s, with jitter. */

@@ -1,4 +1,5 @@
 import {
+  type Blob,
   type Commit,
   type CommitPlan,
   isStorable,
@@ -71,13 +72,17 @@ export class Names {
     if (isStorable(id)) this.threads.add(id)
   }
 
-  /** The names of the rows that a transaction locks. Two transactions without a common name never meet. */
-  keys(): string[] {
+  /** The names of all rows that matter. Of two commits without a common name, neither notices the other. */
+  keys(blobs: readonly Blob[]): string[] {
     return [
       ...[...this.threads].map((id) => `t${id}`),
       ...[...this.trees].map((tree) => `a${tree}`),
       ...[...this.counters].map((name) => `c${name}`),
       ...[...this.users].map((user) => `u${user}`),
+      ...this.#clientIds.map((names) => `i${names.join('\n')}`),
+      ...this.#lines.map(([requestId, seq]) => `l${requestId} ${seq}`),
+      ...this.#tokens.map((jti) => `s${jti}`),
+      ...blobs.map(({ hash }) => `b${hash}`),
     ]
   }
 
