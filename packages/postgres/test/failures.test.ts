@@ -1,39 +1,12 @@
-import { isStoreError, type RuntimeEvent, type Store, type StoreErrorCode } from '@skein/runtime'
+import { isStoreError, type StoreErrorCode } from '@skein/runtime'
 import { postgresStore } from '@skein/postgres'
 import { inspect } from 'node:util'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { storeFailure } from '../src/errors.ts'
+import { add, append, event, valuesOf } from './kit.ts'
 import { startProxy } from './proxy.ts'
 import { newSchema, noPostgres, startPostgres, type TestPostgres } from './server.ts'
-
-const create = (rootId: string) => ({
-  tenant: 'acme',
-  owner: null,
-  agent: 'a',
-  parentId: null,
-  rootId,
-  title: null,
-  tags: [],
-  clientId: null,
-  createdAt: 1,
-})
-
-const event = (value: number): RuntimeEvent => ({
-  type: 'value_set',
-  at: new Date(0).toISOString(),
-  key: 'k',
-  value,
-})
-
-const add = (store: Store, id: string) =>
-  store.commit({ point: 'test', threads: [{ id, create: create(id) }] })
-
-const append = (store: Store, id: string, value: number) =>
-  store.commit({ point: 'test', threads: [{ id, append: [event(value)] }] })
-
-const valuesOf = async (store: Store, id: string) =>
-  (await store.events(id)).map((stored) => 'value' in stored.event && stored.event.value)
 
 async function codeOf(promise: Promise<unknown>): Promise<StoreErrorCode | string> {
   try {
