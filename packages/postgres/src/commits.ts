@@ -11,7 +11,7 @@ import {
   StoreError,
 } from '@skein/runtime'
 import type { Blobs } from './blobs.ts'
-import type { Connections, Run } from './connections.ts'
+import type { Connections, SendStatements } from './connections.ts'
 import { isConflict, isDuplicate, isLost, storeFailure } from './errors.ts'
 import { Names, View } from './view.ts'
 
@@ -240,7 +240,7 @@ export class Commits {
   }
 
   async #transaction(
-    run: Run,
+    run: SendStatements,
     lane: Lane,
     jobs: readonly Job[],
     onCommit: (outcomes: Outcome[]) => void,

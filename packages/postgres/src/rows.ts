@@ -6,7 +6,7 @@ import {
   type ThreadHead,
   type ThreadQuery,
 } from '@skein/runtime'
-import type { Row, Statement, Value } from './connections.ts'
+import type { DatabaseRow, Statement, Value } from './connections.ts'
 
 /** The columns of `threads` that heads are made of; without `search`, which only the server needs. */
 export const HEAD_COLUMNS = `id, tenant, parent_id, root_id, client_id, created_at, owner, agent, title, tags,
@@ -14,7 +14,7 @@ export const HEAD_COLUMNS = `id, tenant, parent_id, root_id, client_id, created_
   lease_owner, lease_until, deaths, survived, on_trial`
 
 /** Converts a row of `threads` to a head. */
-export function headFrom(row: Row): ThreadHead {
+export function headOfRow(row: DatabaseRow): ThreadHead {
   return {
     id: row['id'] as string,
     tenant: row['tenant'] as string,
@@ -41,7 +41,7 @@ export function headFrom(row: Row): ThreadHead {
   }
 }
 
-function leaseFrom(row: Row): Lease | null {
+function leaseFrom(row: DatabaseRow): Lease | null {
   const owner = row['lease_owner'] as string | null
   if (owner === null) return null
   return {
@@ -186,7 +186,7 @@ const orders = {
 }
 
 /** Builds the statement that lists the threads of a query; undefined if no thread can match. */
-export function listStatement(s: string, query: ThreadQuery): Statement | undefined {
+export function threadListing(s: string, query: ThreadQuery): Statement | undefined {
   const { tenant, owner, agent, lifecycle, parentId, rootId, isWaiting, search, tag } = query
   const values: Value[] = []
   const conditions: string[] = []
@@ -247,7 +247,7 @@ export function totalsStatement(
 }
 
 /** The lifecycles, which are columns of `totals`. */
-export const LIFECYCLES: readonly ThreadHead['lifecycle'][] = [
+export const COUNTED_LIFECYCLES: readonly ThreadHead['lifecycle'][] = [
   'idle',
   'queued',
   'running',
@@ -258,4 +258,4 @@ export const LIFECYCLES: readonly ThreadHead['lifecycle'][] = [
   'erased',
 ]
 
-const TOTALS: readonly string[] = [...LIFECYCLES, 'tokens', 'cost_usd']
+const TOTALS: readonly string[] = [...COUNTED_LIFECYCLES, 'tokens', 'cost_usd']

@@ -6,10 +6,10 @@ import {
   type StoreView,
   type ThreadHead,
 } from '@skein/runtime'
-import type { Row, Statement } from './connections.ts'
+import type { DatabaseRow, Statement } from './connections.ts'
 import {
   HEAD_COLUMNS,
-  headFrom,
+  headOfRow,
   headStatements,
   insertStatements,
   totalsStatement,
@@ -93,12 +93,12 @@ export class Names {
    */
   reading(
     s: string,
-  ): { readonly statement: Statement; readonly put: (rows: Row[], view: View) => void }[] {
+  ): { readonly statement: Statement; readonly put: (rows: DatabaseRow[], view: View) => void }[] {
     const reads: ReturnType<Names['reading']> = []
     const read = (
       text: string,
       values: NonNullable<Statement['values']>,
-      put: (rows: Row[], view: View) => void = () => {},
+      put: (rows: DatabaseRow[], view: View) => void = () => {},
     ): void => void reads.push({ statement: { text, values }, put })
     const ids = [...this.threads]
     if (ids.length > 0)
@@ -106,7 +106,7 @@ export class Names {
         `SELECT ${HEAD_COLUMNS} FROM ${s}.threads WHERE id = ANY($1) ORDER BY id FOR UPDATE`,
         [ids],
         (rows, view) => {
-          for (const head of rows.map(headFrom)) view.heads.set(head.id, head)
+          for (const head of rows.map(headOfRow)) view.heads.set(head.id, head)
         },
       )
     if (this.#clientIds.length > 0 || this.#owners)
@@ -218,7 +218,7 @@ export class Names {
 type Read = (
   text: string,
   values: NonNullable<Statement['values']>,
-  put?: (rows: Row[], view: View) => void,
+  put?: (rows: DatabaseRow[], view: View) => void,
 ) => void
 
 /** Locks users until the end of the transaction; a user without values has no row that could be locked. */

@@ -10,7 +10,7 @@ import {
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { agentOf } from '../../runtime/test/api/machine.ts'
-import { add, append, event, valuesOf } from './kit.ts'
+import { add, event, valuesOf } from './kit.ts'
 import { startProxy } from './proxy.ts'
 import { newSchema, noPostgres, startPostgres, type TestPostgres } from './server.ts'
 

@@ -51,10 +51,10 @@ describe.skipIf(noPostgres !== undefined)('again on PostgreSQL', async () => {
   for (const file of files) await import(join(root, file))
 })
 
-const TABLES = [
-  ...['threads', 'events', 'blobs', 'blob_chunks', 'blob_names', 'audit', 'audit_trees'],
-  ...['spent', 'settings', 'counters', 'user_values'],
-]
+const TABLES =
+  'threads events blobs blob_chunks blob_names audit audit_trees spent settings counters user_values'.split(
+    ' ',
+  )
 
 /** A store that knows whether it has answered everything. */
 function watched(store: PostgresStore): {
