@@ -67,6 +67,7 @@ export function foldCall(state: KernelState, event: CallEvent): void {
         answer: undefined,
         answeredAt: undefined,
         answeredBy: undefined,
+        attachments: [],
       })
       return
     }
@@ -77,6 +78,7 @@ export function foldCall(state: KernelState, event: CallEvent): void {
       open.answer = event.answer
       open.answeredAt = event.at
       open.answeredBy = event.answeredBy
+      open.attachments = event.attachments ?? []
       return
     }
   }
