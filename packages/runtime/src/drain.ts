@@ -13,7 +13,7 @@ import type {
   TrialGate,
 } from './dispatch/lease.ts'
 import { RuntimeError } from './contract/error.ts'
-import type { FailureCause, RuntimeEvent, StoredEvent } from './contract/event.ts'
+import type { FailureCause, RuntimeEvent } from './contract/event.ts'
 import type { SessionGovernor } from './governance/session-governors.ts'
 import { createEnvReader, type EnvReader, threadSecrets } from './thread/env.ts'
 import type { Redactor } from './secrets/vault.ts'
@@ -66,7 +66,7 @@ import {
   withUpdates,
   writtenKeys,
 } from './thread/values.ts'
-import { KernelFold } from './fold/fold.ts'
+import { catchUpFold, KernelFold } from './fold/fold.ts'
 import { type KernelAction, next } from './next.ts'
 import { type KernelState, openCalls } from './contract/state.ts'
 import { DrainTrace } from './telemetry/drain-trace.ts'
@@ -658,14 +658,8 @@ class ThreadDrain implements DrainContext {
   async catchUp(): Promise<void> {
     if (this.#joined) return
     const fold = this.fold.ahead > 0 ? new KernelFold() : this.fold
-    for (;;) {
-      const events: readonly StoredEvent[] = await this.environment.store.events(this.head.id, {
-        after: fold.state.seq,
-        limit: 1_000,
-      })
-      for (const stored of events) fold.push(stored)
-      if (events.length < 1_000) break
-    }
+    const { id: threadId, logId } = this.head
+    await catchUpFold(fold, this.environment.store, { threadId, logId })
     this.fold = fold
   }
 

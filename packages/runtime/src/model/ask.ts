@@ -60,7 +60,7 @@ export async function askModel(context: DrainContext, asking: Asking): Promise<v
   const callIds = new OwnCallIds(context)
   const live = new LiveStep(context, asking.turn.id, callIds)
   const { environment, head, state } = context
-  const basis: Basis = { seq: state.seq, ids: new Set(asking.messages.map(({ id }) => id)) }
+  const basis: Basis = { seq: state.seq, messages: asking.messages }
   const controller = new AbortController()
   const unlink = linkAbort([context.signal], controller)
   let why: 'edited' | 'cut' | undefined
@@ -152,15 +152,15 @@ class TimeLimit {
   }
 }
 
-/** What a request was built from: the state of the log, and the ids of the messages that it contains. */
+/** What a request was built from: the state of the log, and the messages that it contains. */
 interface Basis {
   readonly seq: number
-  readonly ids: ReadonlySet<string>
+  readonly messages: readonly Message[]
 }
 
 /** Whether the request contains the message, or the results of its calls. */
-function isBuiltFrom({ ids }: Basis, messageId: string): boolean {
-  return ids.has(messageId) || ids.has(`${messageId}.results`)
+function isBuiltFrom({ messages }: Basis, messageId: string): boolean {
+  return messages.some(({ id }) => id === messageId || id === `${messageId}.results`)
 }
 
 /** Whether a message that the request contains was edited or removed after the request was built. */

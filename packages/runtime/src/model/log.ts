@@ -16,6 +16,8 @@ import { costOf, spentOn, toThreadUsage } from '../contract/usage.ts'
 import { RuntimeError } from '../contract/error.ts'
 import { foldKernel } from '../fold/fold.ts'
 import type { KernelState, RequestLog } from '../contract/state.ts'
+import type { Side } from '../contract/thread-state.ts'
+import { sameStart } from './view.ts'
 import type { ModelLog, ModelLogDetail } from '../contract/runtime-api.ts'
 
 /** A request as the log stores it: parts that are equal to the previous request are not written again. */
@@ -54,13 +56,15 @@ export function logRequest(context: DrainContext, facts: RequestFacts): LoggedRe
     params: params as JsonObject,
     structure: structure as JsonObject | undefined,
   })
+  const logId = environment.ids()
+  const known = toolCallId === undefined ? repeated(state, side.side, { logId, messages }) : 0
   return {
     frame,
     startedAt: environment.clock.now(),
     requested: {
       type: 'model_requested',
       at: context.at(),
-      logId: environment.ids(),
+      logId,
       stepId: turn?.step?.id ?? '',
       turnId: turn?.id ?? '',
       attempt: turn?.step?.attempt ?? 1,
@@ -70,9 +74,35 @@ export function logRequest(context: DrainContext, facts: RequestFacts): LoggedRe
       provider: model.model.provider.name,
       model: model.model.modelId,
       frame: frame.hash,
-      ...deltaOf(previous, messages, storedIn(state)),
+      ...deltaOf(previous, messages, storedIn(state), known),
     },
   }
+}
+
+interface LastRequest {
+  readonly logId: string
+  readonly messages: readonly Message[]
+  readonly editSeq: number
+}
+
+const lastRequests = new WeakMap<KernelState, { a?: LastRequest; b?: LastRequest }>()
+
+/**
+ * Returns how many messages at its start a request of a side has in common with the side's last one in the log,
+ * and remembers the request. They are compared by identity, so a long history is not compared by its ids.
+ */
+function repeated(
+  state: KernelState,
+  side: Side,
+  { logId, messages }: Pick<LastRequest, 'logId' | 'messages'>,
+): number {
+  const { editSeq } = state
+  const known = lastRequests.get(state) ?? {}
+  const last = known[side]
+  lastRequests.set(state, { ...known, [side]: { logId, messages, editSeq } })
+  // After an edit, the same message may be named in another way.
+  if (!last || last.logId !== state.lastLog[side]?.logId || last.editSeq !== editSeq) return 0
+  return sameStart(last.messages, messages)
 }
 
 /** The records of one request and its answer. */
@@ -192,17 +222,24 @@ export function deltaOf(
   previous: RequestLog | undefined,
   messages: readonly Message[],
   stored: (id: string) => Message | undefined,
+  /** How many messages at the start are known to be those of the previous request. */
+  repeats = 0,
 ): Pick<ModelRequested, 'previous' | 'adds'> {
-  const keys = messages.map((message) =>
-    stored(message.id) === message ? message.id : `${message.id}#${digestOf(message)}`,
-  )
   const before = previous?.messageIds ?? []
-  let keeps = 0
-  while (keeps < keys.length && keys[keeps] === before[keeps]) keeps++
-  const known = new Set(before)
+  const from = Math.min(repeats, before.length)
+  const keys = messages
+    .slice(from)
+    .map((message) =>
+      stored(message.id) === message ? message.id : `${message.id}#${digestOf(message)}`,
+    )
+  let keeps = from
+  while (keeps < messages.length && keys[keeps - from] === before[keeps]) keeps++
+  let known: Set<string> | undefined
   const adds = messages.slice(keeps).map((message, index) => {
-    const key = keys[keeps + index]!
-    if (key === message.id || known.has(key)) return key
+    const key = keys[keeps - from + index]!
+    if (key === message.id) return key
+    known ??= new Set(before)
+    if (known.has(key)) return key
     known.add(key)
     // The key is stored as `id`, so that the fold of the log finds it without reading the message.
     return { id: key, message: messageToJSON(message) as unknown as JsonObject } // `MessageJSON` is JSON
