@@ -227,13 +227,13 @@ class ThreadDrain implements DrainContext {
 
   async #work(): Promise<DrainEnd | undefined> {
     await this.catchUp()
-    const { clock, limits, registry } = this.environment
+    const { clock, limits, registry, spending } = this.environment
+    await spending?.settleLost(this.head)
     if (this.#attempts >= limits.drainAttempts) {
       await failStuck(this, deathCause(this.state))
       return undefined
     }
     await this.#enter()
-    await this.environment.spending?.settleLost(this.head)
     let last: { readonly seq: number; readonly action: string } | undefined
     for (;;) {
       const pause = this.#breaks.due()

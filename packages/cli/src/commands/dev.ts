@@ -67,7 +67,8 @@ export const dev: Command = defineCommand({
       level: logLevel(values.log),
       write: (line) => output.say(line),
     })
-    const runtime = await openRuntime(registry, { logger })
+    const { limits, spending, retention } = config
+    const runtime = await openRuntime(registry, { logger, limits, spending, retention })
     try {
       await runtime.start()
       const local = localPerson()

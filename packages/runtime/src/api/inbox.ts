@@ -449,10 +449,15 @@ function toItem({ registry }: ApiContext, { head, state, open, path }: Found): W
     openedAt,
     expiresAt,
     risk,
-    isIrreversible: approval?.action.rollback?.type === 'impossible' || undefined,
+    isIrreversible: isIrreversible(approval) || undefined,
     request: approval,
     question: approval ? undefined : ((interrupt.request ?? null) as JsonValue), // the log is JSON
   }
+}
+
+/** Whether the call that a person is asked to approve is declared as one that cannot be undone. */
+export function isIrreversible(request: unknown): boolean {
+  return approvalOf(request)?.action.rollback?.type === 'impossible'
 }
 
 /** The number of pieces of evidence that are shown with a decision. */
@@ -484,6 +489,7 @@ async function waitingDetail(
     answer: undefined,
     answeredAt: undefined,
     answeredBy: undefined,
+    attachments: [],
   }
   const path = await new Paths(context).of(head)
   const item = toItem(context, { head, state, open, path })

@@ -257,6 +257,8 @@ export interface OpenInterrupt {
   answer: InterruptAnswer | undefined
   answeredAt: string | undefined
   answeredBy: string | undefined
+  /** The files that came with the answer of a child. */
+  attachments: readonly string[]
 }
 
 /** A child as recorded in the log of its parent. */
