@@ -1,6 +1,6 @@
 import { llm, type LLMInstance, type Tool } from '@skein/ai'
 import { CLIENT_TOOLS, openGovernor, toolsOf } from './calls/gate.ts'
-import type { ResolvedAgent, ResolvedSide } from './definitions/resolved.ts'
+import { registryOf, type ResolvedAgent, type ResolvedSide } from './definitions/resolved.ts'
 import type { PromptToolConfig } from './definitions/types.ts'
 import type { Drain, DrainEnd, TimerHandle, Timers } from './dispatch/dispatcher.ts'
 import type {
@@ -158,7 +158,9 @@ interface OwnParts extends Pick<DrainParts, 'timers'> {
 }
 
 class ThreadDrain implements DrainContext {
-  readonly environment: KernelEnvironment
+  readonly #environment: KernelEnvironment
+  /** The environment with the definitions of the version before. */
+  #previous: KernelEnvironment | undefined
   readonly head: ThreadHead
   readonly epoch: number
   readonly signal: AbortSignal
@@ -187,7 +189,7 @@ class ThreadDrain implements DrainContext {
   #redactor: { readonly key: string; readonly redactor: Redactor | undefined } | undefined
 
   constructor(environment: KernelEnvironment, { lease, place, fold, timers, breaks }: OwnParts) {
-    this.environment = environment
+    this.#environment = environment
     this.head = lease.claim.head
     this.epoch = lease.claim.epoch
     this.signal = lease.signal
@@ -202,6 +204,15 @@ class ThreadDrain implements DrainContext {
 
   get state(): KernelState {
     return this.fold.state
+  }
+
+  /** The services, with the definitions that the running session uses. */
+  get environment(): KernelEnvironment {
+    const { registry } = this.#environment
+    if (!registry.previous || registryOf(registry, this.state) === registry)
+      return this.#environment
+    this.#previous ??= { ...this.#environment, registry: registry.previous }
+    return this.#previous
   }
 
   get agent(): ResolvedAgent {
@@ -226,7 +237,7 @@ class ThreadDrain implements DrainContext {
 
   async #work(): Promise<DrainEnd | undefined> {
     await this.catchUp()
-    const { clock, limits, registry } = this.environment
+    const { clock, limits } = this.environment
     if (this.#attempts >= limits.drainAttempts) {
       await failStuck(this, deathCause(this.state))
       return undefined
@@ -238,6 +249,7 @@ class ThreadDrain implements DrainContext {
       if (pause) await pause
       const { epoch } = this
       const missing = missingHere(this.state, this.environment)
+      const { registry } = this.environment
       const agent = missing ? undefined : registry.agents.get(this.state.agent)
       const action = next(this.state, { agent, epoch, now: clock.now(), limits })
       if (this.#mustLeave(action)) return undefined

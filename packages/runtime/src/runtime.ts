@@ -68,6 +68,11 @@ export interface RuntimeOptions extends Omit<RegistryOptions, 'agents'>, SecretK
    */
   readonly registry?: Registry
   /**
+   * The definitions of the version before, e.g. by `discover`. A session that began with them goes on with
+   * them until it ends, also after a restart; new sessions use the others. For deploys without a pause.
+   */
+  readonly previous?: Registry
+  /**
    * Which definitions a running session uses after a deploy. `none` (default): those of the process that works
    * on it, from the next step on. `session`: only those with which it began; a process that has others gives
    * the thread back, and it waits, visibly, for a process that has them. Tools' code is not compared.
@@ -176,7 +181,10 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
   const timers = options.timers ?? systemTimers(clock)
   const { agents = [], tools, prompts, models, hooks, effects, endpoints, prices, strict } = options
   const definitions = { agents, tools, prompts, models, hooks, effects, endpoints, prices, strict }
-  const registry = replaceableRegistry(options.registry ?? createRegistry(definitions))
+  const registry = replaceableRegistry(
+    options.registry ?? createRegistry(definitions),
+    options.previous,
+  )
   const openStore = (): Store =>
     folder === undefined ? memoryStore() : sqliteStore({ path: join(folder, 'skein.db') })
   const store = upcastingStore(options.store ?? openStore())

@@ -1,3 +1,4 @@
+import { registryOf } from '../definitions/resolved.ts'
 import type { Dispatcher } from '../dispatch/dispatcher.ts'
 import { RuntimeError } from '../contract/error.ts'
 import type { KernelEnvironment, ObsoletingEvent } from '../contract/context.ts'
@@ -240,7 +241,8 @@ function isVariable({ type }: RuntimeEvent): boolean {
 }
 
 /** The part of a thread's state that names its secrets. */
-type SecretState = Pick<KernelState, 'agent' | 'env' | 'envSeq' | 'threadId'>
+type SecretState = Pick<KernelState, 'agent' | 'env' | 'envSeq' | 'threadId'> &
+  Partial<Pick<KernelState, 'session'>>
 
 interface KnownRedactor {
   readonly agent: unknown
@@ -257,7 +259,7 @@ export function redactorOf(
   state: SecretState,
   more: readonly string[],
 ): Redactor | undefined {
-  const agent = context.registry.agents.get(state.agent)
+  const agent = registryOf(context.registry, state).agents.get(state.agent)
   const known = redactors.get(state)
   if (known && more.length === 0 && known.agent === agent && known.envSeq === state.envSeq)
     return known.redactor

@@ -1,3 +1,4 @@
+import { registryOf } from '../definitions/resolved.ts'
 import { IF_BUSY, type SendMessage, type Sent, type Threads } from '../contract/runtime-api.ts'
 import { isFromPerson } from '../contract/state.ts'
 import { type FacadeBuffer, facadeFiles, jsonCopy } from '../thread/values.ts'
@@ -81,7 +82,7 @@ async function hooksOf(
   name: HookName,
 ): Promise<readonly HookDefinition[]> {
   const { state } = await load(context, threadId)
-  const agent = context.registry.agents.get(state.agent)
+  const agent = registryOf(context.registry, state).agents.get(state.agent)
   return agent?.a.hooks.filter(({ hook }) => hook === name) ?? []
 }
 

@@ -1,3 +1,4 @@
+import { registryOf } from '../definitions/resolved.ts'
 import type { JsonObject } from '@skein/base'
 import { foldThread, isThreadEvent, type UnknownThreadEvent } from '@skein/threads'
 import { threadFromEvents } from '@skein/threads/events'
@@ -256,7 +257,7 @@ function sealed(
 ): VariablesProvided['values'] {
   const { vault, registry } = context
   const { threadId } = state
-  const agent = registry.agents.get(state.agent)
+  const agent = registryOf(registry, state).agents.get(state.agent)
   const declared = [agent?.a, agent?.b]
     .flatMap((side) => side?.prompt.tools ?? [])
     .flatMap((tool) =>

@@ -149,8 +149,30 @@ export interface Registry {
   readonly effects: ReadonlyMap<string, EffectDefinition>
   readonly endpoints: readonly EndpointDefinition[]
   readonly warnings: readonly Problem[]
+  /** The definitions of the version before, for sessions that began with them: see `registryOf`. */
+  readonly previous?: Registry | undefined
   /** Returns an agent. Throws `AGENT_NOT_FOUND`, which lists the existing agents. */
   agent(name: string): ResolvedAgent
+}
+
+/**
+ * Returns the definitions that a thread uses: those of the version before, if its session began with them and
+ * this version has others.
+ */
+export function registryOf(
+  registry: Registry,
+  {
+    agent,
+    session,
+  }: {
+    readonly agent: string
+    readonly session?: { readonly definitions?: string | undefined } | undefined
+  },
+): Registry {
+  const { previous } = registry
+  const hash = session?.definitions
+  if (!previous || hash === undefined || registry.agents.get(agent)?.hash === hash) return registry
+  return previous.agents.get(agent)?.hash === hash ? previous : registry
 }
 
 /** A problem of a definition. */

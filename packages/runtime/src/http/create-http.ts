@@ -11,7 +11,7 @@ import { Metrics } from './metrics.ts'
 import { openApi } from './openapi.ts'
 import { COMPATIBLE, withVendorFields } from './compat/compat-error.ts'
 import type { Principal } from '../operations/principal.ts'
-import { RequestGuard, TokenBuckets } from './guard.ts'
+import { type Buckets, createBuckets, RequestGuard } from './guard.ts'
 import type { OperationRoute, ThreadCall } from '../operations/operation.ts'
 import { ROUTES } from './routes.ts'
 import { answerNode, OpenStreams } from './stream/event-stream.ts'
@@ -109,7 +109,7 @@ class HttpSurface implements Http {
   readonly #runtime: Runtime
   readonly #services: Services
   readonly #app = new Hono<Env>()
-  readonly #perAddress: TokenBuckets
+  readonly #perAddress: Buckets
   readonly #admit: ReturnType<typeof admitRequest>
   #isClosing = false
   /** The tenants of requests that are being answered, for the log. */
@@ -130,7 +130,8 @@ class HttpSurface implements Http {
     )
     this.routes = [...routes, ...(options.routes ?? [])]
     this.#guard = new RequestGuard({ ...options, maxUrlLength: limits.maxUrlLength })
-    this.#perAddress = new TokenBuckets({ perMinute: limits.requestsPerMinutePerAddress, clock })
+    const { requestsPerMinutePerAddress: perMinute } = limits
+    this.#perAddress = createBuckets({ perMinute, clock }, 'address', runtime.node)
     this.#services = {
       clock,
       timers,
@@ -197,7 +198,7 @@ class HttpSurface implements Http {
       }
       this.#guard.check(request)
       const address = this.#options.clientAddress?.(request) ?? connection.address
-      const waitMs = address === undefined ? 0 : this.#perAddress.take(address)
+      const waitMs = address === undefined ? 0 : await this.#perAddress.take(address)
       if (waitMs > 0) throw rateLimited(waitMs)
       const early = this.#guard.preflight(request) ?? (await this.#options.before?.(request))
       return early ?? (await this.#app.fetch(request, { connection }))

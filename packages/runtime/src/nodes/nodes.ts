@@ -85,6 +85,8 @@ const SKEW_MS = 60_000
  */
 export class RuntimeNode {
   readonly name: string
+  /** The settings and counters that the nodes share. */
+  readonly store: Pick<Store, 'setting' | 'setSetting' | 'commit' | 'counters'>
   readonly #parts: NodeParts
   readonly #relay: Relay
   readonly #secretHash: Uint8Array
@@ -108,6 +110,7 @@ export class RuntimeNode {
         hint: 'Make one with `openssl rand -hex 32`, and give it to all nodes as `nodes.secret`.',
       })
     this.name = options.name ?? owner
+    this.store = store
     this.#parts = parts
     this.#secretHash = sha256(secret)
     this.#relay = new Relay({
@@ -172,8 +175,7 @@ export class RuntimeNode {
   /** Resolves when nobody works on the thread any more, here or elsewhere, and it is not due. */
   async settled(threadId: string): Promise<void> {
     const { dispatcher, store, timers, live } = this.#parts
-    await dispatcher.settled(threadId)
-    if (this.#state !== 'started') return
+    if (this.#state !== 'started') return dispatcher.settled(threadId)
     const controller = new AbortController()
     const isFree = async (): Promise<boolean> => {
       const head = await store.head(threadId)

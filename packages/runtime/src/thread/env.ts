@@ -1,4 +1,10 @@
-import type { Registry, Relation, ResolvedAgent, ResolvedSide } from '../definitions/resolved.ts'
+import {
+  type Registry,
+  registryOf,
+  type Relation,
+  type ResolvedAgent,
+  type ResolvedSide,
+} from '../definitions/resolved.ts'
 import type { VariableDefinition } from '../definitions/types.ts'
 import type { KernelEnvironment } from '../contract/context.ts'
 import { RuntimeError } from '../contract/error.ts'
@@ -152,9 +158,10 @@ function readerOver(
  */
 export function threadSecrets(
   { registry, instanceEnv, vault }: Pick<KernelEnvironment, 'registry' | 'instanceEnv' | 'vault'>,
-  { agent: name, env, threadId }: Pick<KernelState, 'agent' | 'env' | 'threadId'>,
+  state: Pick<KernelState, 'agent' | 'env' | 'threadId'> & Partial<Pick<KernelState, 'session'>>,
 ): string[] {
-  const agent = registry.agents.get(name)
+  const { env, threadId } = state
+  const agent = registryOf(registry, state).agents.get(state.agent)
   if (agent)
     return createEnvReader({
       kernel: { env },
@@ -345,7 +352,7 @@ export function isSecret(
   state: KernelState,
   name: string,
 ): boolean {
-  const agent = registry.agents.get(state.agent)
+  const agent = registryOf(registry, state).agents.get(state.agent)
   if (!agent) return state.env.get(name)?.type === 'secret'
   const { threadId } = state
   return createEnvReader({
