@@ -436,8 +436,14 @@ function assemble({
     stopping: stopping.signal,
     async start() {
       environment.watchdog?.start()
-      if (isLimited) retention.start()
       await node?.start()
+      const keepsRetention = {
+        async start() {
+          retention.start()
+          return retention
+        },
+      }
+      if (isLimited) node?.lead('retention', keepsRetention) ?? retention.start()
       return dispatcher.start(drain)
     },
     async stop(options) {

@@ -104,11 +104,6 @@ export class RuntimeNode {
   constructor(parts: NodeParts) {
     const { options, owner, store, live, timers, report } = parts
     const { secret } = options
-    if (secret.length < 32)
-      throw new RuntimeError('The secret of the nodes is shorter than 32 characters.', {
-        code: 'INPUT_INVALID',
-        hint: 'Make one with `openssl rand -hex 32`, and give it to all nodes as `nodes.secret`.',
-      })
     this.name = options.name ?? owner
     this.store = store
     this.#parts = parts
@@ -520,6 +515,11 @@ export async function openSharedKeys<T>(
   open: () => Promise<T>,
   idsOf: (keys: T) => NodeKeys,
 ): Promise<T> {
+  if (options.secret.length < 32)
+    throw new RuntimeError('The secret of the nodes is shorter than 32 characters.', {
+      code: 'INPUT_INVALID',
+      hint: 'Make one with `openssl rand -hex 32`, and give it to all nodes as `nodes.secret`.',
+    })
   if (!(await store.setting(SETTING)) && !(await isFirst(store)))
     for (let waited = 0; waited < FIRST_MS && !(await store.setting(SETTING)); waited += ASK_MS)
       await new Promise<void>((resolve) => timers.set(ASK_MS, resolve))

@@ -11,7 +11,7 @@ import {
 import { createHttp, type Http, type HttpOptions } from '@skein/runtime/http'
 import type { NodeLink, NodeNotice } from '../../src/dispatch/dispatcher.ts'
 
-export const SECRET = 'a secret that all nodes of the test have'
+export const SECRET = 'a-secret-that-all-nodes-of-the-test-have'
 
 /** What may happen to a notice between two nodes. */
 export interface Faults {
