@@ -30,7 +30,13 @@ import {
   type ReplaceableRegistry,
 } from './definitions/load/registry.ts'
 import type { Registry } from './definitions/resolved.ts'
-import { type Dispatcher, steadyClock, systemTimers, type Timers } from './dispatch/dispatcher.ts'
+import {
+  type Dispatcher,
+  idle,
+  steadyClock,
+  systemTimers,
+  type Timers,
+} from './dispatch/dispatcher.ts'
 import { inProcessDispatcher } from './dispatch/in-process-dispatcher.ts'
 import { createLeaseKeeper } from './dispatch/lease.ts'
 import { createTrialGate } from './dispatch/lease.ts'
@@ -84,7 +90,8 @@ export interface RuntimeOptions extends Omit<RegistryOptions, 'agents'>, SecretK
    */
   readonly folder?: string
   readonly store?: Store
-  readonly dispatcher?: (parts: { readonly store: Store; readonly timers: Timers }) => Dispatcher
+  /** Wakes threads on several nodes. Default: a dispatcher for one process. */
+  readonly dispatcher?: (parts: DispatcherParts) => Dispatcher
   readonly clock?: Clock
   readonly timers?: Timers
   /** Ids of threads, messages and sessions. Default: UUIDv7. */
@@ -131,6 +138,13 @@ export interface RuntimeOptions extends Omit<RegistryOptions, 'agents'>, SecretK
   readonly logger?: RuntimeLogger
   /** OpenTelemetry: spans and metrics of sessions, turns, calls, waits and commits. Default: none. */
   readonly telemetry?: RuntimeTelemetry
+}
+
+/** What a runtime passes to its dispatcher. */
+export interface DispatcherParts extends Pick<RuntimeOptions, 'maxConcurrent'> {
+  readonly store: Store
+  readonly timers: Timers
+  readonly onError: (error: unknown, threadId?: string) => void
 }
 
 /** The default limits. */
@@ -198,17 +212,18 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
   const ids = options.ids ?? timeOrderedIds({ clock })
   const { maxConcurrent } = options
   const logger = options.logger && guardedLogger(options.logger)
-  const limits = { ...defaultLimits, ...options.limits }
   const outage = new Outage()
   const onError = (error: unknown, threadId?: string): void => {
     outage.note(error)
     logger?.error({ threadId, err: loggedError(error) }, 'background work failed')
     options.onError?.(error, threadId)
   }
+  const dispatcherOf = options.dispatcher ?? inProcessDispatcher
+  const sweepMs = nodes?.SWEEP_MS
+  const dispatcher = dispatcherOf({ store, timers, maxConcurrent, onError, sweepMs })
+  const { leaseMs = defaultLimits.leaseMs } = dispatcher
+  const limits = { ...defaultLimits, leaseMs, ...options.limits }
   const watchdog = watchdogOf({ ...options, logger }, limits)
-  const dispatcher =
-    options.dispatcher?.({ store, timers }) ??
-    inProcessDispatcher({ store, timers, maxConcurrent, onError, sweepMs: nodes?.SWEEP_MS })
   const live = createLiveBus({ store, clock })
   const edits = new EditListeners()
   const folds = createFoldCache(store)
@@ -464,7 +479,7 @@ function assemble({
         clearInterval(awake)
       }
     },
-    idle: () => dispatcher.idle(),
+    idle: () => idle({ dispatcher, store, timers }),
     subscribe: (threadId, options) => context.live.subscribe(threadId, options),
     withState: (threadId, work, { isRepeatable } = {}) =>
       withState(context, threadId, work, { isRepeatable }),

@@ -21,7 +21,7 @@ import { type FacadeBuffer, jsonCopy } from '../thread/values.ts'
 import type { KernelState } from '../contract/state.ts'
 import type { JsonObject } from '@skein/base'
 import type { RuntimeEvent, StoredEvent } from '../contract/event.ts'
-import { KernelFold } from '../fold/fold.ts'
+import { type FoldSource, KernelFold, restoreFold, saveFold } from '../fold/fold.ts'
 import { isStorable } from '../store/thread-head.ts'
 import type { FoldMemory } from '../drain.ts'
 import type { RuntimeNode } from '../nodes/nodes.ts'
@@ -111,15 +111,21 @@ export async function threadInfos(
   const trees = new Map<string, Promise<readonly ThreadHead[]>>()
   return Promise.all(
     heads.map(async (head) => {
-      const { costUsd, unpriced, createdAt, updatedAt, wakeAt, lease: _, logId: __, ...rest } = head
+      const { costUsd, unpriced, createdAt, updatedAt, wakeAt, ...others } = head
+      const { lease: _, logId: __, change: ___, ...rest } = others
       const sum = head.parentId === null ? await store.treeUsage(head.rootId) : await subtree(head)
       return {
         ...rest,
+        inputTokens: head.tokens - head.outputTokens,
         costUsd: unpriced > 0 ? null : costUsd,
         createdAt: timeText(createdAt),
         updatedAt: timeText(updatedAt),
         wakeAt: wakeAt === null ? null : timeText(wakeAt),
-        tree: { tokens: sum.tokens, costUsd: sum.unpriced > 0 ? null : sum.costUsd },
+        tree: {
+          tokens: sum.tokens,
+          costUsd: sum.unpriced > 0 ? null : sum.costUsd,
+          waiting: sum.waiting,
+        },
       }
     }),
   )
@@ -127,11 +133,12 @@ export async function threadInfos(
   async function subtree(head: ThreadHead): Promise<TreeUsage> {
     const reading = trees.get(head.rootId) ?? treeOf(store, head.rootId)
     trees.set(head.rootId, reading)
-    const sum = { tokens: 0, costUsd: 0, unpriced: 0 }
+    const sum = { tokens: 0, costUsd: 0, unpriced: 0, waiting: 0 }
     for (const one of [head, ...below(await reading, head.id)]) {
       sum.tokens += one.tokens
       sum.costUsd += one.costUsd
       sum.unpriced += one.unpriced
+      sum.waiting += one.waiting
     }
     return sum
   }
@@ -489,7 +496,7 @@ interface FoldCacheOptions {
 
 /** Creates a cache of folds over a store; the least recently used folds are dropped. */
 export function createFoldCache(
-  store: Pick<Store, 'head' | 'events'>,
+  store: FoldSource & Pick<Store, 'head'>,
   { max = 256, pageSize = 1000 }: FoldCacheOptions = {},
 ): FoldCache {
   const folds = new FoldMap(max)
@@ -518,6 +525,9 @@ export function createFoldCache(
     // The fold of a running drain is read too while it has exactly the events of the log.
     if (known?.state.seq === head.seq && known.ahead === 0) return { head, state: known.state }
     const fold = ownFold(threadId, logId)
+    const log = { threadId, logId }
+    await restoreFold(fold, store, log, () => !lent.has(fold))
+    if (lent.has(fold)) return load(threadId)
     let isRead = false
     while (fold.state.seq < head.seq) {
       isRead = true
@@ -534,6 +544,7 @@ export function createFoldCache(
       forget(threadId)
       return load(threadId)
     }
+    if (isRead && !lent.has(fold)) saveFold(fold, store, log)
     return { head, state: fold.state }
   }
 
@@ -555,6 +566,7 @@ export function createFoldCache(
       lent.delete(fold)
       folds.set(threadId, logId, fold)
       beside.delete(threadId)
+      saveFold(fold, store, { threadId, logId })
     },
     drop(threadId, logId, fold) {
       if (folds.get(threadId, logId) === fold) folds.delete(threadId)

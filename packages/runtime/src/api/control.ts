@@ -1,5 +1,6 @@
 import type { RuntimeEvent } from '../contract/event.ts'
 import type { Threads } from '../contract/runtime-api.ts'
+import { settled } from '../dispatch/dispatcher.ts'
 import type { ThreadChange, ThreadHead } from '../store/store.ts'
 import {
   type ApiContext,
@@ -120,8 +121,9 @@ async function toldParent(
 
 /** Waits for the thread and then for its descendants: children are terminated by the last drain of their parent. */
 async function settledTree(context: ApiContext, threadId: string, detach: boolean): Promise<void> {
-  const { node = context.dispatcher } = context
-  await node.settled(threadId)
+  const { node } = context
+  const rest = (id: string): Promise<void> => node?.settled(id) ?? settled(context, id)
+  await rest(threadId)
   if (detach) return
   const head = await headOf(context, threadId)
   const seen = new Set<string>()
@@ -131,7 +133,7 @@ async function settledTree(context: ApiContext, threadId: string, detach: boolea
     for (const { id } of found) {
       seen.add(id)
       const now = await context.store.head(id)
-      if (now?.lifecycle === 'terminated') await node.settled(id)
+      if (now?.lifecycle === 'terminated') await rest(id)
     }
   }
 }

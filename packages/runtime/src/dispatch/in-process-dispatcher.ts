@@ -33,7 +33,9 @@ export interface InProcessDispatcherOptions {
  * Creates a dispatcher for one process. The wake-up times of threads are in the store, so no wake-up is lost
  * when the process ends. The dispatcher itself keeps a single timer, for the earliest wake-up.
  */
-export function inProcessDispatcher(options: InProcessDispatcherOptions): Dispatcher {
+export function inProcessDispatcher(
+  options: InProcessDispatcherOptions,
+): Dispatcher & Required<Pick<Dispatcher, 'settled' | 'idle'>> {
   return new InProcessDispatcher(options)
 }
 

@@ -170,7 +170,7 @@ export class RuntimeNode {
   /** Resolves when nobody works on the thread any more, here or elsewhere, and it is not due. */
   async settled(threadId: string): Promise<void> {
     const { dispatcher, store, timers, live } = this.#parts
-    if (this.#state !== 'started') return dispatcher.settled(threadId)
+    if (this.#state !== 'started') return dispatcher.settled?.(threadId)
     const controller = new AbortController()
     const isFree = async (): Promise<boolean> => {
       const head = await store.head(threadId)

@@ -104,6 +104,7 @@ export const STATUS: Readonly<Record<ApiErrorCode, number>> = {
   STORE_FULL: 507,
   STORE_READ_ONLY: 503,
   STORE_LIMIT: 507,
+  STORE_UNREACHABLE: 503,
   TEXT_INVALID: 400,
   SECRET_KEY_MISSING: 500,
 }

@@ -199,6 +199,9 @@ export function replaceableRegistry(first: Registry, previous?: Registry): Repla
     get warnings() {
       return current.warnings
     },
+    get problems() {
+      return current.problems
+    },
     agent: (name) => current.agent(name),
     replace(registry) {
       current = previous ? withPrevious(registry, previous) : registry
