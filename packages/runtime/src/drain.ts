@@ -1,7 +1,7 @@
 import { linkAbort } from '@skein/base'
 import { llm, type Message, type Tool, type Turn } from '@skein/ai'
 import { CLIENT_TOOLS, openGovernor, toolsOf } from './calls/gate.ts'
-import { registryOf, type ResolvedAgent, type ResolvedSide } from './definitions/resolved.ts'
+import type { ResolvedAgent, ResolvedSide } from './definitions/resolved.ts'
 import type { PromptToolConfig } from './definitions/types.ts'
 import type { Drain, DrainEnd, TimerHandle, Timers } from './dispatch/dispatcher.ts'
 import type {
@@ -68,7 +68,7 @@ import {
 } from './thread/values.ts'
 import { catchUpFold, KernelFold } from './fold/fold.ts'
 import { type KernelAction, next } from './next.ts'
-import { type KernelState, openCalls } from './contract/state.ts'
+import { type KernelState, openCalls, registryOf } from './contract/state.ts'
 import { DrainTrace } from './telemetry/drain-trace.ts'
 import { logEvents, rememberRedactor } from './telemetry/logger.ts'
 

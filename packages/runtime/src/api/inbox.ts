@@ -1,9 +1,14 @@
-import { registryOf } from '../definitions/resolved.ts'
 import type { ApprovalRequest } from '@skein/governance'
 import type { CustomEvent, InterruptAnswer } from '@skein/threads'
 import { RuntimeError } from '../contract/error.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
-import { type KernelState, openForPeople, type OpenInterrupt, sideOf } from '../contract/state.ts'
+import {
+  type KernelState,
+  openForPeople,
+  type OpenInterrupt,
+  sideOf,
+  registryOf,
+} from '../contract/state.ts'
 import {
   type ApprovalDecision,
   FOUND_EFFECTS,

@@ -1,6 +1,5 @@
-import { registryOf } from '../definitions/resolved.ts'
 import { IF_BUSY, type SendMessage, type Sent, type Threads } from '../contract/runtime-api.ts'
-import { isFromPerson } from '../contract/state.ts'
+import { isFromPerson, registryOf } from '../contract/state.ts'
 import { type FacadeBuffer, facadeFiles, jsonCopy } from '../thread/values.ts'
 import {
   facadeMessages,

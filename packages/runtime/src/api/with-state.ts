@@ -1,4 +1,4 @@
-import { registryOf } from '../definitions/resolved.ts'
+import { registryOf } from '../contract/state.ts'
 import { writeOf } from '../thread/changes.ts'
 import { createEnvReader } from '../thread/env.ts'
 import { createThreadFacade, type FacadeChanges } from '../thread/facade.ts'

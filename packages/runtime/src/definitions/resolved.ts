@@ -157,26 +157,6 @@ export interface Registry {
   agent(name: string): ResolvedAgent
 }
 
-/**
- * Returns the definitions that a thread uses: those of the version before, if its session began with them and
- * this version has others.
- */
-export function registryOf(
-  registry: Registry,
-  {
-    agent,
-    session,
-  }: {
-    readonly agent: string
-    readonly session?: { readonly definitions?: string | undefined } | undefined
-  },
-): Registry {
-  const { previous } = registry
-  const hash = session?.definitions
-  if (!previous || hash === undefined || registry.agents.get(agent)?.hash === hash) return registry
-  return previous.agents.get(agent)?.hash === hash ? previous : registry
-}
-
 /** A problem of a definition. */
 export interface Problem {
   /** e.g. `agent "support"`. */

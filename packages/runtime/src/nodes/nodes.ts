@@ -62,8 +62,9 @@ export interface NodeParts {
 
 /** Work that one node at a time does for all. */
 export interface LedWork {
-  /** Begins the work; `stop` ends it. */
-  start(): Promise<{ stop(): Promise<void> }>
+  /** Begins the work, which the result ends, or else `stop` here. */
+  start(): Promise<{ stop(): Promise<void> }> | void
+  stop?(): Promise<void>
 }
 
 /** How often lost notices are looked for, on average. */
@@ -445,7 +446,8 @@ class Leader {
     ])
     if (!isTaken) return // another node was faster
     this.#term = term + 1
-    this.#running = await this.#parts.work.start()
+    const { work } = this.#parts
+    this.#running = (await work.start()) ?? { stop: async () => work.stop?.() }
     if (this.#term === undefined) await this.#resign() // its deadline has passed meanwhile
   }
 

@@ -1,14 +1,8 @@
-import {
-  type Registry,
-  registryOf,
-  type Relation,
-  type ResolvedAgent,
-  type ResolvedSide,
-} from '../definitions/resolved.ts'
+import type { Registry, Relation, ResolvedAgent, ResolvedSide } from '../definitions/resolved.ts'
 import type { VariableDefinition } from '../definitions/types.ts'
 import type { KernelEnvironment } from '../contract/context.ts'
 import { RuntimeError } from '../contract/error.ts'
-import type { EnvEntry, KernelState } from '../contract/state.ts'
+import { type EnvEntry, type KernelState, registryOf } from '../contract/state.ts'
 import type { Side, ThreadState } from '../contract/thread-state.ts'
 import { envContext, type Vault } from '../secrets/vault.ts'
 import type { EnvSet } from '../contract/event.ts'
