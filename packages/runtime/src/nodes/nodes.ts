@@ -157,8 +157,8 @@ export class RuntimeNode {
       const notice = { type: 'committed', threadId, seq, isDue } as const
       this.#remember(threadId, seq)
       link.send(isDrain ? { ...notice, drainedBy: owner } : notice)
-      if (changes.some(({ append = [] }) => append.some(endsDrain)))
-        link.send({ type: 'interrupt', threadId })
+      const reason = changes.flatMap(({ append = [] }) => append).find(endsDrain)?.type
+      if (reason) link.send({ type: 'interrupt', threadId, reason })
     }
   }
 
@@ -229,7 +229,7 @@ export class RuntimeNode {
       }
       case 'removed':
         folds.forget(threadId)
-        return live.removed(notice.head)
+        return notice.head ? live.removed(notice.head) : live.end(threadId)
       case 'interrupt':
         void this.#interrupt(threadId)
     }
