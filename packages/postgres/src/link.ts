@@ -202,7 +202,7 @@ class DatabaseLink implements NodeLink {
 function encoded(notice: NodeNotice, before: string | undefined): string {
   if (notice.type !== 'committed' || before === undefined) return JSON.stringify(notice)
   const earlier = JSON.parse(before) as { readonly isDue: boolean }
-  return JSON.stringify({ ...notice, isDue: notice.isDue || earlier.isDue })
+  return JSON.stringify({ ...earlier, ...notice, isDue: notice.isDue || earlier.isDue })
 }
 
 interface Message {
@@ -231,8 +231,9 @@ function isNotice(value: unknown): value is NodeNotice {
     case 'committed':
       return 'seq' in value && typeof value.seq === 'number' && 'isDue' in value
     case 'interrupt':
-      return 'reason' in value && typeof value.reason === 'string'
+    case 'removed':
+      return true
     default:
-      return value.type === 'removed'
+      return false
   }
 }
