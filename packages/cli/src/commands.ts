@@ -13,13 +13,13 @@ export interface Group {
 }
 
 const dev = () => import('./commands/dev.ts')
-const run = () => import('./commands/run.ts')
+const completion = () => import('./commands/completion.ts')
+const serve = () => import('./commands/serve.ts')
 const chat = () => import('./commands/chat.ts')
 const thread = () => import('./commands/thread.ts')
 const tail = () => import('./commands/thread-tail.ts')
 const inbox = () => import('./commands/inbox.ts')
 const check = () => import('./commands/check.ts')
-const doctor = () => import('./commands/doctor.ts')
 const mcp = () => import('./commands/mcp.ts')
 const store = () => import('./commands/store.ts')
 
@@ -31,7 +31,7 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
   },
   run: {
     summary: 'Sends an agent one message and prints its answer.',
-    load: async () => (await run()).run,
+    load: async () => (await chat()).run,
   },
   chat: {
     summary: 'Holds a conversation with an agent.',
@@ -90,6 +90,10 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
     summary: 'Records whether a call that a crash cut off had its effect.',
     load: async () => (await inbox()).settleCommand,
   },
+  serve: {
+    summary: 'Serves agents in production: checked settings, JSON logs, draining.',
+    load: async () => (await serve()).serve,
+  },
   mcp: {
     summary: 'Serves an agent to an MCP client, over standard input and output.',
     load: async () => (await mcp()).mcp,
@@ -103,17 +107,41 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
     load: async () => (await store()).limits,
   },
   store: {
-    summary: 'Checks the store of this folder.',
+    summary: 'Checks and copies stores.',
     verbs: {
       verify: {
         summary: 'Reads everything in the store and lists what is damaged.',
         load: async () => (await store()).storeVerify,
       },
+      copy: {
+        summary: 'Copies a store into an empty one, SQLite or PostgreSQL, and compares both.',
+        load: async () => (await store()).storeCopy,
+      },
     },
   },
+  backup: {
+    summary: 'Writes everything in a store into one file, while it is in use.',
+    load: async () => (await store()).backup,
+  },
+  restore: {
+    summary: 'Fills an empty store from a backup.',
+    load: async () => (await store()).restore,
+  },
+  keys: {
+    summary: 'Makes the keys that sign approvals and audit logs.',
+    load: async () => (await serve()).keys,
+  },
+  api: {
+    summary: 'Sends a request to any operation of the HTTP API.',
+    load: async () => (await completion()).api,
+  },
+  completion: {
+    summary: 'Prints a script that completes commands in bash, zsh or fish.',
+    load: async () => (await completion()).completion,
+  },
   doctor: {
-    summary: 'Checks Node, the store, the server, the port and the API keys.',
-    load: async () => (await doctor()).doctor,
+    summary: 'Checks Node, packages, store, engine, clocks, server, port and API keys.',
+    load: async () => (await check()).doctor,
   },
 }
 

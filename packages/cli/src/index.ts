@@ -1,2 +1,2 @@
+export { defineConfig, type SkeinConfig } from './config/config.ts'
 export { main } from './main.ts'
-export { ExitCode } from './terminal/command.ts'

@@ -21,10 +21,12 @@ export async function main(args: readonly string[]): Promise<void> {
 
 async function dispatch(args: readonly string[], output: Output): Promise<ExitCode> {
   const [noun = '', ...rest] = args.filter((word) => word !== '--no-color')
-  if (noun === '--version') {
+  if (noun === '--version' || noun === '-v' || noun === '-V') {
     const manifest = readFileSync(findPackageJSON(import.meta.url)!, 'utf8')
     return print(String((JSON.parse(manifest) as { version: unknown }).version), output)
   }
+  // `skein help run` is `skein run --help`; without a word it is the list of commands.
+  if (noun === 'help' && rest.length > 0) return dispatch([...rest, '--help'], output)
   if (noun === '' || noun === 'help' || isHelp(noun)) return print(rootHelp(), output)
   const entry = Object.hasOwn(COMMANDS, noun) ? COMMANDS[noun] : undefined
   if (!entry) return unknown(noun, Object.keys(COMMANDS), '', output)
@@ -129,13 +131,16 @@ function rootHelp(): string {
   return [
     'skein: agents in durable threads',
     '',
-    'Usage: skein <command> [flags]',
+    'Usage: skein <command> [flags]        skein help <command>',
     '',
     'Commands:',
     ...table(Object.entries(COMMANDS).map(([name, { summary }]) => [name, summary])),
     '',
     'Flags:',
-    ...optionLines({ version: { type: 'boolean', description: 'Prints the version.' }, ...COMMON }),
+    ...optionLines({
+      version: { type: 'boolean', short: 'v', description: 'Prints the version.' },
+      ...COMMON,
+    }),
     '',
     'Examples:',
     '  skein dev',

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { encodeBase64 } from '@skein/base'
 import {
   type Claim,
   type ClaimOptions,
@@ -7,6 +8,7 @@ import {
   type HeldThread,
   isStorable,
   planErase,
+  removalsOf,
   type RuntimeEvent,
   type Store,
   storedText,
@@ -20,6 +22,8 @@ import { Blobs, type BlobStore } from './blobs.ts'
 import { Commits } from './commits.ts'
 import { type ConnectionOptions, Connections, type Row } from './connections.ts'
 import {
+  changeNumber,
+  CHANGES,
   HEAD_COLUMNS,
   headFrom,
   headStatements,
@@ -71,6 +75,16 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Post
     // Lanes of nodes that died; a lane is used with every commit, and a node never uses one again.
     await connections.query(
       `DELETE FROM ${s}.lanes WHERE used_at < clock_timestamp() - interval '7 days'`,
+    )
+    // A database that was restored from a copy counts its transactions from another number.
+    await connections.query(
+      `INSERT INTO ${s}.settings (name, json)
+      SELECT '${CHANGES}', json_build_object('base', last - now + 1)::text FROM (
+        SELECT coalesce(max(change), 0) AS last FROM ${s}.threads) threads, (
+        SELECT pg_current_xact_id()::text::bigint AS now) own LEFT JOIN (
+        SELECT (json::jsonb ->> 'base')::bigint AS base FROM ${s}.settings WHERE name = '${CHANGES}') known ON true
+      WHERE last >= now + coalesce(base, 0)
+      ON CONFLICT (name) DO UPDATE SET json = excluded.json`,
     )
   } catch (error) {
     await connections.close()
@@ -249,7 +263,7 @@ class DatabaseStore implements PostgresStore {
   async treeUsage(rootId: string): Promise<TreeUsage> {
     const [row] = await this.#query(
       `SELECT coalesce(sum(tokens), 0)::float8 AS tokens, coalesce(sum(cost_usd), 0) AS cost,
-        coalesce(sum(unpriced), 0)::float8 AS unpriced
+        coalesce(sum(unpriced), 0)::float8 AS unpriced, coalesce(sum(waiting), 0)::float8 AS waiting
       FROM ${this.#s}.threads WHERE root_id = $1`,
       [isStorable(rootId) ? rootId : ''],
     )
@@ -257,6 +271,7 @@ class DatabaseStore implements PostgresStore {
       tokens: row!['tokens'] as number,
       costUsd: row!['cost'] as number,
       unpriced: row!['unpriced'] as number,
+      waiting: row!['waiting'] as number,
     }
   }
 
@@ -303,10 +318,11 @@ class DatabaseStore implements PostgresStore {
   }
 
   async erase(threadId: string, skeleton: readonly RuntimeEvent[]): Promise<void> {
-    await this.#replace(threadId, (before, logId) => {
+    await this.#replace(threadId, (before, { logId, change }) => {
       const { head, events, blobNames } = planErase(threadId, skeleton, {
         head: () => before,
         newLogId: () => logId,
+        newChange: () => change,
       })
       return {
         head,
@@ -333,7 +349,13 @@ class DatabaseStore implements PostgresStore {
             `DELETE FROM ${s}.audit
             WHERE tree_key = (SELECT key FROM ${s}.audit_trees WHERE tree = $1)`,
             `DELETE FROM ${s}.audit_trees WHERE tree = $1`,
-          ].map((text) => ({ text, values: [threadId] }))
+          ]
+            .map((text) => ({ text, values: [threadId] }))
+            .concat({
+              text: `INSERT INTO ${s}.counters (name, value) VALUES ($1, 1)
+                ON CONFLICT (name) DO UPDATE SET value = counters.value + 1`,
+              values: [removalsOf(before.tenant)],
+            })
         : [],
       hashes: [],
     }))
@@ -344,7 +366,7 @@ class DatabaseStore implements PostgresStore {
     threadId: string,
     plan: (
       before: ThreadHead | undefined,
-      logId: number,
+      numbers: Pick<ThreadHead, 'logId' | 'change'>,
     ) => {
       readonly head: ThreadHead | undefined
       readonly statements: ReturnType<typeof headStatements>
@@ -355,20 +377,25 @@ class DatabaseStore implements PostgresStore {
     this.#mustBeOpen()
     const s = this.#s
     await this.#connections.transaction(async (run) => {
-      const [, rows = [], ids = []] = await run([
+      const [, rows = [], ids = [], changes = []] = await run([
         { text: 'BEGIN' },
         {
           text: `SELECT ${HEAD_COLUMNS} FROM ${s}.threads WHERE id = $1 FOR UPDATE`,
           values: [isStorable(threadId) ? threadId : ''],
         },
         { text: `SELECT nextval('${s}.log_ids') AS id`, values: [] },
+        { text: changeNumber(s), values: [] },
       ])
       const before = rows[0] && headFrom(rows[0])
-      const { head, statements, hashes } = plan(before, ids[0]!['id'] as number)
+      const { head, statements, hashes } = plan(before, {
+        logId: ids[0]!['id'] as number,
+        change: changes[0]!['change'] as number,
+      })
       if (!before) return run([{ text: 'ROLLBACK' }])
       const totals = totalsStatement(s, [{ head, before }])
       return run([
         { text: `DELETE FROM ${s}.events WHERE log_id = $1`, values: [before.logId] },
+        { text: `DELETE FROM ${s}.snapshots WHERE log_id = $1`, values: [before.logId] },
         ...this.#blobs.endNames(threadId, hashes),
         ...statements,
         ...(totals ? [totals] : []),
@@ -376,6 +403,28 @@ class DatabaseStore implements PostgresStore {
       ])
     })
     if (this.#sweeping) await this.sweepBlobs()
+  }
+
+  readonly snapshots: NonNullable<Store['snapshots']> = {
+    read: async (_, logId) => {
+      const rows = await this.#query(
+        `SELECT place, bytes FROM ${this.#s}.snapshots WHERE log_id = $1`,
+        [logId],
+      )
+      return new Map(rows.map((row) => [row['place'] as number, row['bytes'] as Uint8Array]))
+    },
+    save: async (threadId, logId, parts) => {
+      if (!isStorable(threadId) || parts.size === 0) return
+      // The row of the thread is locked, so that an erasure does not come in between.
+      await this.#query(
+        `INSERT INTO ${this.#s}.snapshots (log_id, place, bytes)
+        SELECT t.log_id, part.place, decode(part.bytes, 'base64') FROM (
+          SELECT log_id FROM ${this.#s}.threads WHERE id = $1 AND log_id = $2 FOR SHARE
+        ) t, unnest($3::int[], $4::text[]) AS part (place, bytes)
+        ON CONFLICT (log_id, place) DO UPDATE SET bytes = excluded.bytes`,
+        [threadId, logId, [...parts.keys()], [...parts.values()].map(encodeBase64)],
+      )
+    },
   }
 
   async userValues(of: UserOf, prefix = ''): Promise<readonly UserValue[]> {

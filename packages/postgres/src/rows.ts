@@ -10,8 +10,9 @@ import type { Row, Statement, Value } from './connections.ts'
 
 /** The columns of `threads` that heads are made of; without `search`, which only the server needs. */
 export const HEAD_COLUMNS = `id, tenant, parent_id, root_id, client_id, created_at, owner, agent, title, tags,
-  lifecycle, waiting, tokens, cost_usd, unpriced, updated_at, seq, log_id, epoch, wake_at, attempts,
-  lease_owner, lease_until, deaths, survived, on_trial`
+  first_words, forked_from, forked_at, lifecycle, waiting, tokens, output_tokens, cached_tokens, cost_usd,
+  unpriced, updated_at, seq, change, log_id, epoch, wake_at, attempts, lease_owner, lease_until, deaths, survived,
+  on_trial, lease_address`
 
 /** Converts a row of `threads` to a head. */
 export function headFrom(row: Row): ThreadHead {
@@ -25,14 +26,19 @@ export function headFrom(row: Row): ThreadHead {
     title: row['title'] as string | null,
     tags: row['tags'] as string[],
     clientId: row['client_id'] as string | null,
+    firstWords: row['first_words'] as string | null,
+    forkedFrom: forkFrom(row),
     lifecycle: row['lifecycle'] as ThreadHead['lifecycle'],
     waiting: row['waiting'] as number,
     tokens: row['tokens'] as number,
+    outputTokens: row['output_tokens'] as number,
+    cachedTokens: row['cached_tokens'] as number,
     costUsd: row['cost_usd'] as number,
     unpriced: row['unpriced'] as number,
     createdAt: row['created_at'] as number,
     updatedAt: row['updated_at'] as number,
     seq: row['seq'] as number,
+    change: row['change'] as number,
     logId: row['log_id'] as number,
     epoch: row['epoch'] as number,
     wakeAt: row['wake_at'] as number | null,
@@ -41,11 +47,18 @@ export function headFrom(row: Row): ThreadHead {
   }
 }
 
+function forkFrom(row: Row): ThreadHead['forkedFrom'] {
+  const threadId = row['forked_from'] as string | null
+  return threadId === null ? null : { threadId, messageId: row['forked_at'] as string | null }
+}
+
 function leaseFrom(row: Row): Lease | null {
   const owner = row['lease_owner'] as string | null
   if (owner === null) return null
+  const address = row['lease_address'] as string | null
   return {
     owner,
+    ...(address !== null && { address }),
     until: row['lease_until'] as number,
     deaths: row['deaths'] as number,
     survived: row['survived'] as number,
@@ -58,11 +71,14 @@ const PROGRESS: Readonly<Record<string, (head: ThreadHead) => Value>> = {
   lifecycle: (head) => head.lifecycle,
   waiting: (head) => head.waiting,
   tokens: (head) => head.tokens,
+  output_tokens: (head) => head.outputTokens,
+  cached_tokens: (head) => head.cachedTokens,
   cost_usd: (head) => head.costUsd,
   unpriced: (head) => head.unpriced,
   // Times of events may have fractions of milliseconds in other stores.
   updated_at: (head) => Math.round(head.updatedAt),
   seq: (head) => head.seq,
+  change: (head) => head.change,
   log_id: (head) => head.logId,
   epoch: (head) => head.epoch,
   wake_at: (head) => (head.wakeAt === null ? null : Math.ceil(head.wakeAt)),
@@ -72,6 +88,7 @@ const PROGRESS: Readonly<Record<string, (head: ThreadHead) => Value>> = {
   deaths: (head) => head.lease?.deaths ?? 0,
   survived: (head) => head.lease?.survived ?? 0,
   on_trial: (head) => head.lease?.isOnTrial ?? false,
+  lease_address: (head) => head.lease?.address ?? null,
 }
 
 /** The columns that seldom change, and are in several indexes. */
@@ -80,6 +97,9 @@ const LABELS: Readonly<Record<string, (head: ThreadHead) => Value>> = {
   agent: (head) => head.agent,
   title: (head) => head.title,
   tags: (head) => JSON.stringify(head.tags),
+  first_words: (head) => head.firstWords,
+  forked_from: (head) => head.forkedFrom?.threadId ?? null,
+  forked_at: (head) => head.forkedFrom?.messageId ?? null,
   search: searchText,
 }
 
@@ -111,9 +131,11 @@ export function headStatements(
         text: updateText(s, PROGRESS),
         values: [head.id, ...Object.values(PROGRESS).map((value) => value(head))],
       })
-    const { owner, agent, title, tags } = before
-    const isSame = owner === head.owner && agent === head.agent && title === head.title
-    if (!isSame || tags !== head.tags)
+    if (
+      Object.entries(LABELS).some(
+        ([name, value]) => name !== 'search' && value(head) !== value(before),
+      )
+    )
       statements.push({
         text: updateText(s, LABELS),
         values: [head.id, ...Object.values(LABELS).map((value) => value(head))],
@@ -183,11 +205,33 @@ const orders = {
   activity: 'updated_at DESC, id DESC',
   created: 'created_at DESC, id DESC',
   oldest: 'created_at, id',
+  change: 'change DESC, id DESC',
+}
+
+/**
+ * Changes of transactions that began before one that still runs are hidden until that one has ended: a reader
+ * that has seen a number may rely on having seen all smaller ones.
+ */
+const IS_SETTLED = (s: string): string =>
+  `change < pg_snapshot_xmin(pg_current_snapshot())::text::bigint + ${changeBase(s)}`
+
+/** What the number of a transaction is raised by: not 0 in a database that was restored from a copy. */
+function changeBase(s: string): string {
+  return `coalesce((SELECT (json::jsonb ->> 'base')::bigint FROM ${s}.settings WHERE name = '${CHANGES}'), 0)`
+}
+
+/** The setting of the store that holds the base of the numbers of changes. */
+export const CHANGES = ' changes'
+
+/** Selects the number of the changes of this transaction. Numbers grow in the order of transactions. */
+export function changeNumber(s: string): string {
+  return `SELECT pg_current_xact_id()::text::bigint + ${changeBase(s)} AS change`
 }
 
 /** Builds the statement that lists the threads of a query; undefined if no thread can match. */
 export function listStatement(s: string, query: ThreadQuery): Statement | undefined {
   const { tenant, owner, agent, lifecycle, parentId, rootId, isWaiting, search, tag } = query
+  const { forkedFrom, changedAfter } = query
   const values: Value[] = []
   const conditions: string[] = []
   let isOdd = false
@@ -207,12 +251,20 @@ export function listStatement(s: string, query: ThreadQuery): Statement | undefi
   if (isWaiting !== undefined) conditions.push(isWaiting ? 'waiting > 0' : 'waiting <= 0')
   add((place) => `strpos(search, ${place}) > 0`, search?.toLowerCase())
   add((place) => `tags ? ${place}`, tag)
+  add((place) => `forked_from = ${place}`, forkedFrom)
+  if (changedAfter) {
+    values.push(changedAfter.change)
+    const change = `$${values.length}`
+    add((place) => `(change, id) > (${change}, ${place})`, changedAfter.id)
+  }
+  if (changedAfter || query.sort === 'change') conditions.push(IS_SETTLED(s))
   if (isOdd) return undefined
+  const order = changedAfter ? 'change, id' : orders[query.sort ?? 'activity']
   const where = conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : ''
   const { limit, offset } = pageOf(query)
   const end = `LIMIT $${values.length + 1} OFFSET $${values.length + 2}`
   return {
-    text: `SELECT ${HEAD_COLUMNS} FROM ${s}.threads ${where} ORDER BY ${orders[query.sort ?? 'activity']} ${end}`,
+    text: `SELECT ${HEAD_COLUMNS} FROM ${s}.threads ${where} ORDER BY ${order} ${end}`,
     values: [...values, limit, offset],
   }
 }

@@ -34,14 +34,20 @@ CREATE TABLE ${s}.threads (
   agent text COLLATE "C" NOT NULL,
   title text COLLATE "C",
   tags jsonb NOT NULL,
+  first_words text COLLATE "C",
+  forked_from text COLLATE "C",
+  forked_at text COLLATE "C",
   search text COLLATE "C" NOT NULL,
   lifecycle text COLLATE "C" NOT NULL,
   waiting int NOT NULL,
   tokens bigint NOT NULL,
+  output_tokens bigint NOT NULL,
+  cached_tokens bigint NOT NULL,
   cost_usd double precision NOT NULL,
   unpriced int NOT NULL,
   updated_at bigint NOT NULL,
   seq int NOT NULL,
+  change bigint NOT NULL,
   log_id bigint NOT NULL,
   epoch bigint NOT NULL,
   wake_at bigint,
@@ -50,7 +56,8 @@ CREATE TABLE ${s}.threads (
   lease_until bigint,
   deaths int NOT NULL,
   survived int NOT NULL,
-  on_trial boolean NOT NULL
+  on_trial boolean NOT NULL,
+  lease_address text COLLATE "C"
 ) WITH (fillfactor = 75);
 CREATE UNIQUE INDEX threads_by_client_id ON ${s}.threads (tenant, client_id, owner)
   NULLS NOT DISTINCT WHERE client_id IS NOT NULL;
@@ -62,6 +69,8 @@ CREATE INDEX threads_by_parent ON ${s}.threads (parent_id) WHERE parent_id IS NO
 CREATE INDEX threads_by_wake ON ${s}.threads (wake_at) WHERE wake_at IS NOT NULL;
 CREATE INDEX threads_by_turn ON ${s}.threads (tenant, wake_at, id) WHERE wake_at IS NOT NULL;
 CREATE INDEX threads_waiting ON ${s}.threads (tenant, updated_at, id) WHERE waiting > 0;
+CREATE INDEX threads_by_change ON ${s}.threads (tenant, change, id);
+CREATE INDEX threads_by_fork ON ${s}.threads (forked_from) WHERE forked_from IS NOT NULL;
 CREATE INDEX threads_by_lease ON ${s}.threads (lease_owner) WHERE lease_owner IS NOT NULL;
 
 CREATE TABLE ${s}.events (
@@ -69,6 +78,14 @@ CREATE TABLE ${s}.events (
   seq int NOT NULL,
   json text COLLATE "C" NOT NULL,
   PRIMARY KEY (log_id, seq)
+);
+
+-- Parts of folds of long logs, which may be deleted at any time.
+CREATE TABLE ${s}.snapshots (
+  log_id bigint NOT NULL,
+  place int NOT NULL,
+  bytes bytea NOT NULL,
+  PRIMARY KEY (log_id, place)
 );
 
 -- is_stored: a commit has named the content. Contents that none has named are swept by the time of their writing.
@@ -174,6 +191,7 @@ CREATE POLICY tenant ON ${s}.audit_trees FOR SELECT
 ALTER TABLE ${s}.audit ENABLE ROW LEVEL SECURITY;
 CREATE POLICY tenant ON ${s}.audit FOR SELECT
   USING (tree_key IN (SELECT key FROM ${s}.audit_trees));
+ALTER TABLE ${s}.snapshots ENABLE ROW LEVEL SECURITY;
 ALTER TABLE ${s}.spent ENABLE ROW LEVEL SECURITY;
 ALTER TABLE ${s}.settings ENABLE ROW LEVEL SECURITY;
 ALTER TABLE ${s}.counters ENABLE ROW LEVEL SECURITY;

@@ -7,6 +7,7 @@ import {
 } from '@skein/runtime'
 import type { Row, Statement } from './connections.ts'
 import {
+  changeNumber,
   HEAD_COLUMNS,
   headFrom,
   headStatements,
@@ -96,7 +97,8 @@ export class Names {
       put: (rows: Row[], view: View) => void = () => {},
     ): void => void reads.push({ statement: { text, values }, put })
     const ids = [...this.threads]
-    if (ids.length > 0)
+    if (ids.length > 0) {
+      read(changeNumber(s), [], (rows, view) => (view.change = rows[0]!['change'] as number))
       read(
         `SELECT ${HEAD_COLUMNS} FROM ${s}.threads WHERE id = ANY($1) ORDER BY id FOR UPDATE`,
         [ids],
@@ -104,6 +106,7 @@ export class Names {
           for (const head of rows.map(headFrom)) view.heads.set(head.id, head)
         },
       )
+    }
     if (this.#clientIds.length > 0 || this.#owners)
       read(
         `SELECT tenant, owner, client_id FROM ${s}.threads WHERE (tenant, client_id) IN (
@@ -226,6 +229,8 @@ export function lockUsers(s: string): string {
 /** What the commits of one transaction see: the locked rows, and what the commits before them have changed. */
 export class View implements StoreView {
   readonly heads: Map<string, ThreadHead> = new Map()
+  /** The number of the changes of this transaction; its commits share it. */
+  change = 0
   readonly clientIds: Set<string> = new Set()
   readonly logIds: number[] = []
   readonly trees: Map<string, { readonly key: number; length: number }> = new Map()
@@ -250,6 +255,10 @@ export class View implements StoreView {
 
   newLogId(): number {
     return next(this.logIds)
+  }
+
+  newChange(): number {
+    return this.change
   }
 
   hasAuditLine(requestId: string, seq: number): boolean {

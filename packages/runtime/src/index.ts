@@ -67,9 +67,10 @@ export type {
   Lease,
   ThreadQuery,
   Store,
+  StoreRow,
   StoreTotals,
 } from './store/store.ts'
-export { StoreError, isStoreError, type StoreErrorCode } from './store/store.ts'
+export { StoreError, isStoreError, removalsOf, type StoreErrorCode } from './store/store.ts'
 export {
   planCommit,
   planErase,
@@ -80,6 +81,7 @@ export {
 export { claimedHead, isStorable, pageOf, searchText } from './store/thread-head.ts'
 export { memoryStore } from './store/memory-store.ts'
 export { sqliteStore, type SqliteStore } from './store/sqlite-store.ts'
+export { loadSqliteStore } from './store/sqlite-copy.ts'
 export { readSqliteStore, verifyStore } from './store/sqlite-verify.ts'
 export { findStranded, type StrandedReport } from './stranded.ts'
 export type { Dispatcher, Drain, DrainEnd, NodeLink, NodeNotice } from './dispatch/dispatcher.ts'

@@ -1,12 +1,19 @@
-import { createInterface, type Interface } from 'node:readline/promises'
-import { isPlainObject, type JsonObject, tryParseJson } from '@skein/base'
+import { type Interface, createInterface } from 'node:readline/promises'
+import { text as readAll } from 'node:stream/consumers'
+import { closest, isPlainObject, type JsonObject, tryParseJson } from '@skein/base'
 import { callText } from '@skein/base/safe-text'
-import type { ThreadInfo } from '@skein/runtime'
+import type { SendMessage, ThreadInfo, WaitingItem } from '@skein/runtime'
 import type { Client } from '@skein/runtime/client'
-import { type Command, defineCommand, ExitCode, RUN_OPTIONS } from '../terminal/command.ts'
-import { withConnection } from '../connect/connect.ts'
-import { findThreadByPrefix } from '../connect/find.ts'
-import { type ShowOptions, showRun, timeoutOf } from '../follow/show-run.ts'
+import { findThreadByPrefix, withConnection } from '../connect/connect.ts'
+import type { Tally } from '../follow/follow.ts'
+import { riskText, type ShowOptions, showRun, timeoutOf } from '../follow/show-run.ts'
+import {
+  type Command,
+  ExitCode,
+  RUN_OPTIONS,
+  defineCommand,
+  usageError,
+} from '../terminal/command.ts'
 import type { Output } from '../terminal/output.ts'
 
 /** `skein chat` */
@@ -18,42 +25,69 @@ export const chat: Command = defineCommand({
   },
   examples: ['skein chat support', 'echo "Refund O-7, please." | skein chat support'],
   async run({ values, operands: [agent = ''], output }) {
-    const options = { ...values, timeoutMs: timeoutOf(values) }
+    const options = { ...values, timeoutMs: timeoutOf(values), isMarkdown: true }
     return withConnection(
       values,
       output,
       async ({ client }) => {
-        const found =
+        const thread =
           values.thread === undefined ? undefined : await findThreadByPrefix(client, values.thread)
-        const thread = found ?? (await client.threads.create({ agent }))
-        return new Chat(client, thread, output, options).talk()
+        const { sides } = await client.agents.get(thread?.agent ?? agent)
+        const models = [...new Set(sides.flatMap((side) => side.models))]
+        return new Chat(client, { agent, thread, models }, output, options).talk()
       },
       { works: true },
     )
   },
 })
 
+/** What a person can type instead of a message. */
+const SLASH: Readonly<Record<string, string>> = {
+  '/help': 'shows this list',
+  '/decide': 'asks again about calls that wait for approval',
+  '/new': 'begins another conversation',
+  '/thread': 'shows the id of this conversation',
+  '/quit': 'ends the chat, as an empty line does',
+}
+
 /** A conversation, line by line, with a person at a terminal or with lines from a pipe. */
 class Chat {
   readonly #client: Client
-  readonly #thread: ThreadInfo
+  readonly #agent: string
+  readonly #models: readonly string[]
   readonly #output: Output
   readonly #options: ShowOptions
   readonly #isPerson: boolean = process.stdin.isTTY === true
+  /** Created with the first message, so that a chat without a message leaves nothing behind. */
+  #thread: ThreadInfo | undefined
   #after: string | undefined
   #leave: (() => void) | undefined
   #code: ExitCode = ExitCode.Done
 
-  constructor(client: Client, thread: ThreadInfo, output: Output, options: ShowOptions) {
+  constructor(
+    client: Client,
+    with_: {
+      readonly agent: string
+      readonly thread: ThreadInfo | undefined
+      readonly models: readonly string[]
+    },
+    output: Output,
+    options: ShowOptions,
+  ) {
     this.#client = client
-    this.#thread = thread
+    this.#agent = with_.agent
+    this.#thread = with_.thread
+    this.#models = with_.models
     this.#output = output
     this.#options = options
   }
 
   async talk(): Promise<ExitCode> {
-    const { id, agent } = this.#thread
-    if (this.#isPerson) this.#output.say(`${agent}, thread ${id}. An empty line ends the chat.`)
+    if (this.#isPerson) {
+      const model = this.#models.length > 0 ? ` (${this.#models.join(', ')})` : ''
+      const thread = this.#thread ? `, thread ${this.#thread.id}` : ''
+      this.#output.say(`${this.#agent}${model}${thread}. /help lists commands; an empty line ends.`)
+    }
     const lines = createInterface({
       input: process.stdin,
       output: this.#isPerson ? process.stderr : undefined,
@@ -62,19 +96,52 @@ class Chat {
     lines.on('SIGINT', () => (this.#leave ? this.#leave() : void process.emit('SIGINT')))
     try {
       for await (const line of this.#read(lines)) {
-        const before = await this.#client.threads.get(id)
-        await this.#client.threads.send(id, line)
-        await this.#turn(before)
-        while (this.#isPerson && this.#code === ExitCode.Waiting)
-          if (!(await this.#decide(lines))) break
+        if (this.#isPerson && line.startsWith('/') && !line.startsWith('//')) {
+          if (!(await this.#command(line.trim(), lines))) break
+          continue
+        }
+        // Two slashes begin a message that begins with a slash.
+        await this.#say(this.#isPerson && line.startsWith('//') ? line.slice(1) : line)
+        await this.#decideAll(lines)
         // Nobody can approve or resume through a pipe, so the first turn that does not succeed ends the chat.
         if (!this.#isPerson && this.#code !== ExitCode.Done) break
       }
     } finally {
       lines.close()
     }
-    if (this.#isPerson) this.#output.say(`Continue with: skein chat ${agent} --thread ${id}`)
+    if (this.#isPerson && this.#thread)
+      this.#output.say(`Continue with: skein chat ${this.#agent} --thread ${this.#thread.id}`)
     return this.#code
+  }
+
+  /** Carries out a line that begins with a slash. Returns false if the chat is to end. */
+  async #command(line: string, lines: Interface): Promise<boolean> {
+    switch (line) {
+      case '/quit':
+      case '/exit':
+        return false
+      case '/help':
+        for (const [name, what] of Object.entries(SLASH))
+          this.#output.say(`  ${name.padEnd(8)} ${what}`)
+        this.#output.say('  //…      sends a message that begins with a slash')
+        return true
+      case '/new':
+        this.#thread = this.#after = undefined
+        this.#output.say('A new conversation begins with your next message.')
+        return true
+      case '/thread':
+        this.#output.say(this.#thread?.id ?? 'The thread is created with your first message.')
+        return true
+      case '/decide':
+        if (!(await this.#decideAll(lines, true))) this.#output.say('Nothing waits for approval.')
+        return true
+      default: {
+        const meant = closest(line, Object.keys(SLASH), 2)
+        const hint = meant === undefined ? '/help lists them.' : `Did you mean ${meant}?`
+        this.#output.say(`There is no command ${line}. ${hint} Nothing was sent.`)
+        return true
+      }
+    }
   }
 
   async *#read(lines: Interface): AsyncGenerator<string, void, undefined> {
@@ -106,34 +173,153 @@ class Chat {
     }
   }
 
-  async #turn(before: ThreadInfo): Promise<void> {
-    const { code, followed } = await showRun(this.#client, this.#thread, this.#output, {
+  async #say(text: string): Promise<void> {
+    const { threads } = this.#client
+    if (!this.#thread) {
+      this.#thread = await threads.create({ agent: this.#agent, message: text })
+      return this.#turn(undefined)
+    }
+    const before = await threads.get(this.#thread.id)
+    await threads.send(this.#thread.id, text)
+    await this.#turn(before)
+  }
+
+  async #turn(before: ThreadInfo | undefined): Promise<void> {
+    const { code, followed } = await showRun(this.#client, this.#thread!, this.#output, {
       ...this.#options,
       before,
       after: this.#after,
     })
     this.#code = code
     this.#after = followed?.after
+    const model = followed?.tally.model
+    if (this.#isPerson && model)
+      this.#output.say(this.#output.paint('dim', await contextText(model)))
+  }
+
+  /** Asks about calls until none waits or the person leaves the rest for later. */
+  async #decideAll(lines: Interface, isAsked = false): Promise<boolean> {
+    let any = false
+    while (this.#isPerson && (isAsked || this.#code === ExitCode.Waiting)) {
+      if (!(await this.#decide(lines))) break
+      any = true
+    }
+    return any
   }
 
   /** Asks about the next waiting call. Returns false if there is none, or if the person does not decide. */
   async #decide(lines: Interface): Promise<boolean> {
+    if (!this.#thread) return false
     const before = await this.#client.threads.get(this.#thread.id)
     const waiting = await this.#client.inbox.list({ rootId: before.rootId })
     const item = waiting.find(({ kind }) => kind === 'approval')
     if (!item) return false
-    const answer = await this.#ask(
-      lines,
-      `Approve ${callText(item.toolName, item.arguments)}? [y, {…} with other arguments, or a reason not to] `,
+    const about = riskText(item)
+    this.#output.say(
+      `Approve ${callText(item.toolName, item.arguments)}?${about === '' ? '' : ` (${about})`}`,
     )
-    if (answer === undefined || answer.trim() === '') return false
-    const { inbox } = this.#client
-    const args = answer.trim().startsWith('{') ? tryParseJson(answer) : undefined
-    if (/^y(es)?$/i.test(answer.trim())) await inbox.approve(item)
-    else if (isPlainObject(args))
-      await inbox.approve({ ...item, with: args as JsonObject, digest: item.request?.digest })
-    else await inbox.deny({ ...item, reason: answer.trim() })
+    for (;;) {
+      const answer = await this.#ask(
+        lines,
+        '[a]pprove, [d]eny, [e]dit the arguments, Enter: later > ',
+      )
+      const word = answer?.trim().toLowerCase()
+      if (answer === undefined || word === undefined || word === '') return false
+      const isDecided = await this.#choose(word, answer, item, lines)
+      if (isDecided) break
+      // Text that is no choice decides nothing, so that a message is never taken for a denial.
+      this.#output.say('Nothing was decided. Type a, d or e; an empty line leaves it for later.')
+    }
     await this.#turn(before)
     return true
   }
+
+  /** Carries out a choice about a waiting call. Returns false if nothing was chosen. */
+  async #choose(
+    word: string,
+    answer: string,
+    item: WaitingItem,
+    lines: Interface,
+  ): Promise<boolean> {
+    const { inbox } = this.#client
+    const given = answer.trim().startsWith('{') ? answer : undefined
+    if (/^(?:a|approve|y|yes)$/.test(word)) {
+      await inbox.approve({ ...item, digest: item.request?.digest })
+      return true
+    }
+    if (/^(?:d|deny|n|no)$/.test(word)) {
+      const reason = (await this.#ask(lines, 'Reason, for the agent > '))?.trim() ?? ''
+      if (reason !== '') await inbox.deny({ ...item, reason })
+      return reason !== ''
+    }
+    if (word !== 'e' && word !== 'edit' && given === undefined) return false
+    const text = given ?? (await this.#ask(lines, 'All arguments, as JSON > ')) ?? ''
+    const args = tryParseJson(text)
+    if (!isPlainObject(args)) return false
+    await inbox.approve({ ...item, with: args as JsonObject, digest: item.request?.digest })
+    return true
+  }
 }
+
+/** Returns the model and how much of its context the last request has used. */
+async function contextText({ name, contextTokens }: NonNullable<Tally['model']>): Promise<string> {
+  const { modelCatalogue } = await import('@skein/ai/catalogue')
+  const limit = modelCatalogue[name]?.limits.contextTokens
+  const share = limit ? ` of ${limit} (${Math.round((100 * contextTokens) / limit)} %)` : ''
+  return `${name} · context ${contextTokens}${share} tokens`
+}
+
+const IF_BUSY = ['enqueue', 'reject', 'cut', 'restart'] as const satisfies readonly NonNullable<
+  SendMessage['ifBusy']
+>[]
+
+/** `skein run` */
+export const run: Command = defineCommand({
+  operands: [
+    { name: 'agent', description: 'Name of the agent.' },
+    {
+      name: 'text',
+      description: 'The message; `-` reads it from standard input.',
+      isOptional: true,
+    },
+  ],
+  options: {
+    thread: { type: 'string', value: 'id', description: 'Sends the message to this thread.' },
+    'if-busy': {
+      type: 'string',
+      value: IF_BUSY.join('|'),
+      description: 'What the message does to a --thread that works or waits. Default: enqueue.',
+    },
+    ...RUN_OPTIONS,
+  },
+  examples: ['skein run support "Where is order O-7?"', 'git diff | skein run reviewer - --json'],
+  async run({ values, operands: [agent = '', given], output }) {
+    const timeoutMs = timeoutOf(values)
+    const ifBusy = IF_BUSY.find((known) => known === values['if-busy'])
+    if (values['if-busy'] !== undefined && (!ifBusy || values.thread === undefined))
+      throw usageError(
+        '--if-busy says what the message does to a thread that is busy.',
+        `Give --thread, and one of ${IF_BUSY.join(', ')}.`,
+      )
+    if (given === undefined && process.stdin.isTTY)
+      throw usageError(
+        '<text> is missing.',
+        'Give it as an argument, or `-` to read standard input.',
+      )
+    const isPiped = given === undefined || given === '-'
+    const text = isPiped ? (await readAll(process.stdin)).trim() : given
+    if (isPiped && text === '') throw usageError('<text> is empty.', 'Standard input held no text.')
+    return withConnection(
+      values,
+      output,
+      async ({ client }) => {
+        const before =
+          values.thread === undefined ? undefined : await findThreadByPrefix(client, values.thread)
+        if (before) await client.threads.send(before.id, { text, ifBusy })
+        const thread = before ?? (await client.threads.create({ agent, message: text }))
+        return (await showRun(client, thread, output, { ...values, timeoutMs, before })).code
+      },
+      { works: true },
+    )
+  },
+})

@@ -1,23 +1,27 @@
 import { relative, sep } from 'node:path'
+import { loadConfig, type SkeinConfig } from '../config/config.ts'
 import type { DiscoveredRegistry, EmbeddedRuntime } from '@skein/runtime'
 import type { ServeOptions, Serving } from '@skein/runtime/http'
 import {
+  SECRET_KEY_VARIABLE,
   loadDefinitions,
   localPerson,
+  missingKeys,
   modelsOf,
   openRuntime,
-  SECRET_KEY_VARIABLE,
+  removeServerFile,
+  storeFile,
+  writeServerFile,
 } from '../connect/embed.ts'
-import { removeServerFile, storeFile, writeServerFile } from '../connect/server-file.ts'
 import {
-  defineCommand,
+  type Command,
   ExitCode,
   FOLDER_OPERAND,
   JSON_OPTION,
+  defineCommand,
   usageError,
-  type Command,
 } from '../terminal/command.ts'
-import { errorText, problemLine, type Output } from '../terminal/output.ts'
+import { type Output, errorText, problemLine } from '../terminal/output.ts'
 
 /** The port that `dev` tries first. */
 export const DEFAULT_PORT = 4111
@@ -34,6 +38,12 @@ export const dev: Command = defineCommand({
       value: 'number',
       description: `Port to listen on; if it is taken, the next free one. 0: any. Default: ${DEFAULT_PORT}.`,
     },
+    origin: {
+      type: 'string',
+      value: 'origins',
+      description:
+        'Pages of this machine that may call the server, e.g. http://localhost:5173; several after commas.',
+    },
     log: {
       type: 'string',
       value: 'level',
@@ -44,10 +54,13 @@ export const dev: Command = defineCommand({
   },
   examples: ['skein dev', 'skein dev ./my-agents --port 8080'],
   async run({ values, operands: [folder], output }) {
-    const port = Number(values.port ?? DEFAULT_PORT)
+    const { config, problems } = await loadConfig(undefined)
+    for (const { setting, message } of problems) output.say(`warning: ${setting}: ${message}`)
+    const port = Number(values.port ?? config.port ?? DEFAULT_PORT)
+    const origins = pageOrigins(values.origin, config)
     if (!Number.isInteger(port) || port < 0 || port > 65_535)
       throw usageError(`--port takes a number from 0 to 65535, not "${values.port}".`)
-    const registry = await loadDefinitions(folder)
+    const registry = await loadDefinitions(folder ?? config.agents)
     const { lineLogger } = await import('@skein/runtime')
     const logger = lineLogger({
       format: values.json === true ? 'json' : 'text',
@@ -57,7 +70,14 @@ export const dev: Command = defineCommand({
     const runtime = await openRuntime(registry, { logger })
     try {
       await runtime.start()
-      const serving = await listen(runtime, { port, auth: 'none', local: localPerson(), logger })
+      const local = localPerson()
+      const serving = await listen(runtime, {
+        port,
+        auth: 'none',
+        local,
+        cors: { origins },
+        logger,
+      })
       const stopped = untilStopped(output)
       writeServerFile({ url: serving.url, pid: process.pid })
       const watching = await watchDefinitions(
@@ -77,6 +97,25 @@ export const dev: Command = defineCommand({
     }
   },
 })
+
+/**
+ * Returns the origins of pages that may call the server: those of the flag, else those of the configuration
+ * that are on this machine. A server without keys answers no page of another machine.
+ */
+function pageOrigins(flag: string | undefined, { origins = [] }: SkeinConfig): readonly string[] {
+  const isLocal = (origin: string): boolean => {
+    const url = URL.parse(origin)
+    return url?.origin === origin && /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(url.hostname)
+  }
+  if (flag === undefined) return origins.filter(isLocal)
+  const given = flag.split(',').map((origin) => origin.trim().replace(/\/$/, ''))
+  const wrong = given.find((origin) => !isLocal(origin))
+  if (wrong === undefined) return given
+  throw usageError(
+    `--origin takes pages of this machine, not "${wrong}".`,
+    'E.g. http://localhost:5173. For pages elsewhere use `skein serve`, which asks for keys.',
+  )
+}
 
 const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
 
@@ -122,7 +161,8 @@ function announce(
   const agents = [...registry.agents.keys()]
   const models = modelsOf(registry)
   const store = relative('', storeFile())
-  if (isJson) return output.json({ url, agents, models, store })
+  const problems = missingKeys(registry)
+  if (isJson) return output.json({ url, agents, models, store, problems })
   const label = (text: string): string => output.paint('dim', text.padEnd(8))
   output.line(`${label('address')}${output.paint('cyan', url)}`)
   output.line(`${label('agents')}${agents.join(', ')} (${models})`)
@@ -131,6 +171,9 @@ function announce(
     output.line(
       `${label('secrets')}key kept beside the store; set ${SECRET_KEY_VARIABLE} to keep it elsewhere`,
     )
+  // What would fail at the first message is said before it.
+  for (const problem of problems)
+    output.say(`${output.paint('red', 'will fail:')} ${problemLine(problem)}`)
 }
 
 async function reload(

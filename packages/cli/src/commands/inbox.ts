@@ -1,22 +1,21 @@
-import { isPlainObject, type JsonObject, tryParseJson } from '@skein/base'
+import { type JsonObject, isPlainObject, tryParseJson } from '@skein/base'
 import { callText } from '@skein/base/safe-text'
 import { FOUND_EFFECTS, type WaitingItem } from '@skein/runtime'
 import type { Client } from '@skein/runtime/client'
-import { withConnection, type ConnectTarget } from '../connect/connect.ts'
-import { findWaiting } from '../connect/find.ts'
+import { type ConnectTarget, findWaiting, withConnection } from '../connect/connect.ts'
 import { riskText, showRun } from '../follow/show-run.ts'
 import {
-  defineCommand,
+  type Command,
   ExitCode,
   JSON_OPTION,
-  SERVER_OPTIONS,
-  THREAD_OPERAND,
-  usageError,
-  type Command,
   type Operand,
+  SERVER_OPTIONS,
   type Switch,
+  THREAD_OPERAND,
+  defineCommand,
+  usageError,
 } from '../terminal/command.ts'
-import { lineText, timeAgo, type Output } from '../terminal/output.ts'
+import { type Output, lineText, timeAgo } from '../terminal/output.ts'
 
 /** `skein inbox` */
 export const inbox: Command = defineCommand({

@@ -1,15 +1,23 @@
+import { rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { storeFile } from '../connect/server-file.ts'
+import type { StoreRow } from '@skein/runtime'
 import type { Client } from '@skein/runtime/client'
-import { withConnection } from '../connect/connect.ts'
+import { RowDigest, readBackup, writeBackup } from '../backup/backup-file.ts'
+import { loadConfig } from '../config/config.ts'
+import { type StoreAddress, shownAddress, storeAddress } from '../config/refusals.ts'
+import { openPostgres, withConnection } from '../connect/connect.ts'
+import { storeFile } from '../connect/embed.ts'
 import {
   type Command,
-  defineCommand,
+  CommandError,
   ExitCode,
   JSON_OPTION,
   SERVER_OPTIONS,
+  type TextOption,
+  defineCommand,
+  usageError,
 } from '../terminal/command.ts'
-import { lineText, textTable } from '../terminal/output.ts'
+import { type Output, lineText, textTable } from '../terminal/output.ts'
 
 /** `skein store verify` */
 export const storeVerify: Command = defineCommand({
@@ -75,4 +83,152 @@ function spendingRow({ tenant, user, until, spent, reserved, max, ...counts }: A
     `${refused} refused`,
     `${delayed} delayed`,
   ]
+}
+
+const STORE_OPTION: { readonly store: TextOption } = {
+  store: {
+    type: 'string',
+    value: 'address',
+    description:
+      'sqlite:<file> or postgres://…; its password may stand in PGPASSWORD. Default: that of the configuration.',
+  },
+}
+
+/** `skein backup` */
+export const backup: Command = defineCommand({
+  operands: [
+    { name: 'file', description: 'File to create; with the ending .gz it is compressed.' },
+  ],
+  options: { ...STORE_OPTION, ...JSON_OPTION },
+  examples: [
+    'skein backup skein-monday.jsonl.gz',
+    'skein backup all.jsonl --store postgres://db/skein',
+  ],
+  async run({ values, operands: [file = ''], output }) {
+    const from = await addressOf(values.store)
+    const path = resolve(file)
+    const written = await withRows(from, (rows) =>
+      writeBackup(path, rows, { from: from.type, at: new Date().toISOString() }),
+    )
+    // The file is read again, because a disk may not keep what it was given.
+    for await (const _ of readBackup(path)) void _
+    output.say('Keys are not part of a backup: keep those of secrets and governance elsewhere.')
+    return report(written, { from: shownAddress(from), to: path }, values, output)
+  },
+})
+
+/** `skein restore` */
+export const restore: Command = defineCommand({
+  operands: [{ name: 'file', description: 'A file of `skein backup`.' }],
+  options: { ...STORE_OPTION, ...JSON_OPTION },
+  examples: [
+    'skein restore skein-monday.jsonl.gz --store sqlite:./restored/skein.db',
+    'skein restore all.jsonl --store postgres://db/skein',
+  ],
+  async run({ values, operands: [file = ''], output }) {
+    const to = await addressOf(values.store)
+    const path = resolve(file)
+    const digest = await fill(to, readBackup(path))
+    return report(digest, { from: path, to: shownAddress(to) }, values, output)
+  },
+})
+
+/** `skein store copy` */
+export const storeCopy: Command = defineCommand({
+  operands: [
+    { name: 'from', description: 'sqlite:<file> or postgres://…' },
+    { name: 'to', description: 'sqlite:<file> or postgres://…; it must not have threads.' },
+  ],
+  options: JSON_OPTION,
+  examples: [
+    'skein store copy sqlite:.skein/skein.db postgres://db/skein',
+    'skein store copy postgres://db/skein sqlite:./copy/skein.db --json',
+  ],
+  async run({ values, operands: [source = '', target = ''], output }) {
+    const [from, to] = [namedAddress(source), namedAddress(target)]
+    const digest = await withRows(from, (rows) => fill(to, rows))
+    output.say('What is written to the old store from now on is not in the copy.')
+    return report(digest, { from: shownAddress(from), to: shownAddress(to) }, values, output)
+  },
+})
+
+/** Returns the named store, else that of the configuration, else that of this folder. */
+async function addressOf(named: string | undefined): Promise<StoreAddress> {
+  if (named !== undefined) return namedAddress(named)
+  const { config } = await loadConfig(undefined)
+  return config.store === undefined
+    ? { type: 'sqlite', path: storeFile() }
+    : namedAddress(config.store)
+}
+
+function namedAddress(text: string): StoreAddress {
+  const address = storeAddress(text)
+  if (address) return address
+  const shown = /:\/\//.test(text) ? `${text.split('://')[0]}://…` : text
+  throw usageError(`"${shown}" is not a store.`, 'Write sqlite:<file> or postgres://host/database.')
+}
+
+type Rows = AsyncIterable<StoreRow> | Iterable<StoreRow>
+
+/** Reads everything in a store, as of one moment, while others may use it. */
+async function withRows<T>(from: StoreAddress, work: (rows: Rows) => Promise<T>): Promise<T> {
+  const { readSqliteStore } = await import('@skein/runtime')
+  const store =
+    from.type === 'sqlite' ? readSqliteStore(from.path) : await openPostgres(from.connectionString)
+  try {
+    return await work(store.rows())
+  } finally {
+    await store.close()
+  }
+}
+
+/** Fills an empty store, reads all of it again, and compares every row. */
+async function fill(to: StoreAddress, rows: Rows): Promise<RowDigest> {
+  const digest = new RowDigest()
+  if (to.type === 'sqlite') {
+    const { loadSqliteStore } = await import('@skein/runtime')
+    await loadSqliteStore(to.path, digest.of(rows))
+  } else {
+    const store = await openPostgres(to.connectionString)
+    try {
+      await store.load(digest.of(rows))
+    } finally {
+      await store.close()
+    }
+  }
+  const stored = new RowDigest()
+  await withRows(to, async (found) => {
+    for await (const row of found) stored.add(row)
+  })
+  const differences = stored.differences(digest)
+  if (differences.length === 0) return digest
+  if (to.type === 'sqlite') rmSync(to.path, { force: true }) // this command has created it
+  throw new CommandError(`The copy differs from its source: it has ${differences.join(', ')}.`, {
+    code: 'COPY_DIFFERS',
+    hint: 'Do not use the copy. Check the disk, and whether somebody else writes to that store.',
+  })
+}
+
+const NAMES: Readonly<Record<string, string>> = {
+  thread: 'threads',
+  event: 'events',
+  audit: 'audit lines',
+  blob: 'contents',
+  blob_name: 'uses of contents',
+  spent: 'spent tokens',
+  counter: 'counters',
+  user_value: 'values of users',
+  setting: 'settings',
+}
+
+function report(
+  { counts, sums }: RowDigest,
+  names: { readonly from: string; readonly to: string },
+  { json }: { readonly json?: boolean },
+  output: Output,
+): ExitCode {
+  const parts = Object.entries(NAMES).map(([type, name]) => `${counts[type] ?? 0} ${name}`)
+  if (json) output.json({ ...names, counts, sums })
+  else output.line(`${names.from} → ${names.to}: ${parts.join(', ')}; all verified.`)
+  return ExitCode.Done
 }

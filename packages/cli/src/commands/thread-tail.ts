@@ -1,24 +1,101 @@
-import { safeJson } from '@skein/base/safe-text'
+import { messageFromJSON } from '@skein/ai'
+import { callText, safeJson, safeText } from '@skein/base/safe-text'
 import type { NumberedEvent, ThreadInfo } from '@skein/runtime'
 import type { Client, TreeEvent } from '@skein/runtime/client'
-import { withConnection } from '../connect/connect.ts'
-import { findThreadByPrefix } from '../connect/find.ts'
+import { findThreadByPrefix, withConnection } from '../connect/connect.ts'
 import { showRun, timeoutOf } from '../follow/show-run.ts'
 import {
-  defineCommand,
+  type Command,
   ExitCode,
   RUN_OPTIONS,
   SERVER_OPTIONS,
   THREAD_OPERAND,
-  type Command,
+  defineCommand,
 } from '../terminal/command.ts'
-import { lineText } from '../terminal/output.ts'
+import { costText, lineText } from '../terminal/output.ts'
 
 /** An event; thread id and path are only present in the stream of a whole tree. */
 type Shown = NumberedEvent & Partial<Pick<TreeEvent, 'threadId' | 'path'>>
 
-/** The maximum length of an event's JSON on its line. */
+type ShownEvent = Shown['event']
+
+/** The maximum length of an event on its line. */
 const MAX_LENGTH = 120
+
+function shortText(event: ShownEvent): string {
+  const text = eventText(event)
+  return text.length > MAX_LENGTH ? `${text.slice(0, MAX_LENGTH - 1)}…` : text
+}
+
+/** Says what happened in words; events that are rare are shown as JSON without their ids. */
+function eventText(event: ShownEvent): string {
+  switch (event.type) {
+    case 'message_added':
+    case 'message_queued': {
+      const message = messageFromJSON(event.message)
+      if (message.type === 'tool_result') return `${message.results.length} results`
+      const calls = message.type === 'assistant' ? (message.toolCalls ?? []) : []
+      const said = message.text === '' ? [] : [safeText(message.text, { isLine: true })]
+      const called = calls.map(({ toolName, arguments: args }) => callText(toolName, args))
+      return `${message.type}: ${[...said, ...called].join(' ')}`
+    }
+    case 'text_delta':
+      return safeText(event.text, { isLine: true })
+    case 'model_requested':
+      return `${lineText(event.provider)}/${lineText(event.model)}`
+    case 'model_answered': {
+      const { usage = {}, durationMs, error, costUsd } = event
+      if (error) return `failed: ${lineText(error.message)}`
+      const tokens = `${Number(usage['input_tokens'] ?? 0)} in, ${Number(usage['output_tokens'] ?? 0)} out`
+      return `${tokens}, ${durationMs} ms, ${costText(costUsd ?? null)}`
+    }
+    case 'tool_execution_start':
+      return callText(event.toolName, event.arguments)
+    case 'tool_execution_end':
+      return `${lineText(event.toolName)}: ${callText(event.outcome, event.result ?? null)}`
+    case 'interrupt_opened':
+      return `${event.interrupt.kind} for call ${lineText(event.interrupt.toolCallId)}`
+    case 'interrupt_answered':
+      return answerText(event)
+    case 'gate_decided':
+      return [event.gate, event.decision, ...(event.reasonCodes ?? [])].join(' ')
+    case 'session_end': {
+      const text =
+        event.message === undefined ? '' : `: ${safeText(event.message, { isLine: true })}`
+      return `${event.outcome} (${event.reason})${text}`
+    }
+    case 'status_changed':
+      return event.status
+    case 'subagent_created':
+      return `${lineText(event.name)} ${event.reference}`
+    case 'agent_handoff':
+      return `to ${lineText(event.toAgentId)}`
+    default: {
+      const { type: _, at: __, ...rest } = event
+      const facts = Object.entries(rest).filter(
+        ([name]) => !/^(?:turn|step|session|log)Id$/.test(name),
+      )
+      return safeJson(Object.fromEntries(facts))
+    }
+  }
+}
+
+/** Says who answered a waiting call, and how. */
+export function answerText({
+  answer,
+  answeredBy,
+}: Extract<ShownEvent, { type: 'interrupt_answered' }>): string {
+  const by = answeredBy === undefined ? '' : ` by ${lineText(answeredBy)}`
+  const reason =
+    'reason' in answer && answer.reason !== undefined ? `: ${lineText(answer.reason)}` : ''
+  const words = {
+    approve: 'approved',
+    deny: 'denied',
+    result: 'answered',
+    error: 'failed',
+  } as const
+  return `${words[answer.type]}${by}${reason}`
+}
 
 /** `skein thread tail` */
 export const threadTail: Command = defineCommand({
@@ -51,12 +128,9 @@ export const threadTail: Command = defineCommand({
           output.json({ threadId, path, id, event })
           continue
         }
-        const { type, at, ...rest } = event
-        const text = safeJson(rest)
-        const short = text.length > MAX_LENGTH ? `${text.slice(0, MAX_LENGTH - 1)}…` : text
-        output.line(
-          `${id.padEnd(6)} ${at.slice(11, 23)} ${lineText(path.join(' › '))} ${type} ${short}`,
-        )
+        const { type, at } = event
+        const place = lineText(path.join(' › '))
+        output.line(`${id.padEnd(6)} ${at.slice(11, 23)} ${place} ${type} ${shortText(event)}`)
       }
       return interrupt.signal.aborted ? ExitCode.Interrupted : ExitCode.Done
     })

@@ -1,23 +1,31 @@
 import { readFile } from 'node:fs/promises'
 import { text as readAll } from 'node:stream/consumers'
 import { messageFromJSON } from '@skein/ai'
+import { isPlainObject } from '@skein/base'
 import { callText } from '@skein/base/safe-text'
 import type { ThreadInfo } from '@skein/runtime'
-import type { WireMessage } from '@skein/runtime/client'
-import { withConnection } from '../connect/connect.ts'
-import { findThreadByPrefix } from '../connect/find.ts'
-import { waitingLines } from '../follow/show-run.ts'
+import type { Client, WireMessage } from '@skein/runtime/client'
+import { findThreadByPrefix, withConnection } from '../connect/connect.ts'
+import { undoText, waitingLines } from '../follow/show-run.ts'
 import {
+  type Command,
   CommandError,
-  defineCommand,
   ExitCode,
   JSON_OPTION,
   SERVER_OPTIONS,
   THREAD_OPERAND,
+  defineCommand,
   usageError,
-  type Command,
 } from '../terminal/command.ts'
-import { costText, indented, textTable, timeAgo, type Output } from '../terminal/output.ts'
+import {
+  type Output,
+  costText,
+  indented,
+  lineText,
+  textTable,
+  timeAgo,
+} from '../terminal/output.ts'
+import { answerText } from './thread-tail.ts'
 
 /** `skein thread list` */
 export const threadList: Command = defineCommand({
@@ -41,20 +49,32 @@ export const threadList: Command = defineCommand({
       if (json) output.json({ threads })
       else if (threads.length === 0)
         output.say('No threads yet. `skein run <agent> "text"` makes one.')
-      const rows = threads.map(({ id, agent: name, lifecycle, tree, updatedAt, title }) => [
-        id,
-        name,
-        lifecycle,
-        `${tree.tokens} tokens`,
-        costText(tree.costUsd),
-        timeAgo(updatedAt),
-        title ?? '',
+      if (json) return ExitCode.Done
+      const rows = threads.map(async (thread) => [
+        thread.id,
+        thread.agent,
+        thread.lifecycle,
+        `${thread.tree.tokens} tokens`,
+        costText(thread.tree.costUsd),
+        timeAgo(thread.updatedAt),
+        thread.title ?? (await firstWords(client, thread)),
       ])
-      if (!json) for (const line of textTable(rows)) output.line(line.trimEnd())
+      for (const line of textTable(await Promise.all(rows))) output.line(line.trimEnd())
       return ExitCode.Done
     })
   },
 })
+
+const MAX_WORDS_CHARS = 60
+
+/** Returns the beginning of the first message of a thread, by which a person knows it again. */
+async function firstWords({ threads }: Client, { id, lifecycle }: ThreadInfo): Promise<string> {
+  if (lifecycle === 'erased') return ''
+  const [first] = await threads.messages(id, { limit: 1 })
+  const message = first && messageFromJSON(first.message)
+  const text = message?.type === 'user' ? message.text.trim().replace(/\s+/g, ' ') : ''
+  return text.length > MAX_WORDS_CHARS ? `${text.slice(0, MAX_WORDS_CHARS - 1)}…` : text
+}
 
 /** `skein thread show` */
 export const threadShow: Command = defineCommand({
@@ -65,8 +85,14 @@ export const threadShow: Command = defineCommand({
     return withConnection(values, output, async ({ client }) => {
       const thread = await findThreadByPrefix(client, text)
       const messages = await client.threads.messages(thread.id, { limit: 1000 })
+      const children = await client.threads.list({
+        parentId: thread.id,
+        sort: 'oldest',
+        limit: 1000,
+      })
+      const decisions = await decisionsOf(client, thread.id)
       if (values.json) {
-        output.json({ thread, messages })
+        output.json({ thread, messages, children, decisions })
         return ExitCode.Done
       }
       const { id, agent, lifecycle, tokens, tree, seq } = thread
@@ -75,12 +101,52 @@ export const threadShow: Command = defineCommand({
       const headline = `${id} · ${agent} · ${lifecycle} · ${spent} · ${seq} events`
       output.line(output.paint('dim', headline))
       for (const message of messages) for (const line of linesOf(message)) output.line(line)
+      for (const child of children)
+        output.line(
+          `subagent ${lineText(child.agent)} · ${child.lifecycle} · ${child.tree.tokens} tokens · ${child.id}`,
+        )
+      for (const { text, call, undo } of decisions)
+        output.line(`${call}: ${text}${undo === '' ? '' : ` (${undo})`}`)
       const waiting = await client.inbox.list({ rootId: thread.rootId })
       for (const item of waiting) for (const line of waitingLines(item)) output.say(line)
       return ExitCode.Done
     })
   },
 })
+
+/** A person's decision about a call: who decided how, about what, and how the call is undone. */
+interface Decision {
+  readonly text: string
+  readonly call: string
+  readonly undo: string
+}
+
+async function decisionsOf({ threads }: Client, id: string): Promise<readonly Decision[]> {
+  const opened = new Map<string, unknown>()
+  const calls = new Map<string, string>()
+  const decisions: Decision[] = []
+  for (let after = 0; ;) {
+    const page = await threads.events(id, { after, limit: 1000 })
+    for (const { event } of page) {
+      if (event.type === 'message_added' && event.message.type === 'assistant')
+        for (const call of event.message.toolCalls ?? [])
+          calls.set(call.toolCallId, callText(call.toolName, call.arguments))
+      if (event.type === 'interrupt_opened') opened.set(event.interrupt.id, event.interrupt)
+      const interrupt = event.type === 'interrupt_answered' && opened.get(event.interruptId)
+      if (event.type !== 'interrupt_answered' || !isPlainObject(interrupt)) continue
+      const { kind, toolCallId, request } = interrupt
+      if (kind !== 'approval') continue
+      const action = isPlainObject(request) ? request['action'] : undefined
+      decisions.push({
+        text: answerText(event),
+        call: calls.get(String(toolCallId)) ?? String(toolCallId),
+        undo: undoText(isPlainObject(action) ? action['rollback'] : undefined),
+      })
+    }
+    if (page.length < 1000) return decisions
+    after = page.at(-1)!.seq
+  }
+}
 
 /** Returns a stored message as lines of text. */
 function linesOf({ message: stored, side, subagentId }: WireMessage): string[] {

@@ -1,7 +1,17 @@
+import type { RuntimeOptions, Store, StoreRow, ThreadInfo, WaitingItem } from '@skein/runtime'
 import type { Client } from '@skein/runtime/client'
-import { errorText, type Output } from '../terminal/output.ts'
-import { loadDefinitions, localFetch, modelsOf, openRuntime, type RuntimeFetch } from './embed.ts'
-import { isAnswering, readServerFile } from './server-file.ts'
+import type { StoreAddress } from '../config/refusals.ts'
+import { CommandError, usageError } from '../terminal/command.ts'
+import { type Output, errorText } from '../terminal/output.ts'
+import {
+  type RuntimeFetch,
+  isAnswering,
+  loadDefinitions,
+  localFetch,
+  modelsOf,
+  openRuntime,
+  readServerFile,
+} from './embed.ts'
 
 /** A client of a runtime that runs in a server or in this process. */
 export interface ServerConnection {
@@ -30,9 +40,40 @@ export async function withConnection<T>(
   const connection = await connect(target, output, works)
   try {
     return await work(connection)
+  } catch (error) {
+    throw connection.url === undefined ? error : withAddress(error, connection.url)
   } finally {
     await connection.close()
   }
+}
+
+/** Names the address in an error about a server that did not answer, or that is no server of Skein. */
+function withAddress(error: unknown, url: string): unknown {
+  const { code, status } = error as { readonly code?: unknown; readonly status?: unknown }
+  const { origin = url, pathname = '/' } = URL.parse(url) ?? {}
+  const address = pathname === '/' ? origin : `${origin}${pathname}`
+  if (code === 'NOT_REACHED')
+    return new CommandError(`No server answers at ${address}.`, {
+      code,
+      hint: 'Check --url and SKEIN_URL, and that the server runs: skein dev, or skein serve.',
+      cause: error,
+    })
+  if (code === 'UNKNOWN' || error instanceof SyntaxError)
+    return new CommandError(
+      `What answers at ${address} is not a server of Skein${status === undefined ? '' : ` (status ${status})`}.`,
+      {
+        code: 'NOT_SKEIN',
+        hint: 'Check --url and SKEIN_URL, with the prefix of the server.',
+        cause: error,
+      },
+    )
+  if (code === 'UNAUTHENTICATED' || status === 401)
+    return new CommandError(`${address} does not accept the key.`, {
+      code: 'UNAUTHENTICATED',
+      hint: 'Give a key with --key, or in SKEIN_KEY.',
+      cause: error,
+    })
+  return error
 }
 
 /**
@@ -50,6 +91,8 @@ async function connect(
     process.env['SKEIN_URL'] ??
     (running && (await isAnswering(running.url)) ? running.url : undefined)
   const { createClient } = await import('@skein/runtime/client')
+  if (url !== undefined && !/^https?:$/.test(URL.parse(url)?.protocol ?? ''))
+    throw usageError(`"${url}" is not an address.`, 'Write it as http://127.0.0.1:4111.')
   if (url !== undefined) {
     const apiKey = target.key ?? process.env['SKEIN_KEY']
     const client = createClient({ url, apiKey })
@@ -78,4 +121,110 @@ function sender(url: string, send: RuntimeFetch, key?: string): ServerConnection
     if (key !== undefined) headers.set('authorization', `Bearer ${key}`)
     return send(`${base}${path}`, { ...init, headers })
   }
+}
+
+const UUID_LENGTH = 36
+
+/** Finds the thread with this id, or the only thread whose id begins or ends with the text. */
+export async function findThreadByPrefix({ threads }: Client, text: string): Promise<ThreadInfo> {
+  if (text.length >= UUID_LENGTH) return threads.get(text)
+  const all = await threads.list({ limit: 1000 })
+  const exact = all.find(({ id }) => id === text)
+  const found = exact ? [exact] : all.filter(({ id }) => isShortFor(text, id))
+  const [only, another] = found
+  if (!only)
+    throw new CommandError(`There is no thread ${text}.`, {
+      code: 'THREAD_NOT_FOUND',
+      hint: '`skein thread list` lists all threads.',
+    })
+  if (!another) return only
+  const some = found.slice(0, 5).map(({ id }) => id)
+  throw new CommandError(`${found.length} threads begin or end with ${text}.`, {
+    code: 'THREAD_AMBIGUOUS',
+    hint: `Write more of the id: ${some.join(', ')}.`,
+  })
+}
+
+/**
+ * Whether a text abbreviates an id. Ids begin with their creation time, so recent ids differ only at the end.
+ */
+function isShortFor(text: string, id: string): boolean {
+  return text.length >= 2 && (id.startsWith(text) || id.endsWith(text))
+}
+
+/** Finds the only waiting call of a kind that matches the ids, which may be abbreviated. */
+export async function findWaiting(
+  { inbox }: Client,
+  wanted: Exclude<WaitingItem['kind'], 'input'>,
+  [thread = '', interrupt]: readonly string[],
+): Promise<WaitingItem> {
+  const matches = (text: string, id: string): boolean => id === text || isShortFor(text, id)
+  const waiting = (await inbox.list({ limit: 1000 })).filter(({ kind }) => kind === wanted)
+  const found = waiting.filter(
+    ({ threadId, interruptId }) =>
+      matches(thread, threadId) && (interrupt === undefined || matches(interrupt, interruptId)),
+  )
+  const [only, another] = found
+  if (only && !another) return only
+  const meant = [thread, interrupt].filter(Boolean).join(' ')
+  if (!only)
+    throw new CommandError(`No call that ${ABOUT[wanted]} matches ${meant}.`, {
+      code: 'INTERRUPT_NOT_FOUND',
+      hint:
+        waiting.length === 0
+          ? 'The inbox has none of them; somebody may have decided already.'
+          : '`skein inbox` lists the calls that wait.',
+    })
+  const ids = found.map(({ threadId, interruptId }) => `${threadId} ${interruptId}`)
+  throw new CommandError(`${found.length} waiting calls match ${meant}.`, {
+    code: 'INTERRUPT_AMBIGUOUS',
+    hint: `Name one of them: ${ids.join(', ')}.`,
+  })
+}
+
+const ABOUT = { approval: 'waits for approval', in_doubt: 'is in doubt' } as const
+
+/** A store of `@skein/postgres`, with what copies and doctors need of it. */
+export interface PostgresStoreLike extends Store {
+  /** Yields everything in the store, as of one moment. */
+  rows(): AsyncIterable<StoreRow>
+  /** Fills a store that has no threads: with all rows, or with none. */
+  load(rows: AsyncIterable<StoreRow>): Promise<void>
+  /** Reads the clock of the database, in ms. */
+  now(): Promise<number>
+}
+
+/** What this command uses of `@skein/postgres`, which is installed only where it is needed. */
+export interface PostgresPackage {
+  postgresStore(options: { readonly connectionString: string }): Promise<PostgresStoreLike>
+  postgresLink(options: { readonly connectionString: string }): unknown
+  queueDispatcher(options: object): RuntimeOptions['dispatcher']
+}
+
+/** Loads a package that not every installation has. The error names the setting that asked for it. */
+export async function optionalPackage<T>(name: string, setting: string): Promise<T> {
+  try {
+    return (await import(name)) as T // the packages are released together, and a test uses the real ones
+  } catch (cause) {
+    const { code, message } = cause as { readonly code?: unknown; readonly message?: string }
+    if (code !== 'ERR_MODULE_NOT_FOUND' || !message?.includes(name)) throw cause
+    throw new CommandError(`The setting ${setting} needs ${name}, which is not installed.`, {
+      code: 'PACKAGE_MISSING',
+      hint: `npm install ${name}`,
+      cause,
+    })
+  }
+}
+
+/** Opens the store at an address. */
+export async function openStore(address: StoreAddress): Promise<Store> {
+  if (address.type === 'postgres') return openPostgres(address.connectionString)
+  const { sqliteStore } = await import('@skein/runtime')
+  return sqliteStore({ path: address.path })
+}
+
+/** Opens a store in PostgreSQL. */
+export async function openPostgres(connectionString: string): Promise<PostgresStoreLike> {
+  const { postgresStore } = await optionalPackage<PostgresPackage>('@skein/postgres', 'store')
+  return postgresStore({ connectionString })
 }

@@ -1,15 +1,20 @@
-import { existsSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { findPackageJSON } from 'node:module'
 import { userInfo } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { parseEnv } from 'node:util'
+import { vendors } from '@skein/ai/vendors'
+import { isPlainObject } from '@skein/base'
 import type {
   DiscoveredRegistry,
   EmbeddedRuntime,
+  Problem,
   Registry,
   RuntimeOptions,
   SecretKeyOptions,
 } from '@skein/runtime'
 import type { Http, Principal } from '@skein/runtime/http'
 import { CommandError } from '../terminal/command.ts'
-import { definitionsFolder, readServerFile, stateFolder } from './server-file.ts'
 
 /**
  * Loads the definitions of a folder. Throws if the folder does not exist, or if definitions have problems;
@@ -17,6 +22,7 @@ import { definitionsFolder, readServerFile, stateFolder } from './server-file.ts
  */
 export async function loadDefinitions(named: string | undefined): Promise<DiscoveredRegistry> {
   const folder = definitionsFolder(named)
+  readEnvFile()
   if (!existsSync(folder))
     throw new CommandError(`There is no folder ${folder}.`, {
       code: 'FOLDER_NOT_FOUND',
@@ -24,6 +30,50 @@ export async function loadDefinitions(named: string | undefined): Promise<Discov
     })
   const { discover } = await import('@skein/runtime')
   return discover(folder)
+}
+
+/** Returns the path of the file whose variables commands for development read. */
+export function envFile(): string {
+  return resolve('.env')
+}
+
+/** Sets the variables of `.env` in this folder that are not set yet. `serve` never reads such a file. */
+function readEnvFile(): void {
+  if (!existsSync(envFile())) return
+  for (const [name, value] of Object.entries(parseEnv(readFileSync(envFile(), 'utf8'))))
+    process.env[name] ??= value
+}
+
+/**
+ * Finds models whose key is missing, which would fail at their first request. `files` are those in which
+ * variables were looked for, besides the environment.
+ */
+export function missingKeys(
+  { agents }: Pick<Registry, 'agents'>,
+  files: readonly string[] = [envFile()],
+): readonly Problem[] {
+  const problems = new Map<string, Problem>()
+  const places = files.map((file) => `${file}${existsSync(file) ? '' : ' (no such file)'}`)
+  for (const { name, a, b } of agents.values())
+    for (const { prompt, handler, agent } of b ? [a, b] : [a]) {
+      if (handler !== undefined || agent !== undefined) continue // their code asks a model itself
+      for (const { model, definition } of prompt.models) {
+        const { apiKey, headers } = definition?.config ?? {}
+        const variables =
+          vendors.find((one) => one.name === model.provider.name)?.keyVariables ?? []
+        const isSet = variables.some((variable) => (process.env[variable] ?? '') !== '')
+        if (variables.length === 0 || isSet || apiKey !== undefined || headers !== undefined)
+          continue
+        const subject = `agent "${name}"`
+        const message = `there is no API key for ${model.provider.name}: ${variables.join(' or ')} is not set; looked in ${['the environment', ...places].join(' and ')}`
+        problems.set(`${subject} ${model.modelId}`, {
+          subject,
+          field: `model ${model.modelId}`,
+          message,
+        })
+      }
+    }
+  return [...problems.values()]
 }
 
 const SCRIPTED = 'scripted'
@@ -126,4 +176,84 @@ export function localPerson(): Principal {
     // `userInfo` throws in containers where the user id of the process has no name.
   }
   return { tenant: 'default', name, scopes: ['admin', 'metrics:read'] }
+}
+
+/** Returns the folder that contains the store, its keys and the address of the running server. */
+export function stateFolder(): string {
+  return resolve('.skein')
+}
+
+/** Returns the path of this folder's database. */
+export function storeFile(): string {
+  return join(stateFolder(), 'skein.db')
+}
+
+/**
+ * Returns the folder of the definitions: the named folder, this folder if it has `agents/`, or the examples.
+ */
+export function definitionsFolder(named: string | undefined): string {
+  if (named !== undefined) return resolve(named)
+  if (existsSync(resolve('agents'))) return resolve('.')
+  // What is published is JavaScript and has the examples with it; the sources run in a clone of the
+  // repository, which has them in its `examples/`.
+  return import.meta.filename.endsWith('.js')
+    ? join(packageFolder(), 'dist', 'example-agents')
+    : join(packageFolder(), '..', '..', 'examples', 'agents')
+}
+
+/** Returns the folder of this package. Its built code lies in chunks, whose depth is the bundler's choice. */
+function packageFolder(): string {
+  return dirname(findPackageJSON(import.meta.url)!)
+}
+
+/** The contents of the file that `skein dev` writes, so that other commands find the server. */
+export interface ServerFile {
+  readonly url: string
+  readonly pid: number
+}
+
+const file = (): string => join(stateFolder(), 'server.json')
+
+/** Announces the server of this process to other commands. */
+export function writeServerFile(server: ServerFile): void {
+  mkdirSync(stateFolder(), { recursive: true, mode: 0o700 })
+  writeFileSync(file(), `${JSON.stringify(server)}\n`, { mode: 0o600 })
+}
+
+/** Removes the server file, if this process wrote it. */
+export function removeServerFile(): void {
+  if (readServerFile()?.pid === process.pid) rmSync(file(), { force: true })
+}
+
+/** Returns the server of this folder if its process is alive; `isAnswering` checks whether it responds. */
+export function readServerFile(): ServerFile | undefined {
+  try {
+    const read: unknown = JSON.parse(readFileSync(file(), 'utf8'))
+    if (!isPlainObject(read)) return undefined
+    const { url, pid } = read
+    return typeof url === 'string' && typeof pid === 'number' && isAlive(pid)
+      ? { url, pid }
+      : undefined
+  } catch {
+    return undefined // no server ran here, or it was killed while it wrote the file
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0) // signal 0 only checks whether the process exists
+  } catch (error) {
+    // EPERM: the process exists, but belongs to another user.
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
+
+/** Whether a server of Skein responds at the address. */
+export async function isAnswering(url: string): Promise<boolean> {
+  try {
+    const response = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(2000) })
+    return isPlainObject(await response.json()) && response.ok
+  } catch {
+    return false
+  }
 }

@@ -131,12 +131,18 @@ export class Tally {
   readonly #turns = new Set<string>()
   /** Null when the price of any request is unknown, because the sum would be too low. */
   costUsd: number | null = 0
+  /** The last model that the thread itself has asked, and the tokens of that request. */
+  model: { readonly name: string; readonly contextTokens: number } | undefined
 
   add({ path, event }: TreeEvent): void {
+    if (path.length === 1 && event.type === 'model_requested')
+      this.model = { name: `${event.provider}/${event.model}`, contextTokens: 0 }
     const isWork = event.type === 'step_start' || event.type === 'tool_execution_start'
     if (isWork && path.length === 1) this.#turns.add(event.turnId)
     if (event.type !== 'model_answered' || event.error) return
     const { usage = {}, costUsd } = event
+    const contextTokens = Number(usage['input_tokens'] ?? 0)
+    if (path.length === 1 && this.model) this.model = { ...this.model, contextTokens }
     this.tokens += Number(usage['input_tokens'] ?? 0) + Number(usage['output_tokens'] ?? 0)
     this.costUsd = this.costUsd === null || costUsd === undefined ? null : this.costUsd + costUsd
   }

@@ -2,6 +2,7 @@ import { callText } from '@skein/base/safe-text'
 import type { SessionResult } from '@skein/runtime'
 import type { TreeEvent } from '@skein/runtime/client'
 import { formatDuration, indented, lineText, type Output } from '../terminal/output.ts'
+import { MarkdownWriter } from '../terminal/markdown.ts'
 import type { Tally } from './follow.ts'
 
 /** Shows the events of a run while it runs. */
@@ -23,6 +24,8 @@ export interface RunViewOptions {
    * answer.
    */
   readonly isDialogue?: boolean
+  /** Whether text on a terminal is wrapped at words and shown as Markdown. */
+  readonly isMarkdown?: boolean
 }
 
 /** Creates the view for these flags. With `jsonl`, it prints the events of the HTTP API, one per line. */
@@ -43,6 +46,7 @@ class PeopleView implements RunView {
   readonly #output: Output
   readonly #options: RunViewOptions
   readonly #streams: boolean
+  readonly #markdown: MarkdownWriter | undefined
   #isTextOpen = false
   #hasText = false
   /** Whether deltas of the current step were printed, so that its whole message is not printed again. */
@@ -52,6 +56,8 @@ class PeopleView implements RunView {
     this.#output = output
     this.#options = options
     this.#streams = output.isTerminal && !options.json && !options.isDialogue
+    if (options.isMarkdown && output.isTerminal)
+      this.#markdown = new MarkdownWriter(output, output.columns)
   }
 
   show(event: TreeEvent, tally: Tally): void {
@@ -82,7 +88,9 @@ class PeopleView implements RunView {
     this.#closeText()
     if (this.#options.json) this.#output.json(result)
     else if (result.outcome === 'completed' && !this.#hasText) {
-      if (result.text !== '') this.#output.line(result.text)
+      if (result.text !== '' && this.#markdown) this.#text(result.text)
+      else if (result.text !== '') this.#output.line(result.text)
+      this.#closeText()
     } else if (result.outcome === 'failed') {
       if (result.reason === 'fail_safe' && this.#hasText)
         this.#output.say('The text above was not delivered.')
@@ -95,22 +103,30 @@ class PeopleView implements RunView {
     if (event.type === 'step_start') this.#isShown = false
     if (event.type === 'step_reset' || event.type === 'step_failed') this.#closeText()
     if (event.type === 'text_delta') {
-      this.#output.data(event.text)
-      this.#isTextOpen = this.#hasText = this.#isShown = true
+      this.#text(event.text)
+      this.#isShown = true
     }
     // If following began in the middle of a step, its deltas were missed, so the whole message is printed.
     if (event.type === 'message_added' && event.message.type === 'assistant') {
       const text = textOf(event)
       if (!this.#isShown && text !== '') {
-        this.#output.data(text)
-        this.#isTextOpen = this.#hasText = true
+        this.#text(text)
       }
       this.#closeText()
     }
   }
 
+  #text(text: string): void {
+    if (this.#markdown) this.#markdown.push(text)
+    else this.#output.data(text)
+    this.#isTextOpen = this.#hasText = true
+  }
+
   #closeText(): void {
-    if (this.#isTextOpen) this.#output.endLine()
+    if (this.#isTextOpen) {
+      this.#markdown?.end()
+      this.#output.endLine()
+    }
     this.#isTextOpen = false
   }
 }

@@ -1,3 +1,4 @@
+import { isPlainObject } from '@skein/base'
 import { callText } from '@skein/base/safe-text'
 import type { SessionResult, ThreadInfo, WaitingItem } from '@skein/runtime'
 import type { Client } from '@skein/runtime/client'
@@ -114,7 +115,17 @@ export function waitingLines(item: WaitingItem): string[] {
   ]
 }
 
-/** Returns the risk of a waiting call, and whether it can be undone; empty if neither is known. */
-export function riskText({ risk, isIrreversible }: WaitingItem): string {
-  return [risk ?? [], isIrreversible ? 'cannot be undone' : []].flat().join(', ')
+/** Returns the risk of a waiting call, and how it is undone; empty if neither is known. */
+export function riskText({ risk, isIrreversible, request }: WaitingItem): string {
+  const undo = isIrreversible ? 'cannot be undone' : undoText(request?.action.rollback)
+  return [risk ?? '', undo].filter((text) => text !== '').join(', ')
+}
+
+/** Returns how a call is undone; empty if nothing is known about it. */
+export function undoText(rollback: unknown): string {
+  if (!isPlainObject(rollback)) return ''
+  const { type, target, payload } = rollback
+  if (type === 'impossible') return 'cannot be undone'
+  if (type === 'manual') return 'undone by hand'
+  return typeof target === 'string' ? `undone by ${callText(target, payload ?? {})}` : ''
 }

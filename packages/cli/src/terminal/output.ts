@@ -14,6 +14,8 @@ type Style = 'bold' | 'cyan' | 'dim' | 'green' | 'red' | 'yellow'
 export interface Output {
   /** Writes a piece of the result, without a newline. Its end may be held back until the next piece. */
   data(text: string): void
+  /** Writes a piece of the result that may be painted, without a newline. It has to be whole words. */
+  piece(text: string): void
   /** Writes a line of the result. */
   line(text: string): void
   /** Ends an unfinished line of the result, so that messages start on a new line. */
@@ -37,6 +39,8 @@ export interface Output {
   readonly closed: AbortSignal
   /** Whether standard output is a terminal. */
   readonly isTerminal: boolean
+  /** The width of that terminal. */
+  readonly columns: number
   /** Resolves when everything is written. */
   flush(): Promise<void>
 }
@@ -73,6 +77,15 @@ class ProcessOutput implements Output {
 
   data(text: string): void {
     this.#write(this.#pieces.push(text))
+  }
+
+  get columns(): number {
+    return process.stdout.columns ?? 80
+  }
+
+  piece(text: string): void {
+    this.#endPieces()
+    this.#write(this.#render(process.stdout, text))
   }
 
   line(text: string): void {

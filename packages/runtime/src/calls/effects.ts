@@ -15,7 +15,8 @@ import {
 import type { SessionGovernor } from '../governance/session-governors.ts'
 import { afterStored, hookedWriteOf, within } from '../hooks/hooks.ts'
 import { isStoreError } from '../store/store.ts'
-import { nextCronTime, queuedTool } from '../thread/effects.ts'
+import { nextCronTime } from '../contract/cron.ts'
+import { queuedTool } from '../thread/effects.ts'
 import { answerToApproval } from './gate.ts'
 
 /** The attempts of an effect without `retry` that may run again after a crash. */

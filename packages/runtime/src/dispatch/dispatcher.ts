@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from '@skein/base'
-import type { Store } from '../store/store.ts'
+import type { Store, ThreadHead } from '../store/store.ts'
 
 /** Runs one thread until it parks. Rejects when it cannot continue. */
 export type Drain = (threadId: string, signal: AbortSignal) => Promise<DrainEnd | void>
@@ -72,17 +72,21 @@ interface WaitParts {
 
 /** What a node tells the other nodes of its store. Times and contents are in the store, never in a notice. */
 export type NodeNotice =
-  /** A commit has changed a thread. `seq` is its last event; `isDue` whether it is to be drained now. */
+  /**
+   * A commit has changed a thread. `seq` is its last event, `isDue` whether it is to be drained now, and
+   * `drainedBy` the owner of the lease if the commit was one of its drain.
+   */
   | {
       readonly type: 'committed'
       readonly threadId: string
       readonly seq: number
       readonly isDue: boolean
+      readonly drainedBy?: string
     }
-  /** A thread was removed, or its log was replaced (erasure). */
-  | { readonly type: 'removed'; readonly threadId: string }
-  /** The drain of a thread has to end, wherever it runs. `reason` names why, as the commit's event does. */
-  | { readonly type: 'interrupt'; readonly threadId: string; readonly reason: string }
+  /** A thread was removed, or its log was replaced (erasure). `head` is its last, without labels. */
+  | { readonly type: 'removed'; readonly threadId: string; readonly head: ThreadHead }
+  /** The drain of a thread has to end, wherever it runs; the log says why. */
+  | { readonly type: 'interrupt'; readonly threadId: string }
 
 /**
  * How the nodes that share a store tell one another what they have committed. Notices only make things early:

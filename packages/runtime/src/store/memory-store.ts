@@ -15,6 +15,7 @@ import {
   type Commit,
   type CommitResult,
   type HeldThread,
+  type Snapshots,
   type Store,
   StoreError,
   type StoreTotals,
@@ -22,6 +23,7 @@ import {
   type ThreadLifecycle,
   type ThreadQuery,
   type TreeUsage,
+  removalsOf,
   type UserOf,
   type UserValue,
 } from './store.ts'
@@ -59,10 +61,15 @@ class MemoryStore implements Store {
   /** The values of each user by key. */
   readonly #userValues = new Map<string, Map<string, UserValue>>()
   readonly #settings = new Map<string, string>()
+  readonly #snapshots = new Map<
+    string,
+    { readonly logId: number; readonly parts: ReadonlyMap<number, Uint8Array> }
+  >()
   readonly #counts = new Map<ThreadLifecycle, number>()
   #tokens = 0
   #costUsd = 0
   #lastLogId = 0
+  #lastChange = 0
   #lastVersion = 0
   readonly #clock: Clock
   #isClosed = false
@@ -77,6 +84,7 @@ class MemoryStore implements Store {
       head: (id) => this.#heads.get(id),
       hasClientId: (tenant, owner, clientId) => this.#clientIds.has(keyOf(tenant, owner, clientId)),
       newLogId: () => ++this.#lastLogId,
+      newChange: () => ++this.#lastChange,
       hasAuditLine: (requestId, seq) => this.#auditKeys.has(keyOf(requestId, seq)),
       auditLength: (tree) => this.#audit.get(tree)?.length ?? 0,
       isSpent: (jti) => this.#spent.has(jti),
@@ -169,12 +177,13 @@ class MemoryStore implements Store {
 
   async treeUsage(rootId: string): Promise<TreeUsage> {
     this.#mustBeOpen()
-    const sum = { tokens: 0, costUsd: 0, unpriced: 0 }
+    const sum = { tokens: 0, costUsd: 0, unpriced: 0, waiting: 0 }
     for (const head of this.#heads.values()) {
       if (head.rootId !== rootId) continue
       sum.tokens += head.tokens
       sum.costUsd += head.costUsd
       sum.unpriced += head.unpriced
+      sum.waiting += head.waiting
     }
     return sum
   }
@@ -209,9 +218,11 @@ class MemoryStore implements Store {
     const { head, events, blobNames } = planErase(threadId, skeleton, {
       head: (id) => this.#heads.get(id),
       newLogId: () => ++this.#lastLogId,
+      newChange: () => ++this.#lastChange,
     })
     this.#setHead(head)
     this.#events.delete(threadId)
+    this.#snapshots.delete(threadId)
     this.#append(events)
     this.#forgetBlobs(threadId, blobNames)
   }
@@ -222,11 +233,14 @@ class MemoryStore implements Store {
     if (!head) return
     this.#heads.delete(threadId)
     this.#events.delete(threadId)
+    this.#snapshots.delete(threadId)
     this.#forgetHead(head)
     for (const { requestId, seq } of this.#audit.get(threadId) ?? [])
       this.#auditKeys.delete(keyOf(requestId, seq))
     this.#audit.delete(threadId)
     this.#forgetBlobs(threadId, [])
+    const removals = removalsOf(head.tenant)
+    this.#counters.set(removals, (this.#counters.get(removals) ?? 0) + 1)
   }
 
   async userValues(of: UserOf, prefix = ''): Promise<readonly UserValue[]> {
@@ -252,6 +266,21 @@ class MemoryStore implements Store {
   async setSetting(name: string, value: JsonObject): Promise<void> {
     this.#mustBeOpen()
     this.#settings.set(name, storedText(value, `The setting ${name}`))
+  }
+
+  readonly snapshots: Snapshots = {
+    read: async (threadId, logId) => {
+      this.#mustBeOpen()
+      const { logId: known, parts } = this.#snapshots.get(threadId) ?? {}
+      return known === logId && parts ? new Map(parts) : new Map()
+    },
+    save: async (threadId, logId, parts) => {
+      this.#mustBeOpen()
+      if (this.#heads.get(threadId)?.logId !== logId) return
+      const known = this.#snapshots.get(threadId)
+      const kept = known?.logId === logId ? known.parts : []
+      this.#snapshots.set(threadId, { logId, parts: new Map([...kept, ...parts]) })
+    },
   }
 
   async close(): Promise<void> {

@@ -22,6 +22,7 @@ import {
   type Commit,
   type CommitResult,
   type HeldThread,
+  type Snapshots,
   type Store,
   StoreError,
   type StoreTotals,
@@ -237,6 +238,12 @@ class FileStore implements SqliteStore {
     return this.#write(() =>
       this.#tables.setSetting(name, storedText(value, `The setting ${name}`)),
     )
+  }
+
+  readonly snapshots: Snapshots = {
+    read: (_, logId) => this.#read((tables) => tables.snapshot(logId)),
+    save: (threadId, logId, parts) =>
+      this.#write(() => this.#tables.saveSnapshot(threadId, logId, parts), { isLazy: true }),
   }
 
   async backup(toPath: string): Promise<void> {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { nextCronTime, parseCron } from './effects.ts'
+import { nextCronTime, parseCron } from '../contract/cron.ts'
 
 const next = (cron: string, after: string) =>
   new Date(nextCronTime(cron, Date.parse(after))).toISOString().replace(':00.000Z', 'Z')

@@ -1,11 +1,12 @@
-import { readdir, stat } from 'node:fs/promises'
+import { readdir, readFile, stat } from 'node:fs/promises'
+import { findPackageJSON, registerHooks } from 'node:module'
 import { join, relative, resolve, sep } from 'node:path'
 import { isPlainObject } from '@skein/base'
+import { cronProblems } from '../../contract/cron.ts'
 import { DefinitionError, type Problem, type Registry } from '../resolved.ts'
 import { loadRegistry, replaceableRegistry } from './registry.ts'
 import type { Found, Reads } from './gather.ts'
 import type { PriceSource } from './prices.ts'
-import { registerHooks } from 'node:module'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
 /**
@@ -45,16 +46,19 @@ export async function discover(
   options: DiscoverOptions = {},
 ): Promise<DiscoveredRegistry> {
   const root = resolve(folder)
-  const registry = replaceableRegistry(await load(root, 0, options))
+  let good = await load(root, 0, options)
+  const registry = replaceableRegistry(good)
   let last: Promise<unknown> = Promise.resolve()
 
   async function reloadNow(): Promise<readonly Problem[]> {
     try {
-      registry.replace(await load(root, ++rounds, options))
+      good = await load(root, ++rounds, options)
+      registry.replace(good)
       return []
     } catch (error) {
-      if (error instanceof DefinitionError) return error.problems
-      throw error
+      if (!(error instanceof DefinitionError)) throw error
+      registry.replace({ ...good, problems: error.problems })
+      return error.problems
     }
   }
 
@@ -104,6 +108,8 @@ async function importDefault(
   problems: Problem[],
 ): Promise<unknown> {
   try {
+    for (const problem of cronProblems(await readFile(path, 'utf8')))
+      problems.push(toProblem(file, problem))
     const { default: value, ...others } = await freshImport(path, where)
     if (value !== undefined) return value
     const names = Object.keys(others)
@@ -115,10 +121,18 @@ async function importDefault(
       problems.push(...error.problems.map((problem) => ({ ...problem, file })))
     } else {
       const reason = error instanceof Error ? `${error.name}: ${error.message}` : 'unknown error'
-      problems.push(toProblem(file, `cannot be imported: ${reason}`))
+      problems.push(toProblem(file, commonJs(error, path) ?? `cannot be imported: ${reason}`))
     }
   }
   return undefined
+}
+
+/** Says what to change if a file cannot be imported because its project is CommonJS, as `npm init` makes it. */
+function commonJs(error: unknown, path: string): string | undefined {
+  const isEsm = /import statement outside a module|Unexpected token 'export'/
+  if (!(error instanceof SyntaxError) || !isEsm.test(error.message)) return undefined
+  const manifest = findPackageJSON(pathToFileURL(path)) ?? 'package.json'
+  return `cannot be imported, because the project is CommonJS: write "type": "module" in ${manifest}`
 }
 
 function toProblem(file: string, message: string): Problem {

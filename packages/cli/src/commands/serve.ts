@@ -1,0 +1,334 @@
+import { randomUUID } from 'node:crypto'
+import { closeSync, openSync, readFileSync, statSync, writeSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { type JsonObject, messageOf, tryParseJson } from '@skein/base'
+import type {
+  EmbeddedRuntime,
+  GovernanceKeys,
+  Registry,
+  RuntimeLogger,
+  RuntimeOptions,
+  Store,
+} from '@skein/runtime'
+import type { Auth, Serving } from '@skein/runtime/http'
+import { type ConfigProblem, type SkeinConfig, loadConfig } from '../config/config.ts'
+import { type SafeSettings, checkSettings, shownAddress } from '../config/refusals.ts'
+import { type PostgresPackage, openStore, optionalPackage } from '../connect/connect.ts'
+import { missingKeys } from '../connect/embed.ts'
+import {
+  type Command,
+  CommandError,
+  ExitCode,
+  FOLDER_OPERAND,
+  defineCommand,
+} from '../terminal/command.ts'
+import { type Output, problemLine } from '../terminal/output.ts'
+
+const DRAIN_SECONDS = 20
+
+/** `skein serve` */
+export const serve: Command = defineCommand({
+  operands: [FOLDER_OPERAND],
+  options: {
+    config: {
+      type: 'string',
+      value: 'file',
+      description: 'Configuration. Default: skein.config.ts, .js, .mjs or .json of this folder.',
+    },
+    host: { type: 'string', value: 'address', description: 'Address to listen on.' },
+    port: { type: 'string', value: 'number', description: 'Port to listen on.' },
+    check: { type: 'boolean', description: 'Only checks the configuration, and ends.' },
+  },
+  examples: ['skein serve', 'skein serve --config production.config.ts --check'],
+  async run({ values, operands: [folder], output }) {
+    const given: Record<string, string> = {}
+    if (folder !== undefined) given['SKEIN_AGENTS'] = folder
+    if (values.host !== undefined) given['SKEIN_HOST'] = values.host
+    if (values.port !== undefined) given['SKEIN_PORT'] = values.port
+    const loaded = await loadConfig(values.config, { ...process.env, ...given })
+    const { settings, problems } = checkSettings(loaded.config)
+    refuse([...loaded.problems, ...problems])
+    const registries = await readDefinitions(settings.config)
+    if (values.check) {
+      output.say(
+        `Safe to start: ${settings.host}:${settings.port}, ${shownAddress(settings.store)}.`,
+      )
+      return ExitCode.Done
+    }
+    const logger = await createLogger(settings.config, output)
+    for (const name of loaded.unknownVariables)
+      logger.warn({ variable: name }, 'nothing reads this variable')
+    if (process.getuid?.() === 0) logger.warn({}, 'the server runs as root')
+    return serveUntilStopped(settings, registries, logger)
+  },
+})
+
+/** Throws one error with all reasons why the server must not start. */
+function refuse(problems: readonly ConfigProblem[]): void {
+  if (problems.length === 0) return
+  const lines = problems.map(({ setting, message }) => `\n  ${setting}: ${message}`)
+  const count = problems.length === 1 ? '1 reason' : `${problems.length} reasons`
+  throw new CommandError(`The server does not start, for ${count}:${lines.join('')}`, {
+    code: 'CONFIG_UNSAFE',
+    hint: 'docs/deploy.md describes every setting and its variable.',
+    exitCode: ExitCode.Usage,
+  })
+}
+
+/** The definitions that are served, and those of the version before. */
+interface Definitions {
+  readonly current: Registry
+  readonly previous: Registry | undefined
+}
+
+/** Loads both folders of definitions; everything that would fail at run time is a reason not to start. */
+async function readDefinitions({ agents = '.', previous }: SkeinConfig): Promise<Definitions> {
+  const { discover, DefinitionError } = await import('@skein/runtime')
+  const problems: ConfigProblem[] = []
+  const load = async (setting: string, folder: string): Promise<Registry | undefined> => {
+    try {
+      const registry = await discover(folder)
+      for (const problem of missingKeys(registry, []))
+        problems.push({ setting, message: problemLine(problem) })
+      return registry
+    } catch (error) {
+      if (!(error instanceof DefinitionError)) throw error
+      for (const problem of error.problems)
+        problems.push({ setting, message: problemLine(problem) })
+      return undefined
+    }
+  }
+  const current = await load('agents', agents)
+  const before = previous === undefined ? undefined : await load('previous', previous)
+  refuse(problems)
+  return { current: current!, previous: before } // without problems it was loaded
+}
+
+async function createLogger(
+  { logFormat, logLevel }: SkeinConfig,
+  output: Output,
+): Promise<RuntimeLogger> {
+  const { lineLogger } = await import('@skein/runtime')
+  return lineLogger({
+    format: logFormat === 'text' ? 'text' : 'json',
+    level: (logLevel ?? 'info') as 'info', // `checkSettings` refuses other words
+    write: (line) => output.say(line),
+  })
+}
+
+/** Opens everything, serves until a signal, and drains. */
+async function serveUntilStopped(
+  settings: SafeSettings,
+  definitions: Definitions,
+  logger: RuntimeLogger,
+): Promise<ExitCode> {
+  const { config } = settings
+  const graceMs = (config.drainSeconds ?? DRAIN_SECONDS) * 1000
+  const owner = `${config.id ?? 'skein'}-${process.pid}-${randomUUID()}`
+  const store = await openStore(settings.store)
+  const drained: { working: readonly string[]; parked: number } = { working: [], parked: 0 }
+  const counting = beforeClose(store, async () => {
+    drained.parked = await countUnfinished(store, drained.working)
+  })
+  const runtime = await startRuntime(settings, definitions, { store: counting, owner, logger })
+  let serving: Serving
+  try {
+    serving = await listen(runtime, settings, logger)
+  } catch (error) {
+    await runtime.stop({ graceMs: 0 })
+    throw error
+  }
+  const stopped = untilSignal(logger)
+  logger.info(
+    {
+      url: serving.url,
+      agents: [...definitions.current.agents.keys()],
+      store: shownAddress(settings.store),
+      engine: settings.engine,
+      pid: process.pid,
+    },
+    'listening',
+  )
+  const signal = await stopped
+  const startedAt = performance.now()
+  drained.working = await threadsOf(store, owner).catch(() => [])
+  logger.info({ signal, threads: drained.working.length, graceMs }, 'draining')
+  // Requests may wait for the result of a run, so runs go on while requests are finished.
+  await serving.close({ graceMs })
+  const leftMs = Math.max(graceMs - (performance.now() - startedAt), 0)
+  await runtime.stop({ graceMs: leftMs })
+  const ms = Math.round(performance.now() - startedAt)
+  const finished = drained.working.length - drained.parked
+  const counts = { signal, finished, parked: drained.parked, ms }
+  logger.info(counts, `drained: ${finished} threads finished, ${drained.parked} parked`)
+  return ExitCode.Done
+}
+
+/** Resolves with the first SIGINT or SIGTERM. A second signal ends the process at once. */
+function untilSignal(logger: RuntimeLogger): Promise<string> {
+  return new Promise((resolve) => {
+    let isStopping = false
+    const stop = (signal: string): void => {
+      if (isStopping) {
+        logger.warn({ signal }, 'ended at once by a second signal')
+        process.exit(ExitCode.Interrupted)
+      }
+      isStopping = true
+      resolve(signal)
+    }
+    process.on('SIGINT', stop).on('SIGTERM', stop)
+  })
+}
+
+/** Returns the threads on which this process works. */
+async function threadsOf(store: Store, owner: string): Promise<readonly string[]> {
+  const running = await store.list({ lifecycle: 'running', limit: 1000 })
+  return running.filter(({ lease }) => lease?.owner === owner).map(({ id }) => id)
+}
+
+/** Counts the threads that another process, or the next start, has to continue. */
+async function countUnfinished(store: Store, ids: readonly string[]): Promise<number> {
+  const heads = await Promise.all(ids.map((id) => store.head(id).catch(() => undefined)))
+  return heads.filter((head) => head?.lifecycle === 'running' || head?.lifecycle === 'queued')
+    .length
+}
+
+/** Returns the store with work that is done before it is closed. */
+function beforeClose(store: Store, work: () => Promise<void>): Store {
+  const close = async (): Promise<void> => {
+    await work().catch(() => undefined) // a store that cannot be read is closed all the same
+    await store.close()
+  }
+  return new Proxy(store, {
+    get(target, name) {
+      if (name === 'close') return close
+      const member: unknown = Reflect.get(target, name, target)
+      // Methods of the store use private fields, which only the store itself has.
+      return typeof member === 'function' ? member.bind(target) : member
+    },
+  })
+}
+
+async function startRuntime(
+  settings: SafeSettings,
+  { current }: Definitions,
+  parts: Pick<RuntimeOptions, 'owner' | 'logger'> & { readonly store: Store },
+): Promise<EmbeddedRuntime> {
+  const { config, secretKey, oldSecretKeys } = settings
+  const { createRuntime } = await import('@skein/runtime')
+  const { limits, maxConcurrent, spending, retention, id } = config
+  try {
+    const runtime = await createRuntime({
+      registry: current,
+      id,
+      secretKey,
+      oldSecretKeys,
+      keys: await readGovernanceKeys(config.governanceKeys!), // `checkSettings` refuses to go on without
+      limits,
+      maxConcurrent,
+      spending,
+      retention,
+      dispatcher: await createDispatcher(settings),
+      ...parts,
+    })
+    await runtime.start()
+    return runtime
+  } catch (error) {
+    await parts.store.close()
+    throw error
+  }
+}
+
+/** Reads the keys that sign approvals and audit logs, from the file of `skein keys` or from a folder. */
+async function readGovernanceKeys(path: string): Promise<GovernanceKeys> {
+  const { openGovernanceKeys } = await import('@skein/runtime')
+  if (statSync(path).isDirectory()) return openGovernanceKeys({ folder: path })
+  const keys = tryParseJson(readFileSync(path, 'utf8')) as JsonObject // checked by `checkSettings`
+  const setting = async (): Promise<JsonObject> => keys
+  return openGovernanceKeys({ store: { setting, setSetting: async () => undefined } })
+}
+
+interface RestatePackage {
+  restateDispatcher(options: object): RuntimeOptions['dispatcher']
+}
+
+async function createDispatcher(settings: SafeSettings): Promise<RuntimeOptions['dispatcher']> {
+  const { engine, store, config } = settings
+  if (engine === 'local' || store.type === 'sqlite') return undefined
+  if (engine === 'queue') {
+    const { queueDispatcher } = await optionalPackage<PostgresPackage>('@skein/postgres', 'engine')
+    const connectionString = config.storeDirect ?? store.connectionString
+    return queueDispatcher({ connectionString, maxConcurrent: config.maxConcurrent })
+  }
+  const { restateDispatcher } = await optionalPackage<RestatePackage>('@skein/restate', 'engine')
+  return restateDispatcher({
+    ingressUrl: config.restateIngress,
+    adminUrl: config.restateAdmin,
+    address: config.restateAddress,
+    listen: { port: config.restatePort ?? 9080, host: settings.host },
+  })
+}
+
+async function listen(
+  runtime: EmbeddedRuntime,
+  { config, host, port, authKeys }: SafeSettings,
+  logger: RuntimeLogger,
+): Promise<Serving> {
+  const { jwtAuth, serve: start } = await import('@skein/runtime/http')
+  const { jwt, allowedHosts, origins, prefix, httpLimits, proxies = 0 } = config
+  const keys = authKeys.length > 0 ? [{ keys: authKeys }] : []
+  const auth: Auth = jwt ? [...keys, jwtAuth(jwt)] : keys
+  return start(runtime, {
+    host,
+    port,
+    auth,
+    prefix,
+    allowedHosts,
+    cors: origins && { origins },
+    limits: httpLimits,
+    clientAddress: proxies === 0 ? undefined : (request) => forwardedFor(request, proxies),
+    logger,
+  })
+}
+
+/**
+ * Returns the address that the outermost trusted proxy has seen. Each proxy adds the address of its client at
+ * the end, so only the last `proxies` entries can be believed.
+ */
+function forwardedFor({ headers }: Request, proxies: number): string | undefined {
+  const addresses = (headers.get('x-forwarded-for') ?? '').split(',').map((one) => one.trim())
+  return addresses.at(-proxies) || undefined
+}
+
+/** `skein keys` */
+export const keys: Command = defineCommand({
+  operands: [{ name: 'file', description: 'File to create, outside of the folder of the store.' }],
+  options: {},
+  examples: ['skein keys /etc/skein/governance.json', 'skein keys ./secrets/governance.json'],
+  async run({ operands: [file = ''], output }) {
+    const { openGovernanceKeys } = await import('@skein/runtime')
+    let made: JsonObject = {}
+    await openGovernanceKeys({
+      store: {
+        setting: async () => undefined,
+        setSetting: async (_, value) => void (made = value),
+      },
+    })
+    const path = resolve(file)
+    try {
+      const handle = openSync(path, 'wx', 0o600)
+      writeSync(handle, `${JSON.stringify(made)}\n`)
+      closeSync(handle)
+    } catch (cause) {
+      throw new CommandError(`${path} cannot be created: ${messageOf(cause)}.`, {
+        code: 'FILE_UNWRITABLE',
+        hint: 'Name a file that does not exist, in a folder that exists.',
+        cause,
+      })
+    }
+    output.line(`${path}: keys that sign approvals and audit logs. Keep a copy elsewhere.`)
+    output.say(`Set governanceKeys, or SKEIN_GOVERNANCE_KEYS=${path}.`)
+    output.say(`A new key of stored secrets, for SKEIN_SECRET_KEY: openssl rand -base64 32`)
+    return ExitCode.Done
+  },
+})

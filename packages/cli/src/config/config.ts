@@ -1,0 +1,292 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, isAbsolute, join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { closest, isPlainObject, messageOf, tryParseJson } from '@skein/base'
+import type { RuntimeOptions } from '@skein/runtime'
+import type { ApiKey, HttpOptions, jwtAuth } from '@skein/runtime/http'
+import { CommandError } from '../terminal/command.ts'
+
+/**
+ * The settings of `skein serve`, and some of `skein dev`. Every setting also has an environment variable, which
+ * wins; `docs/deploy.md` has the table. Relative paths belong to the folder of the configuration file.
+ */
+export interface SkeinConfig {
+  /** Folder with `agents/`, `prompts/`, `tools/` … Default: the folder of the configuration. */
+  readonly agents?: string
+  /** Folder with the definitions of the version before, for sessions that began with them. */
+  readonly previous?: string
+  /** Address to listen on. Default `127.0.0.1`. */
+  readonly host?: string
+  /** Default 4111. */
+  readonly port?: number
+  /** Put before every path, e.g. `/api`. */
+  readonly prefix?: string
+  /** `sqlite:<file>` or `postgres://…`. Default `sqlite:.skein/skein.db`. */
+  readonly store?: string
+  /** Address of the same PostgreSQL without a pooler, for notifications; without it a pooled node polls. */
+  readonly storeDirect?: string
+  /** What wakes threads. `queue` and `restate` need PostgreSQL. Default `local`. */
+  readonly engine?: 'local' | 'queue' | 'restate'
+  /** Where Restate takes messages, e.g. `http://restate:8080`. */
+  readonly restateIngress?: string
+  /** The admin address of Restate, where this worker registers itself. */
+  readonly restateAdmin?: string
+  /** The address at which Restate reaches this worker. */
+  readonly restateAddress?: string
+  /** The port on which this worker listens for Restate. Default 9080. */
+  readonly restatePort?: number
+  /** The key of stored secrets: base64 of 32 bytes; earlier keys after commas. */
+  readonly secretKey?: string
+  readonly secretKeyFile?: string
+  /** Keys that sign approvals and audit logs: the file or folder that `skein keys` made. */
+  readonly governanceKeys?: string
+  /** API keys and the rights of their holders. */
+  readonly authKeys?: readonly ApiKey[]
+  /** A JSON file with `authKeys`. */
+  readonly authKeysFile?: string
+  /** Signed tokens of one issuer. */
+  readonly jwt?: Parameters<typeof jwtAuth>[0]
+  /** `'none'` is for `skein dev`; `serve` refuses it. */
+  readonly auth?: 'none'
+  /** Host names under which clients reach the server. */
+  readonly allowedHosts?: readonly string[]
+  /** Origins of pages that may call the server from a browser, e.g. `https://app.example`. */
+  readonly origins?: readonly string[]
+  /** How many proxies stand before the server; the address of a client is read from `x-forwarded-for`. */
+  readonly proxies?: number
+  readonly limits?: RuntimeOptions['limits']
+  readonly httpLimits?: HttpOptions['limits']
+  /** How many threads work at the same time. Default 128. */
+  readonly maxConcurrent?: number
+  readonly spending?: RuntimeOptions['spending']
+  readonly retention?: RuntimeOptions['retention']
+  /** `debug`, `info`, `warn`, `error` or `silent`. Default `info`. */
+  readonly logLevel?: string
+  /** `json` (default) or `text`. */
+  readonly logFormat?: string
+  /** How long running work may go on after a signal. Default 20. */
+  readonly drainSeconds?: number
+  /** The address at which other nodes reach this one, e.g. `http://10.0.0.7:4111`. */
+  readonly nodeAddress?: string
+  /** A secret that all nodes share, at least 32 characters. */
+  readonly nodeSecret?: string
+  readonly nodeSecretFile?: string
+  /** Names this installation in audit logs and approvals. Default `skein`. */
+  readonly id?: string
+}
+
+/** Checks the types of a configuration in an editor, and returns it. */
+export function defineConfig(config: SkeinConfig): SkeinConfig {
+  return config
+}
+
+/** How the text of a variable is read; `path` and `file` are texts that belong to a folder. */
+type Kind = 'text' | 'path' | 'file' | 'number' | 'list' | 'json' | 'store'
+
+/** Every setting: how its variable is read, and what it is, for the table of the documentation. */
+export const SETTINGS: { readonly [Name in keyof SkeinConfig]-?: readonly [Kind, string] } = {
+  agents: ['path', 'folder with `agents/`, `prompts/`, `tools/` … Default: that of the file'],
+  previous: ['path', 'folder with the definitions of the version before'],
+  host: ['text', 'address to listen on. Default `127.0.0.1`'],
+  port: ['number', 'default 4111'],
+  prefix: ['text', 'put before every path, e.g. `/api`'],
+  store: ['store', '`sqlite:<file>` or `postgres://…`. Default `sqlite:.skein/skein.db`'],
+  storeDirect: ['text', 'the same PostgreSQL without a pooler, for notifications'],
+  engine: ['text', '`local` (default), `queue` or `restate`'],
+  restateIngress: ['text', 'where Restate takes messages'],
+  restateAdmin: ['text', 'where this worker registers itself at Restate'],
+  restateAddress: ['text', 'the address at which Restate reaches this worker'],
+  restatePort: ['number', 'the port on which this worker listens for Restate. Default 9080'],
+  secretKey: ['text', 'base64 of 32 bytes; earlier keys after commas. Or the file:'],
+  secretKeyFile: ['file', 'file with the key of stored secrets'],
+  governanceKeys: ['file', 'file or folder with the keys that sign approvals and audit logs'],
+  authKeys: ['json', 'list of API keys: `sha256` or `key`, `tenant`, `scopes`, `user?`, `name?`'],
+  authKeysFile: ['file', 'JSON file with that list'],
+  jwt: ['json', '`{ jwks, issuer, audience, tenant?, claims?, scopes? }`'],
+  auth: ['text', '`none` is refused'],
+  allowedHosts: ['list', 'host names under which clients reach the server'],
+  origins: ['list', 'origins of pages that may call the server'],
+  proxies: ['number', 'how many proxies stand before the server. Default 0'],
+  limits: ['json', 'limits of the runtime (SECURITY.md)'],
+  httpLimits: ['json', 'limits of requests and streams (SECURITY.md)'],
+  maxConcurrent: ['number', 'threads that work at the same time. Default 128'],
+  spending: ['json', 'list of spending rules'],
+  retention: ['json', '`{ rules, everyMs? }`'],
+  logLevel: ['text', '`debug`, `info` (default), `warn`, `error` or `silent`'],
+  logFormat: ['text', '`json` (default) or `text`'],
+  drainSeconds: ['number', 'how long running work may go on after a signal. Default 20'],
+  nodeAddress: ['text', 'the address at which other nodes reach this one'],
+  nodeSecret: ['text', 'a secret that all nodes share. Or the file:'],
+  nodeSecretFile: ['file', 'file with that secret'],
+  id: ['text', 'names this installation in audit logs. Default `skein`'],
+}
+
+/** Returns the environment variable of a setting: `SKEIN_SECRET_KEY` for `secretKey`. */
+export function variableOf(setting: string): string {
+  return `SKEIN_${setting.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`
+}
+
+/** Variables of other commands. */
+const OTHER_VARIABLES: ReadonlySet<string> = new Set(['SKEIN_URL', 'SKEIN_KEY'])
+
+/** One thing that is wrong with a setting. */
+export interface ConfigProblem {
+  readonly setting: string
+  readonly message: string
+}
+
+/** A configuration with its origin. */
+export interface LoadedConfig {
+  readonly config: SkeinConfig
+  /** The file that was read; undefined if there is none. */
+  readonly file: string | undefined
+  /** Settings and variables that cannot be read. */
+  readonly problems: readonly ConfigProblem[]
+  /** Variables that begin with `SKEIN_` and that nothing reads. */
+  readonly unknownVariables: readonly string[]
+}
+
+const FILES = ['skein.config.ts', 'skein.config.js', 'skein.config.mjs', 'skein.config.json']
+
+/** Reads the configuration file of a folder, or the named one, and the environment. */
+export async function loadConfig(
+  named: string | undefined,
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<LoadedConfig> {
+  const file =
+    named === undefined
+      ? FILES.map((name) => resolve(name)).find((path) => existsSync(path))
+      : resolve(named)
+  const problems: ConfigProblem[] = []
+  const folder = file === undefined ? resolve('.') : dirname(file)
+  const written = file === undefined ? {} : await readConfigFile(file)
+  const known = Object.keys(SETTINGS) as (keyof SkeinConfig)[]
+  const config: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(written)) {
+    if (!Object.hasOwn(SETTINGS, name)) {
+      const meant = closest(name, known)
+      const hint = meant === undefined ? '' : ` Did you mean ${meant}?`
+      problems.push({ setting: name, message: `is not a setting.${hint}` })
+    } else if (value !== undefined) config[name] = value
+  }
+  for (const name of known) {
+    const given = env[variableOf(name)]
+    if (given === undefined || given === '') continue
+    const value = readVariable(SETTINGS[name][0], given)
+    if (value === undefined)
+      problems.push({ setting: name, message: wrongVariable(name, SETTINGS[name][0], given) })
+    else config[name] = value
+  }
+  for (const name of known) {
+    const problem = typeProblem(name, config[name])
+    if (problem !== undefined) {
+      problems.push({ setting: name, message: problem })
+      delete config[name]
+    } else config[name] = placed(name, config[name], { isFromEnv: isSet(env, name), folder })
+  }
+  const variables = new Set(known.map(variableOf))
+  const unknownVariables = Object.keys(env).filter(
+    (name) =>
+      name.startsWith('SKEIN_') &&
+      !variables.has(name) &&
+      !OTHER_VARIABLES.has(name) &&
+      // Kubernetes sets such variables for a service that is called `skein`.
+      !/^SKEIN_(?:SERVICE_|PORT_)/.test(name),
+  )
+  // The loop above has checked the types of all settings.
+  return { config: config as SkeinConfig, file, problems, unknownVariables }
+}
+
+async function readConfigFile(file: string): Promise<Readonly<Record<string, unknown>>> {
+  if (!existsSync(file))
+    throw new CommandError(`There is no configuration ${file}.`, {
+      code: 'CONFIG_NOT_FOUND',
+      hint: 'Name a file that exports a configuration, or leave out --config.',
+    })
+  let value: unknown
+  try {
+    if (file.endsWith('.json')) value = JSON.parse(readFileSync(file, 'utf8'))
+    else value = ((await import(pathToFileURL(file).href)) as { default?: unknown }).default
+  } catch (cause) {
+    // The message of a JSON error quotes the text of the file, which may hold secrets.
+    const why =
+      cause instanceof SyntaxError && file.endsWith('.json') ? 'not JSON' : messageOf(cause)
+    throw new CommandError(`The configuration ${file} cannot be read: ${why}.`, {
+      code: 'CONFIG_UNREADABLE',
+      hint: 'A .ts or .js file has `export default defineConfig({ … })`, a .json file an object.',
+    })
+  }
+  if (isPlainObject(value)) return value
+  throw new CommandError(`The configuration ${file} has no default export that is an object.`, {
+    code: 'CONFIG_UNREADABLE',
+    hint: "Write: import { defineConfig } from 'skein'; export default defineConfig({ … })",
+  })
+}
+
+function isSet(env: NodeJS.ProcessEnv, name: string): boolean {
+  return (env[variableOf(name)] ?? '') !== ''
+}
+
+function readVariable(kind: Kind, text: string): unknown {
+  switch (kind) {
+    case 'number':
+      return /^\d+$/.test(text.trim()) ? Number(text) : undefined
+    case 'list':
+      return text
+        .split(',')
+        .map((part) => part.trim())
+        .filter((part) => part !== '')
+    case 'json':
+      return tryParseJson(text)
+    default:
+      return text
+  }
+}
+
+function wrongVariable(name: string, kind: Kind, text: string): string {
+  const variable = variableOf(name)
+  if (name === 'port' && text.startsWith('tcp://'))
+    return `${variable} was set by Kubernetes for a service called skein; set enableServiceLinks: false in the pod.`
+  return kind === 'number' ? `${variable} is not a whole number.` : `${variable} is not JSON.`
+}
+
+function typeProblem(name: keyof SkeinConfig, value: unknown): string | undefined {
+  if (value === undefined) return undefined
+  switch (SETTINGS[name][0]) {
+    case 'number':
+      return Number.isInteger(value) && Number(value) >= 0 ? undefined : 'is not a whole number.'
+    case 'list':
+      return isList(value, 'string') ? undefined : 'is not a list of texts.'
+    case 'json': {
+      const isArray = name === 'authKeys' || name === 'spending'
+      if (isArray) return isList(value, 'object') ? undefined : 'is not a list of objects.'
+      return isPlainObject(value) ? undefined : 'is not an object.'
+    }
+    default:
+      return typeof value === 'string' ? undefined : 'is not a text.'
+  }
+}
+
+function isList(value: unknown, of: 'string' | 'object'): boolean {
+  return Array.isArray(value) && value.every((one) => typeof one === of && one !== null)
+}
+
+/** Makes the paths of a configuration file absolute; variables name paths from where the command runs. */
+function placed(
+  name: keyof SkeinConfig,
+  value: unknown,
+  { isFromEnv, folder }: { readonly isFromEnv: boolean; readonly folder: string },
+): unknown {
+  if (typeof value !== 'string') return value
+  const base = isFromEnv ? resolve('.') : folder
+  const absolute = (path: string): string => (isAbsolute(path) ? path : join(base, path))
+  switch (SETTINGS[name][0]) {
+    case 'path':
+    case 'file':
+      return absolute(value)
+    case 'store':
+      return value.startsWith('sqlite:') ? `sqlite:${absolute(value.slice(7))}` : value
+    default:
+      return value
+  }
+}

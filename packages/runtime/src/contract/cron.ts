@@ -1,0 +1,182 @@
+import { messageOf } from '@skein/base'
+import { RuntimeError } from './error.ts'
+
+const MINUTE = 60_000
+/** The calendar repeats every 400 years, so a date that does not occur within 400 years never occurs. */
+const MAX_MONTHS = 400 * 12
+
+/** The values of the five fields of a cron expression, as sets. */
+interface CronTimes {
+  readonly minutes: ReadonlySet<number>
+  readonly hours: ReadonlySet<number>
+  readonly days: ReadonlySet<number>
+  readonly months: ReadonlySet<number>
+  readonly weekdays: ReadonlySet<number>
+  /**
+   * Whether both a day of the month and a weekday are given. A date then has to match only one of them, as in
+   * other cron programs.
+   */
+  readonly isEitherDay: boolean
+}
+
+/** Returns the first minute after a time (ms) that a cron expression matches, in UTC. */
+export function nextCronTime(cron: string, afterMs: number): number {
+  const times = parseCron(cron)
+  const start = (Math.floor(afterMs / MINUTE) + 1) * MINUTE
+  const first = new Date(start)
+  let year = first.getUTCFullYear()
+  let month = first.getUTCMonth()
+  for (let i = 0; i <= MAX_MONTHS; i++) {
+    const found = times.months.has(month + 1) ? firstInMonth(times, year, month, start) : undefined
+    if (found !== undefined) return found
+    month = (month + 1) % 12
+    if (month === 0) year++
+  }
+  throw badCron(cron, 'it has no time after the given one')
+}
+
+/** Parses a cron expression with five fields, or a word such as `@daily`. Errors name the wrong field. */
+export function parseCron(cron: string): CronTimes {
+  const line = Object.hasOwn(words, cron.trim()) ? words[cron.trim()]! : cron.trim()
+  const texts = line.split(/\s+/)
+  if (texts.length !== 5) {
+    const known = Object.keys(words).join(', ')
+    throw badCron(cron, `it has ${line === '' ? 0 : texts.length} fields instead of 5`, known)
+  }
+  // The cast is safe, because there is one set for each of the five fields.
+  const [minutes, hours, days, months, weekdays] = fields.map((field, index) =>
+    parseField(cron, field, texts[index]!),
+  ) as [Set<number>, Set<number>, Set<number>, Set<number>, Set<number>]
+  if (weekdays.delete(7)) weekdays.add(0)
+  const isEitherDay = !texts[2]!.startsWith('*') && !texts[4]!.startsWith('*')
+  const firstDay = Math.min(...days)
+  if (!isEitherDay && ![...months].some((month) => firstDay <= lengths[month - 1]!)) {
+    throw badCron(cron, 'the day of month never comes in these months')
+  }
+  return { minutes, hours, days, months, weekdays, isEitherDay }
+}
+
+const words: Readonly<Record<string, string>> = {
+  '@yearly': '0 0 1 1 *',
+  '@annually': '0 0 1 1 *',
+  '@monthly': '0 0 1 * *',
+  '@weekly': '0 0 * * 0',
+  '@daily': '0 0 * * *',
+  '@midnight': '0 0 * * *',
+  '@hourly': '0 * * * *',
+}
+
+interface Field {
+  readonly name: string
+  readonly min: number
+  readonly max: number
+  readonly names?: readonly string[]
+}
+
+const fields: readonly Field[] = [
+  { name: 'minute', min: 0, max: 59 },
+  { name: 'hour', min: 0, max: 23 },
+  { name: 'day of month', min: 1, max: 31 },
+  {
+    name: 'month',
+    min: 1,
+    max: 12,
+    names: 'jan feb mar apr may jun jul aug sep oct nov dec'.split(' '),
+  },
+  { name: 'day of week', min: 0, max: 7, names: 'sun mon tue wed thu fri sat'.split(' ') },
+]
+
+function parseField(cron: string, field: Field, text: string): Set<number> {
+  const values = new Set<number>()
+  for (const part of text.split(',')) {
+    const [range = '', step, ...rest] = part.split('/')
+    const [from, to] = parseRange(cron, field, range, step !== undefined)
+    const by = step === undefined ? 1 : wholeNumber(step)
+    if (by === undefined || by < 1 || rest.length > 0) {
+      throw badCron(cron, `the step of "${part}" in the field "${field.name}" is no number from 1`)
+    }
+    for (let value = from; value <= to; value += by) values.add(value)
+  }
+  return values
+}
+
+function parseRange(cron: string, field: Field, text: string, hasStep: boolean): [number, number] {
+  // Weekdays are 0 to 7, where 0 and 7 are both Sunday; `*` must include each day only once.
+  const last = field.max === 7 ? 6 : field.max
+  if (text === '*') return [field.min, last]
+  const [first = '', end, ...rest] = text.split('-')
+  const from = parseValue(cron, field, first)
+  if (end === undefined) return [from, hasStep ? Math.max(from, last) : from]
+  let to = parseValue(cron, field, end)
+  // In a range such as `fri-sun`, Sunday is the end of the week (7).
+  if (field.max === 7 && to === 0 && from > 0) to = 7
+  if (rest.length > 0 || to < from) {
+    throw badCron(cron, `"${text}" in the field "${field.name}" is no range from low to high`)
+  }
+  return [from, to]
+}
+
+function parseValue(cron: string, field: Field, text: string): number {
+  const index = field.names?.indexOf(text.toLowerCase()) ?? -1
+  const value = index >= 0 ? index + field.min : wholeNumber(text)
+  if (value === undefined || value < field.min || value > field.max) {
+    throw badCron(
+      cron,
+      `"${text}" in the field "${field.name}" is not ${field.min} to ${field.max}`,
+    )
+  }
+  return value
+}
+
+function wholeNumber(text: string): number | undefined {
+  return /^\d{1,4}$/.test(text) ? Number(text) : undefined
+}
+
+/** Days per month, in a leap year. */
+const lengths = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
+
+function firstInMonth(
+  times: CronTimes,
+  year: number,
+  month: number,
+  start: number,
+): number | undefined {
+  const monthStart = Date.UTC(year, month, 1)
+  const firstDay = Math.max(1, Math.floor((start - monthStart) / 86_400_000) + 1)
+  const lastDay = new Date(Date.UTC(year, month + 1, 0)).getUTCDate()
+  for (let day = firstDay; day <= lastDay; day++) {
+    const midnight = Date.UTC(year, month, day)
+    const isMonthDay = times.days.has(day)
+    const isWeekday = times.weekdays.has(new Date(midnight).getUTCDay())
+    if (!(times.isEitherDay ? isMonthDay || isWeekday : isMonthDay && isWeekday)) continue
+    for (let minute = Math.max(0, (start - midnight) / MINUTE); minute < 1440; minute++) {
+      if (!times.hours.has(Math.floor(minute / 60))) continue
+      if (times.minutes.has(minute % 60)) return midnight + minute * MINUTE
+    }
+  }
+  return undefined
+}
+
+function badCron(cron: string, problem: string, words?: string): RuntimeError {
+  return new RuntimeError(`The calendar line "${cron}" cannot be used: ${problem}.`, {
+    code: 'EFFECT_INVALID',
+    hint: `Five fields: minute, hour, day of month, month, day of week${words ? `; or ${words}` : ''}.`,
+  })
+}
+
+/**
+ * Finds cron expressions that are written in a source text, and says of each wrong one what is wrong with it,
+ * e.g. that it never comes. Expressions that are put together at run time are checked when they are scheduled.
+ */
+export function cronProblems(source: string): readonly string[] {
+  return [...source.matchAll(/\bcron\s*:\s*(['"`])([^'"`$\n]{1,200})\1/g)].flatMap(
+    ([, , cron = '']) => {
+      try {
+        nextCronTime(cron, Date.now())
+        return []
+      } catch (error) {
+        return [messageOf(error)]
+      }
+    },
+  )
+}

@@ -1,0 +1,220 @@
+import { existsSync, renameSync, rmSync } from 'node:fs'
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
+import { rowSum } from './migrations.ts'
+import { COUNTERS } from './plan-commit.ts'
+import { createPrivately, openDatabase, sqliteFailure } from './sqlite-file.ts'
+import { damaged, headFrom, insertHead, newRow, type Row, userValueName } from './sqlite-rows.ts'
+import { LOW } from './sqlite-tables.ts'
+import { StoreError, type StoreRow, type ThreadHead } from './store.ts'
+import { newHead } from './thread-head.ts'
+
+/** Settings whose names begin with a space belong to the file itself. */
+const OWN_SETTING = ' '
+const USER_VERSION = 'user_version'
+
+/**
+ * Yields everything in an open database, threads first. The caller has begun a transaction, so that all rows
+ * are of one moment. Every row is checked against its checksum; the first damaged one ends the reading.
+ */
+export function* sqliteRows(database: DatabaseSync): Generator<StoreRow, void, undefined> {
+  const all = (sql: string): Iterable<Row> => database.prepare(sql).iterate() as Iterable<Row>
+  for (const row of all('SELECT * FROM threads ORDER BY id')) {
+    const { logId: _, lease: __, ...head } = headFrom(row)
+    yield { type: 'thread', head }
+  }
+  for (const row of all(`SELECT threads.id AS thread, events.id & ${LOW} AS number, json, sum
+    FROM events JOIN threads ON log_id = events.id >> 32 ORDER BY events.id`)) {
+    const [threadId, seq, json] = [row['thread'] as string, Number(row['number']), row['json']]
+    if (typeof json !== 'string' || rowSum(threadId, seq, json) !== row['sum'])
+      throw damaged(`Event ${seq} of thread ${threadId}`)
+    yield { type: 'event', threadId, seq, json }
+  }
+  for (const row of all(`SELECT tree, audit.id & ${LOW} AS number, request_id, seq, line, sum
+    FROM audit JOIN audit_trees ON key = audit.id >> 32 ORDER BY audit.id`)) {
+    const [tree, index, line] = [row['tree'] as string, Number(row['number']), row['line']]
+    if (typeof line !== 'string' || rowSum(tree, index, line) !== row['sum'])
+      throw damaged(`Line ${index} of the audit log of thread ${tree}`)
+    const requestId = row['request_id'] as string
+    yield { type: 'audit', tree, index, requestId, seq: Number(row['seq']), line }
+  }
+  for (const row of all('SELECT hash, bytes, sum FROM blobs ORDER BY hash')) {
+    const [hash, bytes] = [row['hash'] as string, row['bytes']]
+    if (!(bytes instanceof Uint8Array) || rowSum(hash, 0, bytes) !== row['sum'])
+      throw damaged(`The content ${hash}`)
+    yield { type: 'blob', hash, bytes }
+  }
+  for (const row of all('SELECT thread_id, hash FROM blob_names'))
+    yield {
+      type: 'blob_name',
+      threadId: row['thread_id'] as string,
+      hash: row['hash'] as string,
+    }
+  yield* smallRows(all)
+}
+
+function* smallRows(all: (sql: string) => Iterable<Row>): Generator<StoreRow, void, undefined> {
+  for (const row of all('SELECT jti, exp FROM spent'))
+    yield { type: 'spent', jti: row['jti'] as string, exp: Number(row['exp']) }
+  for (const row of all('SELECT name, value FROM counters')) {
+    const name = row['name'] as string
+    if (name.startsWith(COUNTERS) || name === USER_VERSION)
+      yield { type: 'counter', name, value: Number(row['value']) }
+  }
+  for (const row of all('SELECT * FROM user_values')) {
+    const [tenant, user, key] = [row['tenant'], row['user'], row['key']].map(String)
+    const of = { tenant: tenant!, user: user!, key: key! }
+    const [json, version] = [String(row['json']), Number(row['version'])]
+    if (rowSum(userValueName(of.tenant, of.user, of.key), version, json) !== row['sum'])
+      throw damaged(`The value "${key}" of the user ${user} of ${tenant}`)
+    yield { type: 'user_value', ...of, json, version, updatedAt: row['updated_at'] as string }
+  }
+  for (const row of all('SELECT name, json FROM settings')) {
+    const name = row['name'] as string
+    if (!name.startsWith(OWN_SETTING)) yield { type: 'setting', name, json: row['json'] as string }
+  }
+}
+
+/**
+ * Creates a store file from the rows of another store: all of them or, if the rows end with an error, nothing.
+ * The rows of a thread have to come after the thread. A file that exists already is refused.
+ */
+export async function loadSqliteStore(
+  path: string,
+  rows: AsyncIterable<StoreRow> | Iterable<StoreRow>,
+): Promise<void> {
+  if (existsSync(path))
+    throw new StoreError(`The store ${path} exists already.`, {
+      code: 'STATE_CONFLICT',
+      hint: 'Name a file that does not exist; a store is never overwritten.',
+    })
+  const part = `${path}.part`
+  const drop = (): void => {
+    for (const end of ['', '-wal', '-shm']) rmSync(`${part}${end}`, { force: true })
+  }
+  drop()
+  try {
+    createPrivately(part)
+    const database = openDatabase({ path: part })
+    try {
+      database.exec('BEGIN IMMEDIATE')
+      const writer = new RowWriter(database)
+      for await (const row of rows) writer.write(row)
+      writer.finish()
+      database.exec('COMMIT')
+      // The name is given to one whole file, so nothing may be left in the write-ahead log.
+      database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+    } finally {
+      database.close()
+    }
+    renameSync(part, path)
+  } catch (error) {
+    drop()
+    throw sqliteFailure(error, path)
+  }
+}
+
+class RowWriter {
+  readonly #database: DatabaseSync
+  readonly #statements = new Map<string, StatementSync>()
+  readonly #logs = new Map<string, number>()
+  #lastChange = 0
+  readonly #trees = new Map<string, number>()
+  readonly #sums = new Map<string, number>()
+
+  constructor(database: DatabaseSync) {
+    this.#database = database
+  }
+
+  write(row: StoreRow): void {
+    switch (row.type) {
+      case 'thread':
+        return this.#thread(row.head)
+      case 'event': {
+        const { threadId, seq, json } = row
+        const log = this.#logs.get(threadId)
+        if (log === undefined) throw damaged(`The thread ${threadId}`, 'its head is missing')
+        const sql = 'INSERT INTO events (id, json, sum) VALUES ((?1 << 32) | ?2, ?3, ?4)'
+        return this.#run(sql, log, seq, json, rowSum(threadId, seq, json))
+      }
+      case 'audit': {
+        const { tree, index, requestId, seq, line } = row
+        const sql =
+          'INSERT INTO audit (id, request_id, seq, line, sum) VALUES ((?1 << 32) | ?2, ?, ?, ?, ?)'
+        return this.#run(
+          sql,
+          this.#tree(tree),
+          index,
+          requestId,
+          seq,
+          line,
+          rowSum(tree, index, line),
+        )
+      }
+      case 'blob': {
+        const { hash, bytes } = row
+        const sql = 'INSERT INTO blobs (hash, bytes, sum) VALUES (?, ?, ?)'
+        return this.#run(sql, hash, bytes, rowSum(hash, 0, bytes))
+      }
+      case 'blob_name':
+        return this.#run(
+          'INSERT INTO blob_names (thread_id, hash) VALUES (?, ?)',
+          row.threadId,
+          row.hash,
+        )
+      case 'spent':
+        return this.#run('INSERT INTO spent (jti, exp) VALUES (?, ?)', row.jti, row.exp)
+      case 'counter':
+        return this.#counter(row.name, row.value)
+      case 'user_value': {
+        const { tenant, user, key, json, version, updatedAt } = row
+        const sum = rowSum(userValueName(tenant, user, key), version, json)
+        const sql = `INSERT INTO user_values (tenant, user, key, json, version, updated_at, sum)
+          VALUES (?, ?, ?, ?, ?, ?, ?)`
+        return this.#run(sql, tenant, user, key, json, version, updatedAt, sum)
+      }
+      case 'setting':
+        return this.#run('INSERT INTO settings (name, json) VALUES (?, ?)', row.name, row.json)
+    }
+  }
+
+  /** Writes the sums over all threads, which a store keeps up to date and does not count. */
+  finish(): void {
+    this.#counter('log_id', this.#logs.size)
+    this.#counter('change', this.#lastChange)
+    for (const [name, value] of this.#sums) this.#counter(name, value)
+  }
+
+  #thread(head: Extract<StoreRow, { type: 'thread' }>['head']): void {
+    const logId = this.#logs.size + 1
+    this.#logs.set(head.id, logId)
+    // A row of an older store may lack facts that a head has now.
+    const { change = 0 } = head
+    const made = newHead(head.id, head, logId, change)
+    const whole: ThreadHead = { ...made, ...head, logId, lease: null }
+    this.#lastChange = Math.max(this.#lastChange, change)
+    this.#run(insertHead, ...newRow(whole))
+    const add = (name: string, value: number): void =>
+      void this.#sums.set(name, (this.#sums.get(name) ?? 0) + value)
+    add(`threads ${whole.lifecycle}`, 1)
+    add('tokens', whole.tokens)
+    add('cost_usd', whole.costUsd)
+  }
+
+  #tree(tree: string): number {
+    const known = this.#trees.get(tree)
+    if (known !== undefined) return known
+    this.#run('INSERT INTO audit_trees (key, tree) VALUES (?, ?)', this.#trees.size + 1, tree)
+    this.#trees.set(tree, this.#trees.size + 1)
+    return this.#trees.size
+  }
+
+  #counter(name: string, value: number): void {
+    this.#run('REPLACE INTO counters (name, value) VALUES (?, ?)', name, value)
+  }
+
+  #run(sql: string, ...values: SQLInputValue[]): void {
+    let statement = this.#statements.get(sql)
+    if (!statement) this.#statements.set(sql, (statement = this.#database.prepare(sql)))
+    statement.run(...values)
+  }
+}
