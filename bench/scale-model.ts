@@ -270,3 +270,71 @@ export function waitOf(points: readonly ScalePoint[], setUp: string): number {
   }
   return low
 }
+
+/** One row of the table in docs/scaling.md: a partition with machines of its own. */
+export interface Forecast {
+  readonly arrivalsPerSecond: number
+  readonly nodes: number
+  readonly turnsPerSecond: number
+  readonly p99Ms: number
+  readonly nodesBusy: number
+  readonly databaseBusy: number
+  readonly engineBusy: number
+}
+
+/** CPUs of the machine of the database and of those of the engine, and the network between machines. */
+const DATABASE_CPUS = 32
+const ENGINE_CPUS = 3 * 8
+const NETWORK_MS = 0.5
+
+/** Says what a partition does: one database, its nodes and its engine, each on machines of their own. */
+export function forecast(
+  points: readonly ScalePoint[],
+  { setUp, arrivalsPerSecond, nodes }: { setUp: string; arrivalsPerSecond: number; nodes: number },
+): Forecast {
+  const point = points.find((one) => one.setUp === setUp && one.nodes === 1 && one.threads === 32)
+  if (!point) throw new Error(`There is no point with 32 threads and one node: ${setUp}.`)
+  const { cost } = modelOf(point, waitOf(points, setUp))
+  const { turnsPerSecond, turnMs, busy, nodesBusy } = simulate({
+    nodes,
+    machines: {
+      nodes: { cpus: nodes },
+      database: { cpus: DATABASE_CPUS },
+      engine: { cpus: ENGINE_CPUS },
+      clients: { cpus: 1000 },
+    },
+    placement: { node: 'nodes', database: 'database', engine: 'engine', client: 'clients' },
+    cost: { ...cost, clientMs: 0, waitMs: cost.waitMs + NETWORK_MS * cost.roundTrips },
+    load: { arrivalsPerSecond },
+    seconds: 4,
+  })
+  return {
+    arrivalsPerSecond,
+    nodes,
+    turnsPerSecond: Math.round(turnsPerSecond),
+    p99Ms: Math.round(turnMs.p99),
+    nodesBusy,
+    databaseBusy: busy['database'] ?? 0,
+    engineBusy: busy['engine'] ?? 0,
+  }
+}
+
+async function main(): Promise<void> {
+  const { readFileSync } = await import('node:fs')
+  const { join } = await import('node:path')
+  const file = join(import.meta.dirname, 'scale.json')
+  const points = JSON.parse(readFileSync(file, 'utf8')) as readonly ScalePoint[]
+  const percent = (share: number): string => `${Math.round(share * 100)} %`
+  for (const setUp of ['PostgreSQL, Restate', 'PostgreSQL, queue']) {
+    console.log(`\n${setUp}: wait ${waitOf(points, setUp).toFixed(1)} ms`)
+    for (const arrivalsPerSecond of [500, 1000, 2000, 2500, 3500, 5000]) {
+      const nodes = Math.ceil(arrivalsPerSecond / 70)
+      const row = forecast(points, { setUp, arrivalsPerSecond, nodes })
+      console.log(
+        `| ${arrivalsPerSecond} | ${nodes} | ${row.turnsPerSecond} | ${row.p99Ms} | ${percent(row.nodesBusy)} | ${percent(row.databaseBusy)} | ${percent(row.engineBusy)} |`,
+      )
+    }
+  }
+}
+
+if (process.argv[1] === import.meta.filename) await main()
