@@ -79,7 +79,8 @@ export async function startBalancer(port = 0): Promise<Balancer> {
     counts,
     add: (url) => void nodes.push(url),
     remove(url) {
-      nodes.splice(nodes.indexOf(url), 1)
+      const index = nodes.indexOf(url)
+      if (index >= 0) nodes.splice(index, 1)
       sessions.get(url)?.destroy()
       sessions.delete(url)
     },

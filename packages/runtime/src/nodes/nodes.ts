@@ -224,7 +224,8 @@ export class RuntimeNode {
         this.#remember(threadId, seq)
         live.note(threadId)
         this.#relay.noticed(threadId, seq, drainedBy)
-        if (isDue) this.#checkSoon(threadId)
+        // An engine that all nodes share has the wake-up already.
+        if (isDue && !this.#parts.dispatcher.isShared) this.#checkSoon(threadId)
         return
       }
       case 'removed':
