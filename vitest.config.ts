@@ -3,8 +3,9 @@ import { defineConfig } from 'vitest/config'
 import type { ViteUserConfig } from 'vitest/config'
 
 // Workspace packages resolve to their TypeScript source; nothing has to be built before a test.
-// Not `module`: Node does not know it, and packages that have it ship bundler code behind it.
-const conditions = ['@skein/source', 'node', 'import', 'default']
+// Not `module`: Node does not know it, and packages that have it ship bundler code behind it. Not `import`:
+// Vitest passes these to Node, where it would hold for `require` too (pg requires pg-pool).
+const conditions = ['@skein/source', 'node']
 
 // Type tests run with `--typecheck`, as `npm test` does. Files that hold bare assertions, without
 // `test`, are left to tsc in `npm run check`.

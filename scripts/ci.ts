@@ -26,9 +26,15 @@ const steps: ReadonlyArray<
   ['check', ['run', 'check']],
   ['build', ['run', 'build']],
   ['conformance', ['run', 'conformance', '--', '--results', results]],
+  // Another slice every day; all of them in `npm run test:deep`.
+  ['breaks', ['run', 'conformance', '--', '--breaks', '--slice', today(), '--seconds', '240']],
   ['portability', ['run', 'portability']],
   ['bench', ['run', 'bench', '--', '--check']],
 ]
+
+function today(): string {
+  return String(Math.floor(Date.now() / 86_400_000))
+}
 
 // Results of an earlier run must never be counted for this one.
 rmSync(results, { force: true })

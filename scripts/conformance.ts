@@ -7,28 +7,45 @@
  *     --max N        mutants to try (default 20)
  *     --seconds N    time for them (default 180)
  *     --only PATH    break only files whose path contains PATH
+ *   --breaks [ROW…]  plant the breaks of these rows, or of all, one at a time; a test of the row must fail
+ *     --slice N      only every 20th break, beginning at a place that follows from N
+ *     --write        write down when each was seen to fail (conformance/breaks/seen.json)
+ *     --unseen       only breaks that were not yet seen to fail
+ *     --resume       leave out what was seen to fail at this commit already
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { toMarkdown } from '../conformance/reporter/markdown.ts'
+import { allBreaks, breaksOf } from '../conformance/breaks/index.ts'
+import { digestOf } from '../conformance/breaks/break.ts'
+import { readSeen, runBreaks } from '../conformance/breaks/run-breaks.ts'
+import { type BrokenClause, toMarkdown } from '../conformance/reporter/markdown.ts'
 import { evaluate } from '../conformance/reporter/report.ts'
 import { readResults, resultsReporter } from '../conformance/reporter/results.ts'
 import { loadSpecs } from '../conformance/reporter/rows.ts'
 import { root, run } from './workspace.ts'
 
-const { values } = parseArgs({
+const { values, positionals } = parseArgs({
   options: {
     results: { type: 'string' },
     write: { type: 'boolean', default: false },
     mutate: { type: 'string' },
     max: { type: 'string', default: '20' },
-    seconds: { type: 'string', default: '180' },
+    seconds: { type: 'string' },
     only: { type: 'string' },
+    breaks: { type: 'boolean', default: false },
+    slice: { type: 'string' },
+    unseen: { type: 'boolean', default: false },
+    resume: { type: 'boolean', default: false },
   },
+  allowPositionals: true,
 })
 
-process.exitCode = values.mutate === undefined ? await report() : await mutate(values.mutate)
+process.exitCode = values.breaks
+  ? await breaks(positionals)
+  : values.mutate === undefined
+    ? await report()
+    : await mutate(values.mutate)
 
 async function report(): Promise<number> {
   const results = values.results === undefined ? await runTests() : resolve(values.results)
@@ -44,7 +61,7 @@ async function report(): Promise<number> {
 
   const stale = [
     keep('conformance/report.json', `${JSON.stringify(evaluation.report, null, 2)}\n`),
-    keep('docs/conformance.md', toMarkdown(specs, evaluation)),
+    keep('docs/conformance.md', toMarkdown(specs, evaluation, brokenClauses())),
   ].filter((problem) => problem !== undefined)
 
   let failures = evaluation.problems.length + brokenFiles.length + stale.length
@@ -62,6 +79,20 @@ async function report(): Promise<number> {
   for (const problem of [...evaluation.problems, ...stale]) console.error(problem)
   for (const file of brokenFiles) console.error(`${file} did not run.`)
   return failures === 0 ? 0 : 1
+}
+
+/** The clauses of each row whose violation a test of the row was seen to notice, and when. */
+function brokenClauses(): Map<string, BrokenClause[]> {
+  const seen = readSeen()
+  return new Map(
+    Object.entries(allBreaks).map(([row, list]) => [
+      row,
+      list.flatMap((change) => {
+        const at = seen[row]?.[digestOf(row, change)]
+        return at === undefined ? [] : [{ clause: change.clause, at }]
+      }),
+    ]),
+  )
 }
 
 /** Compares a file that is kept in the repository with what it has to be, or writes it. */
@@ -101,7 +132,21 @@ async function mutate(row: string): Promise<number> {
   const { mutateRow } = await import('../conformance/mutate/mutate-row.ts')
   return mutateRow(row, {
     maxMutants: Number(values.max),
-    maxSeconds: Number(values.seconds),
+    maxSeconds: Number(values.seconds ?? 180),
     only: values.only,
   })
+}
+
+/** How many slices there are: CI plants one, so that a few weeks of commits plant them all. */
+const SLICES = 20
+
+async function breaks(rows: readonly string[]): Promise<number> {
+  const seen = readSeen()
+  const isWanted = (index: number): boolean =>
+    values.slice === undefined || index % SLICES === Number(values.slice) % SLICES
+  const wanted = breaksOf(rows)
+    .filter((_, index) => isWanted(index))
+    .filter(({ row, change }) => !values.unseen || !seen[row]?.[digestOf(row, change)])
+  const maxSeconds = Number(values.seconds ?? Infinity)
+  return runBreaks(wanted, { maxSeconds, writes: values.write, resumes: values.resume })
 }

@@ -62,7 +62,8 @@ const answer = await walkedRequest((title) => {
   now = title === '' ? undefined : { title, files: new Map() }
   if (now) stretches.push(now)
 })
-if (!answer.includes('It is refunded.')) throw new Error('The walked request was not answered.')
+if (!answer.includes('It is refunded.'))
+  throw new Error(`The walked request was not answered. This was streamed:\n${answer}`)
 
 const counts = `${files.size} files, ${seen.size} functions`
 const page = [

@@ -1,5 +1,5 @@
 import { agent, AgentState, subagent, type Agent } from '@skein/agents'
-import { loop, react } from '@skein/agents/execution'
+import { loop, plan, react } from '@skein/agents/execution'
 import { UserMessage, type Tool } from '@skein/ai'
 import { calls, fails, says, scripted, waits } from '@skein/ai/testing'
 import { describe, expect, test, vi } from 'vitest'
@@ -185,22 +185,40 @@ describe('limits', () => {
     expect(state.step).toBe(61)
   })
 
-  test('UAP-021 no timer runs while a provider is silent', async () => {
-    vi.useFakeTimers()
-    try {
-      let settled = false
-      const stream = agent({ model: scripted([waits(Infinity)]) }).stream('x', AgentState.initial())
-      const result = stream.result.catch(() => {}).then(() => (settled = true))
-      await vi.advanceTimersByTimeAsync(1_000_000)
-      expect(vi.getTimerCount()).toBe(0)
-      expect(settled).toBe(false)
-      stream.abort()
-      await result
-      expect(settled).toBe(true)
-    } finally {
-      vi.useRealTimers()
-    }
-  })
+  test.each(['generate', 'stream', 'ask', 'query', 'resume', 'resumeStream'] as const)(
+    'UAP-021 no timer runs while a provider is silent (%s)',
+    async (form) => {
+      const state = AgentState.initial().withMessage(new UserMessage('x'))
+      for (const execution of [loop(), react(), plan()]) {
+        vi.useFakeTimers()
+        try {
+          let settled = false
+          const controller = new AbortController()
+          const { signal } = controller
+          const own = agent({ model: scripted([waits(Infinity)]), execution })
+          const forms = {
+            generate: () => own.generate('x', AgentState.initial(), { signal }),
+            stream: () => own.stream('x', AgentState.initial(), { signal }).result,
+            ask: () => own.ask('x', AgentState.initial(), { signal }),
+            query: () => own.query('x', { signal }),
+            resume: () => own.resume(state, {}, { signal }),
+            resumeStream: () => own.resumeStream(state, {}, { signal }).result,
+          }
+          const result = forms[form]()
+            .catch(() => {})
+            .then(() => (settled = true))
+          await vi.advanceTimersByTimeAsync(1_000_000)
+          expect(vi.getTimerCount()).toBe(0)
+          expect(settled).toBe(false)
+          controller.abort()
+          await result
+          expect(settled).toBe(true)
+        } finally {
+          vi.useRealTimers()
+        }
+      }
+    },
+  )
 
   test('UAP-022 limits that are given hold', async () => {
     const run = (options: Partial<Agent>, script = rounds(9)) =>

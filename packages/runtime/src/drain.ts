@@ -1,4 +1,5 @@
-import { llm, type LLMInstance, type Tool } from '@skein/ai'
+import { linkAbort } from '@skein/base'
+import { llm, type Message, type Tool, type Turn } from '@skein/ai'
 import { CLIENT_TOOLS, openGovernor, toolsOf } from './calls/gate.ts'
 import type { ResolvedAgent, ResolvedSide } from './definitions/resolved.ts'
 import type { PromptToolConfig } from './definitions/types.ts'
@@ -12,7 +13,7 @@ import type {
   TrialGate,
 } from './dispatch/lease.ts'
 import { RuntimeError } from './contract/error.ts'
-import type { FailureCause, RuntimeEvent, StoredEvent } from './contract/event.ts'
+import type { FailureCause, RuntimeEvent } from './contract/event.ts'
 import type { SessionGovernor } from './governance/session-governors.ts'
 import { createEnvReader, type EnvReader, threadSecrets } from './thread/env.ts'
 import type { Redactor } from './secrets/vault.ts'
@@ -65,7 +66,7 @@ import {
   withUpdates,
   writtenKeys,
 } from './thread/values.ts'
-import { KernelFold } from './fold/fold.ts'
+import { catchUpFold, KernelFold } from './fold/fold.ts'
 import { type KernelAction, next } from './next.ts'
 import { type KernelState, openCalls } from './contract/state.ts'
 import { DrainTrace } from './telemetry/drain-trace.ts'
@@ -232,6 +233,7 @@ class ThreadDrain implements DrainContext {
       return undefined
     }
     await this.#enter()
+    await this.environment.spending?.settleLost(this.head)
     let last: { readonly seq: number; readonly action: string } | undefined
     for (;;) {
       const pause = this.#breaks.due()
@@ -656,14 +658,8 @@ class ThreadDrain implements DrainContext {
   async catchUp(): Promise<void> {
     if (this.#joined) return
     const fold = this.fold.ahead > 0 ? new KernelFold() : this.fold
-    for (;;) {
-      const events: readonly StoredEvent[] = await this.environment.store.events(this.head.id, {
-        after: fold.state.seq,
-        limit: 1_000,
-      })
-      for (const stored of events) fold.push(stored)
-      if (events.length < 1_000) break
-    }
+    const { id: threadId, logId } = this.head
+    await catchUpFold(fold, this.environment.store, { threadId, logId })
     this.fold = fold
   }
 
@@ -705,7 +701,11 @@ class ThreadDrain implements DrainContext {
     return this.#tools.tools
   }
 
-  sideModel(side: ResolvedSide, options: { readonly system?: string } = {}): LLMInstance {
+  async generateAside(
+    side: ResolvedSide,
+    input: readonly Message[],
+    options: { readonly system?: string } = {},
+  ): Promise<Turn> {
     const { clock, ids, limits, spending } = this.environment
     const first = side.prompt.models[0]!
     const { config, providerOptions: params } = first.definition ?? {}
@@ -713,9 +713,19 @@ class ThreadDrain implements DrainContext {
       this.trace?.middleware() ?? [],
       spending?.middleware(this.head, side, first) ?? [],
     ].flat()
-    const timeout = AbortSignal.timeout(Math.min(limits.modelMs, 2 ** 31 - 1))
-    const signal = AbortSignal.any([this.signal, timeout])
-    return llm({ model: first.model, signal, clock, ids, config, params, middleware, ...options })
+    const controller = new AbortController()
+    const { signal } = controller
+    const unlink = linkAbort([this.signal], controller)
+    const message = `The model was not done after ${limits.modelMs} ms.`
+    const late = (): void => controller.abort(new DOMException(message, 'TimeoutError'))
+    const timer = limits.modelMs === Infinity ? undefined : this.#timers.set(limits.modelMs, late)
+    const asked = { model: first.model, signal, clock, ids, config, params, middleware, ...options }
+    try {
+      return await llm(asked).generate(input)
+    } finally {
+      if (timer !== undefined) this.#timers.clear(timer)
+      unlink()
+    }
   }
 
   askSide(...asked: Parameters<DrainContext['askSide']>): ReturnType<DrainContext['askSide']> {

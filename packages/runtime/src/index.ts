@@ -12,17 +12,10 @@ export type {
   CostReport,
   Threads,
   ThreadInfo,
-  CostUsd,
-  ChildInfo,
   AuditExport,
-  ThreadFiles,
-  ThreadValues,
-  ThreadEnv,
-  ThreadVariables,
-  ThreadEffects,
 } from './contract/runtime-api.ts'
 export type * from './contract/thread-state.ts'
-export type { ModelRequested, RuntimeEvent, StoredEvent } from './contract/event.ts'
+export type { RuntimeEvent, StoredEvent } from './contract/event.ts'
 export { FOUND_EFFECTS } from './contract/runtime-api.ts'
 export { RuntimeError, type RuntimeErrorCode } from './contract/error.ts'
 export {
@@ -55,11 +48,11 @@ export type {
   EffectDefinition,
   EndpointDefinition,
 } from './definitions/types.ts'
-export type { HookSignatures, HookToolCall, HookToolResult } from './definitions/hooks.ts'
+export type { HookSignatures } from './definitions/hooks.ts'
 export type { ResolvedAgent, Registry, Problem } from './definitions/resolved.ts'
 export { createRegistry, type RegistryOptions } from './definitions/load/registry.ts'
 export { discover, type DiscoveredRegistry } from './definitions/load/discover.ts'
-export { catalogue, type CatalogueEntry } from './definitions/load/catalogue.ts'
+export { catalogue } from './definitions/load/catalogue.ts'
 export type {
   ThreadLifecycle,
   ThreadHead,
@@ -77,13 +70,21 @@ export type {
   StoreRow,
   StoreTotals,
 } from './store/store.ts'
-export { StoreError, isStoreError, type StoreErrorCode } from './store/store.ts'
+export { StoreError, isStoreError, removalsOf, type StoreErrorCode } from './store/store.ts'
+export {
+  planCommit,
+  planErase,
+  storedText,
+  type CommitPlan,
+  type StoreView,
+} from './store/plan-commit.ts'
+export { claimedHead, isStorable, pageOf, searchText } from './store/thread-head.ts'
 export { memoryStore } from './store/memory-store.ts'
 export { sqliteStore, type SqliteStore } from './store/sqlite-store.ts'
 export { loadSqliteStore } from './store/sqlite-copy.ts'
 export { readSqliteStore, verifyStore } from './store/sqlite-verify.ts'
 export { findStranded, type StrandedReport } from './stranded.ts'
-export type { Dispatcher, Drain, DrainEnd } from './dispatch/dispatcher.ts'
+export type { Dispatcher, Drain, DrainEnd, NodeLink, NodeNotice } from './dispatch/dispatcher.ts'
 export { inProcessDispatcher } from './dispatch/in-process-dispatcher.ts'
 export { systemTimers, type Timers } from './dispatch/dispatcher.ts'
 export type { SecretKeyOptions } from './secrets/vault.ts'

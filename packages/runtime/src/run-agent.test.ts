@@ -333,6 +333,75 @@ describe('approvals', () => {
     },
   )
 
+  test('property: an answer that comes while a sibling call runs is used as any other', async () => {
+    let early = 0
+    await fc.assert(
+      fc.asyncProperty(
+        fc.shuffledSubarray(['book', 'book', 'look', 'look'], { minLength: 2 }),
+        fc.array(fc.nat(3), { minLength: 4, maxLength: 4 }),
+        fc.array(fc.boolean(), { minLength: 4, maxLength: 4 }),
+        async (names, turns, approvals) => {
+          const ran: string[] = []
+          const model = scripted(({ messages }) =>
+            messages.at(-1)!.type === 'tool_result'
+              ? says('Done.')
+              : names.map((name, place) => calls(name, { city: 'Oslo' }, { id: `c${place}` })),
+          )
+          let isLooking = 0
+          const look = tool({
+            name: 'look',
+            description: 'Looks.',
+            parameters: city,
+            risk: 'read_only',
+            run: async () => {
+              isLooking++
+              for (let turn = 0; turn < 20; turn++) await new Promise((go) => setImmediate(go))
+              isLooking--
+              return 'looked'
+            },
+          })
+          const run = (_: unknown, { toolCallId }: ToolContext) => void ran.push(toolCallId)
+          const plain = tool({ name: 'book', description: 'Books.', parameters: city, run })
+          const book = toolFrom(plain, { risk: 'write_high_risk', rollback: 'impossible' })
+          const tools = [look, book as unknown as Tool]
+          const agents = [desk({ agent: agent({ model, tools, execution: loop() }) })]
+          const { runtime, errors } = await boot(agents, memoryStore())
+          const { id } = await runtime.threads.create({ agent: 'desk' })
+          await runtime.threads.send(id, 'Oslo?')
+          const approved: string[] = []
+          let wasEarly = 0
+          for (let round = 0; round < 200; round++) {
+            const { lifecycle } = await runtime.threads.get(id)
+            if (lifecycle === 'idle' || lifecycle === 'failed') break
+            for (let turn = 0; turn <= turns[round % 4]!; turn++)
+              await new Promise((go) => setImmediate(go))
+            // People see the question in the stream of the thread before the thread is parked.
+            const { interrupts } = foldKernel(await runtime.threads.events(id))
+            for (const { interrupt, answer } of interrupts.values()) {
+              if (answer) continue
+              if (isLooking > 0) wasEarly++
+              const { id: interruptId, toolCallId } = interrupt
+              const item = { threadId: id, interruptId, by: 'ann' }
+              const isYes = approvals[Number(toolCallId.slice(1))]!
+              if (isYes) approved.push(toolCallId)
+              if (isYes) await runtime.inbox.approve(item)
+              else await runtime.inbox.deny({ ...item, reason: 'no' })
+            }
+          }
+          const { lastSession: settled } = foldKernel(await runtime.threads.events(id))
+          expect({ ran, settled, errors }).toMatchObject({
+            ran: approved,
+            settled: { outcome: 'completed' },
+            errors: [],
+          })
+          early += wasEarly
+          await runtime.stop()
+        },
+      ),
+      { numRuns: process.env['SKEIN_DEEP'] ? 2_000 : 60 },
+    )
+    expect(early).toBeGreaterThan(0)
+  })
   test('denied: the model is told why, and nothing ran', async () => {
     const world = newWorld()
     const policy = () => ({ type: 'review' as const, reason: 'ask' })

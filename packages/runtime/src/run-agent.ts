@@ -61,8 +61,10 @@ export async function runStrategy(context: DrainContext, side: ResolvedSide): Pr
     return endSession(context, { outcome: 'failed', reason, message: messageOf(end.error), hint })
   }
   const open = openCalls(state)
+  // A call that waited may have got its answer while another call of this run was still running. If there is
+  // anything new in the log, `next` decides again whether the thread parks or the strategy is run again.
+  if (state.seq !== seq && open.some(({ interruptId }) => interruptId !== undefined)) return
   if (open.some((call) => isWaiting(state, call))) {
-    if (state.seq !== seq) return // the run has committed something, so `next` decides again
     const message = `The agent of ${side.label} did nothing with an answer that its call waited for.`
     return endSession(context, { outcome: 'failed', reason: 'agent_error', message })
   }

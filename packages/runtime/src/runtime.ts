@@ -12,6 +12,7 @@ import {
   type ApiContext,
   createApiContext,
   createCommit,
+  createFoldCache,
   EditListeners,
   Outage,
   threadInfos,
@@ -29,7 +30,13 @@ import {
   type ReplaceableRegistry,
 } from './definitions/load/registry.ts'
 import type { Registry } from './definitions/resolved.ts'
-import { type Dispatcher, steadyClock, systemTimers, type Timers } from './dispatch/dispatcher.ts'
+import {
+  type Dispatcher,
+  idle,
+  steadyClock,
+  systemTimers,
+  type Timers,
+} from './dispatch/dispatcher.ts'
 import { inProcessDispatcher } from './dispatch/in-process-dispatcher.ts'
 import { createLeaseKeeper } from './dispatch/lease.ts'
 import { createTrialGate } from './dispatch/lease.ts'
@@ -44,7 +51,8 @@ import type { RetentionRule, Runtime, SpendingRule } from './contract/runtime-ap
 import { eraseThread, removeThread } from './api/control.ts'
 import { Retention, retentionReport } from './limits/retention.ts'
 import { SpendingLimits } from './limits/spending.ts'
-import { openVault, type SecretKeyOptions } from './secrets/vault.ts'
+import type { NodesOptions } from './nodes/nodes.ts'
+import { openVault, type SecretKeyOptions, type Vault } from './secrets/vault.ts'
 import type { ThreadState } from './contract/thread-state.ts'
 import { memoryStore } from './store/memory-store.ts'
 import { sqliteStore } from './store/sqlite-store.ts'
@@ -77,7 +85,8 @@ export interface RuntimeOptions extends Omit<RegistryOptions, 'agents'>, SecretK
    */
   readonly folder?: string
   readonly store?: Store
-  readonly dispatcher?: (parts: { readonly store: Store; readonly timers: Timers }) => Dispatcher
+  /** Wakes threads on several nodes. Default: a dispatcher for one process. */
+  readonly dispatcher?: (parts: DispatcherParts) => Dispatcher
   readonly clock?: Clock
   readonly timers?: Timers
   /** Ids of threads, messages and sessions. Default: UUIDv7. */
@@ -87,6 +96,8 @@ export interface RuntimeOptions extends Omit<RegistryOptions, 'agents'>, SecretK
    * name, also not one after the other. Default: a random name.
    */
   readonly owner?: string
+  /** Makes this process one of several that share the store as one: docs/nodes.md. Default: it works alone. */
+  readonly nodes?: NodesOptions
   /** Names this installation in audit logs and approvals. Default `skein`. */
   readonly id?: string
   /** Variables of this installation; a thread's variable of the same name overrides them. */
@@ -122,6 +133,13 @@ export interface RuntimeOptions extends Omit<RegistryOptions, 'agents'>, SecretK
   readonly logger?: RuntimeLogger
   /** OpenTelemetry: spans and metrics of sessions, turns, calls, waits and commits. Default: none. */
   readonly telemetry?: RuntimeTelemetry
+}
+
+/** What a runtime passes to its dispatcher. */
+export interface DispatcherParts extends Pick<RuntimeOptions, 'maxConcurrent'> {
+  readonly store: Store
+  readonly timers: Timers
+  readonly onError: (error: unknown, threadId?: string) => void
 }
 
 /** The default limits. */
@@ -176,29 +194,46 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
   const openStore = (): Store =>
     folder === undefined ? memoryStore() : sqliteStore({ path: join(folder, 'skein.db') })
   const store = upcastingStore(options.store ?? openStore())
-  const vault = await openVault(options, { folder, store }).catch(async (error: unknown) => {
-    if (!options.store) await store.close()
-    throw error
-  })
+  const nodes = options.nodes && (await import('./nodes/nodes.ts'))
+  const { vault, keys } = await openKeys(options, { store, timers, nodes }).catch(
+    async (error: unknown) => {
+      if (!options.store) await store.close()
+      throw error
+    },
+  )
   const ids = options.ids ?? timeOrderedIds({ clock })
-  const keys =
-    options.keys ??
-    (await openGovernanceKeys(folder === undefined ? { store } : { folder: join(folder, 'keys') }))
   const { maxConcurrent } = options
   const logger = options.logger && guardedLogger(options.logger)
-  const limits = { ...defaultLimits, ...options.limits }
   const outage = new Outage()
   const onError = (error: unknown, threadId?: string): void => {
     outage.note(error)
     logger?.error({ threadId, err: loggedError(error) }, 'background work failed')
     options.onError?.(error, threadId)
   }
+  const dispatcherOf = options.dispatcher ?? inProcessDispatcher
+  const sweepMs = nodes?.SWEEP_MS
+  const dispatcher = dispatcherOf({ store, timers, maxConcurrent, onError, sweepMs })
+  const { leaseMs = defaultLimits.leaseMs } = dispatcher
+  const limits = { ...defaultLimits, leaseMs, ...options.limits }
   const watchdog = watchdogOf({ ...options, logger }, limits)
-  const dispatcher =
-    options.dispatcher?.({ store, timers }) ??
-    inProcessDispatcher({ store, timers, maxConcurrent, onError })
   const live = createLiveBus({ store, clock })
   const edits = new EditListeners()
+  const folds = createFoldCache(store)
+  const { owner = crypto.randomUUID() } = options
+  const node =
+    nodes &&
+    new nodes.RuntimeNode({
+      options: options.nodes!, // the module was loaded because of them
+      owner,
+      leaseMs: limits.leaseMs,
+      store,
+      live,
+      dispatcher,
+      edits,
+      folds,
+      timers,
+      report: onError,
+    })
   const desk = createApprovalDesk({
     id,
     keys,
@@ -233,7 +268,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
     timers,
     spending: options.spending?.length ? spending : undefined,
     instanceEnv: options.env ?? {},
-    commit: createCommit({ store, live, dispatcher, edits, outage }),
+    commit: createCommit({ store, live, dispatcher, edits, outage, node }),
     onEdit: (threadId, listener) => edits.listen(threadId, listener),
     show: (threadId, events) => live.show(threadId, events),
     logger,
@@ -252,13 +287,45 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
     live,
     dispatcher,
     outage,
+    folds,
+    node,
     audit: (tree) => exportAudit(store, tree, keys),
   })
-  const { owner = crypto.randomUUID() } = options
   const sign = desk.signApproval
   const isLimited = environment.spending !== undefined || options.retention !== undefined
-  const parts = { environment, context, store, dispatcher, registry, sign, timers, owner }
+  const { address } = options.nodes ?? {}
+  const parts = { environment, context, store, dispatcher, registry, sign, timers, owner, address }
   return assemble({ ...parts, spending, retention: options.retention, isLimited })
+}
+
+/** Opens the keys of a runtime. Those of several nodes must be the same. */
+async function openKeys(
+  options: RuntimeOptions,
+  {
+    store,
+    timers,
+    nodes,
+  }: {
+    readonly store: Store
+    readonly timers: Timers
+    readonly nodes: typeof import('./nodes/nodes.ts') | undefined
+  },
+): Promise<{ readonly vault: Vault; readonly keys: GovernanceKeys }> {
+  const { folder } = options
+  const open = async () => ({
+    vault: await openVault(options, { folder, store }),
+    keys:
+      options.keys ??
+      (await openGovernanceKeys(
+        folder === undefined ? { store } : { folder: join(folder, 'keys') },
+      )),
+  })
+  if (!nodes) return open()
+  return nodes.openSharedKeys({ store, timers, options: options.nodes! }, open, (opened) => ({
+    secretKeys: opened.vault.keyIds ?? [],
+    approvals: opened.keys.approvals.kid,
+    log: opened.keys.log.kid,
+  }))
 }
 
 /** Creates the limits of spending. Throws if a limit in US dollars could not hold, because a price is missing. */
@@ -313,6 +380,7 @@ interface Parts {
   readonly sign: ReturnType<typeof createApprovalDesk>['signApproval']
   readonly timers: Timers
   readonly owner: string
+  readonly address: string | undefined
   readonly spending: SpendingLimits
   readonly retention: RuntimeOptions['retention']
   /** Whether the operator has set limits of spending or retention. */
@@ -328,13 +396,16 @@ function assemble({
   sign,
   timers,
   owner,
+  address,
   spending,
   retention: { rules = [], everyMs } = { rules: [] },
   isLimited,
 }: Parts): EmbeddedRuntime {
   const { leaseMs } = environment.limits
+  const { node } = context
+  const stopping = new AbortController()
   const drain = createDrain(environment, {
-    leases: createLeaseKeeper({ store, timers, owner, leaseMs }),
+    leases: createLeaseKeeper({ store, timers, owner, leaseMs, address }),
     gate: createTrialGate(timers),
     timers,
     memory: context.folds.memory,
@@ -368,12 +439,16 @@ function assemble({
       sweep: () => retention.sweep(),
     },
     users: { values: userValuesApi(context) },
-    start() {
+    node,
+    stopping: stopping.signal,
+    async start() {
       environment.watchdog?.start()
       if (isLimited) retention.start()
+      await node?.start()
       return dispatcher.start(drain)
     },
     async stop(options) {
+      stopping.abort()
       // This interval keeps the process alive until `stop` has finished, because the runtime's own timers do
       // not.
       const awake = setInterval(() => {}, 60_000)
@@ -383,13 +458,14 @@ function assemble({
         // Also the leases of drains that did not end in time: a stop in good order is no death.
         // If the store is closed or cannot be reached, they end by themselves.
         await store.release(owner).catch(() => undefined)
+        await node?.stop()
         environment.watchdog?.stop()
         await store.close()
       } finally {
         clearInterval(awake)
       }
     },
-    idle: () => dispatcher.idle(),
+    idle: () => idle({ dispatcher, store, timers }),
     subscribe: (threadId, options) => context.live.subscribe(threadId, options),
     withState: (threadId, work, { isRepeatable } = {}) =>
       withState(context, threadId, work, { isRepeatable }),

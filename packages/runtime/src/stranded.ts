@@ -14,7 +14,7 @@ import {
 import { upcastingStore } from './contract/upcast.ts'
 import type { Registry, ResolvedAgent, ResolvedSide } from './definitions/resolved.ts'
 import type { ToolDefinition } from './definitions/types.ts'
-import { KernelFold } from './fold/fold.ts'
+import { catchUpFold, KernelFold } from './fold/fold.ts'
 import { effectiveRisk } from './governance/in-doubt.ts'
 import { needsAgent } from './next.ts'
 import { missingHere } from './session/session.ts'
@@ -132,11 +132,7 @@ async function strandedIn(head: ThreadHead, given: Given): Promise<Judged> {
   }
   const fold = new KernelFold()
   try {
-    for (;;) {
-      const page = await given.logs.events(head.id, { after: fold.state.seq, limit: PAGE })
-      for (const stored of page) fold.push(stored)
-      if (page.length < PAGE) break
-    }
+    await catchUpFold(fold, given.logs, { threadId: head.id, logId: head.logId })
   } catch (error) {
     return { found: [finding('log_unreadable', head.agent, messageOf(error))] }
   }

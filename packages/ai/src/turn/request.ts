@@ -170,6 +170,7 @@ export function checkRequest(
     if (message.type !== 'user') continue
     for (const block of message.content) {
       const { type } = block
+      if (type === 'text') continue // most blocks, and a history has many
       if (type === 'image' || type === 'document') checkSource(block, origin)
       const needed = type in inputCapability ? inputCapability[type as MediaType] : undefined
       if (needed && !capabilities[needed]) throw unsupported(`${type} input`, origin)

@@ -40,6 +40,16 @@ describe('a good approval', () => {
     })
   })
 
+  test('is valid for as long as its issuer may say, also when a second passes while it is signed', async () => {
+    let now = START + 999
+    const ticking = { now: () => now++ }
+    const { approvals, sign } = await desk({ issuer: { maxTtlMs: 300_000 } })
+    const token = await sign(request(), { ttlMs: 300_000, clock: ticking })
+    const { iat, exp } = jose.decodeJwt(token)
+    expect(exp! - iat!).toBe(300)
+    expect(await approvals.redeem([token], request())).toMatchObject({ ok: true })
+  })
+
   test('ends no later than the request', async () => {
     const { sign } = await desk()
     const token = await sign(request(), { ttlMs: 86_400_000 })

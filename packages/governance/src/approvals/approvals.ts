@@ -312,8 +312,11 @@ async function sign(
       code: 'APPROVAL_TTL_INVALID',
       hint: 'Give ttlMs as a positive number of milliseconds.',
     })
-  const iat = Math.floor(clock.now() / 1000)
-  const exp = Math.min(Math.floor((clock.now() + ttlMs) / 1000), latest)
+  // The clock is read once. If a second began between two readings, the token would be valid for a second
+  // longer than `ttlMs`, and an issuer with exactly that limit would refuse it.
+  const now = clock.now()
+  const iat = Math.floor(now / 1000)
+  const exp = Math.min(Math.floor((now + ttlMs) / 1000), latest)
   const claims = { iss: issuer, sub: approver, aud: audience, jti: ids(), iat, nbf: iat, exp }
   return signJws({ ...claims, authorization_details: [details] }, toSigningKey(key), { typ })
 }

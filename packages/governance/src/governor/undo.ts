@@ -86,10 +86,12 @@ async function undoOne(
     // without a clear answer it may run again only if the tool that undoes is idempotent.
     const found = await probeCall(owner, call)
     if (found === 'absent') return { status: 'done', tries: 0 }
-    const isRepeatable =
-      type === 'tool_call' && owner.getTool(target).governance.idempotent === true
-    if (found !== 'applied' && !isRepeatable)
-      return { status: 'unknown', tries: 0, error: 'it may have run before a crash' }
+    // After a deploy the task may no longer have the tool that undoes.
+    const inverse = type === 'tool_call' ? owner.findTool(target) : undefined
+    if (found !== 'applied' && inverse?.governance.idempotent !== true) {
+      const gone = type === 'tool_call' && !inverse ? `, and the task has no tool "${target}"` : ''
+      return { status: 'unknown', tries: 0, error: `it may have run before a crash${gone}` }
+    }
   } else {
     await request.submit(
       { type: 'undo_started', data: reference },
@@ -122,7 +124,11 @@ function runInverse(
     async (signal) => {
       const idempotencyKey = `${admitted.idempotency_key}:undo`
       const context = { ...toolContext(owner, admitted, signal), idempotencyKey }
-      if (type !== 'tool_call') return undoers[type]?.(rollback, context)
+      if (type !== 'tool_call') {
+        const undo = Object.hasOwn(undoers, type) ? undoers[type] : undefined
+        if (!undo) throw new Error(`This governor has no function that undoes "${type}".`)
+        return undo(rollback, context)
+      }
       const run = owner.getTool(target).tool.run as (args: unknown, context: unknown) => unknown
       return run(payload, context)
     },

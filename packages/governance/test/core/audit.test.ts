@@ -10,6 +10,7 @@ import {
   type VerificationReport,
 } from '../../src/index.ts'
 import { isSupportedVersion, type Hash } from '../../src/contract/envelope.ts'
+import { EVIDENCE_SCHEMA } from '../../src/schema/schemas.ts'
 import {
   parseEnvelope,
   validateEnvelope,
@@ -30,7 +31,7 @@ import {
 import { assertValid } from '../support/normative.ts'
 
 /** A run in which everything happens: reads, writes, approval, refusal, a child, repair, undo. */
-async function busyRun(made: Kit): Promise<Result<unknown>> {
+async function busyRun(made: Kit, onChunk?: (chunk: Envelope) => void): Promise<Result<unknown>> {
   const { world } = made
   const read = toolOf(world, 'read', { run: ({ n }) => ({ n: n ?? null }) })
   const write = toolOf(world, 'write', { risk: 'write_low_risk', rollback: undoBy('write') })
@@ -38,9 +39,16 @@ async function busyRun(made: Kit): Promise<Result<unknown>> {
   const high = toolOf(world, 'high', { risk: 'write_high_risk', rollback: undoBy('high') })
   const unhigh = toolOf(world, 'undo_high', { risk: 'write_low_risk' })
   const bare = toolOf(world, 'bare', { risk: 'write_high_risk' })
+  const fails = (): never => {
+    throw new Error('no')
+  }
+  const broken = toolOf(world, 'broken', { run: fails })
+  const bill = toolOf(world, 'bill', {
+    evidence: () => ({ type: 'custom', subtype: 'com.example:bill', payload: { sum: 3 } }),
+  })
   const inner = taskOf({ name: 'inner', tools: [read] })
   const task = taskOf({
-    tools: [read, write, undo, high, unhigh, bare],
+    tools: [read, write, undo, high, unhigh, bare, broken, bill],
     needs: [
       { type: 'tool_result', source: 'read' },
       { type: 'approval_token', source: 'high' },
@@ -62,6 +70,8 @@ async function busyRun(made: Kit): Promise<Result<unknown>> {
     await run.call(write, { n: run.attempt })
     await run.call(bare, {}).catch(() => undefined)
     if (run.attempt === 1) return 'too early'
+    await run.call(broken, {}).catch(() => undefined)
+    await run.call(bill, {})
     await run.child(
       inner,
       { input: { part: 1 } },
@@ -70,7 +80,11 @@ async function busyRun(made: Kit): Promise<Result<unknown>> {
     await run.call(high, { n: 1 })
     return 'done'
   }
-  return made.governor.run(task, { ...init, approve: made.yes, traceparent: '00-x-y-01' }, body)
+  return made.governor.run(
+    task,
+    { ...init, approve: made.yes, traceparent: '00-x-y-01', onChunk },
+    body,
+  )
 }
 
 test('UAICP-27 every transition and invocation has ids, time, identity and outcome; none is missing', async () => {
@@ -84,9 +98,29 @@ test('UAICP-27 every transition and invocation has ids, time, identity and outco
   }
   const settled = entries.filter(({ type }) => type === 'call_settled')
   const inverted = made.world.done.filter((one) => one.startsWith('undo_')).length
-  expect(settled).toHaveLength(made.world.done.length - inverted)
+  // The tool that fails is not among those that are done.
+  expect(settled).toHaveLength(made.world.done.length - inverted + 1)
   expect(entries.filter(({ type }) => type === 'undo_settled')).toHaveLength(inverted)
-  expect(entries.filter(({ type }) => type === 'call_refused')).toHaveLength(2)
+  const refused = entries.filter(({ type }) => type === 'call_refused')
+  expect(refused.map(({ envelope }) => envelope.outcome)).toEqual(['failure', 'failure'])
+  expect(settled.map(({ data, envelope }) => [data['tool'], envelope.outcome])).toEqual([
+    ['read', 'success'],
+    ['read', 'success'],
+    ['write', 'success'],
+    ['read', 'success'],
+    ['read', 'success'],
+    ['write', 'success'],
+    ['broken', 'failure'],
+    ['bill', 'success'],
+    ['read', 'success'],
+    ['high', 'success'],
+  ])
+  for (const { type, envelope } of entries) {
+    const actor = envelope.identity['uaicp:actor'] as { type: string }
+    if (/^call_|^child_|^review_requested$/.test(type)) expect(actor.type).toBe('agent')
+    if (/^transition|^opened|^verified|^delivered|^undo_/.test(type))
+      expect(actor.type).toBe('system')
+  }
   const states = entries.filter(({ type }) => /transition|opened|delivered|failed_safe/.test(type))
   expect(states.length).toBeGreaterThan(8)
 })
@@ -131,8 +165,9 @@ test('UAICP-29 every entry names its actor; approvals are never the acting agent
 test('UAICP-30 every line, evidence object and report is valid against the schemas', async () => {
   const made = await kit()
   const chunks: Envelope[] = []
-  const result = await busyRun(made)
+  const result = await busyRun(made, (chunk) => chunks.push(chunk))
   if (result.state !== 'deliver') throw new Error('not delivered')
+  expect(chunks.length).toBeGreaterThan(1)
   for (const { envelope } of await made.entries()) assertValid('envelope', envelope)
   for (const { envelope } of await made.entries())
     expect(validateEnvelope(envelope, 'gate')).toEqual([])
@@ -169,7 +204,16 @@ test('UAICP-31 extensions are namespaced, and without them the objects are still
     assertValid('envelope', { ...envelope, metadata: {}, identity: strip(envelope.identity) })
   }
   if (result.state !== 'deliver') throw new Error('not delivered')
-  for (const evidence of result.evidence) assertValid('evidence', strip(evidence))
+  const required = new Set(Object.keys(EVIDENCE_SCHEMA.properties ?? {}))
+  for (const evidence of result.evidence) {
+    assertValid('evidence', strip(evidence))
+    expect(Object.keys(evidence).filter((key) => !key.includes(':') && !required.has(key))).toEqual(
+      [],
+    )
+  }
+  expect(result.evidence.filter((one) => one['uaicp:subtype'] === 'com.example:bill')).toHaveLength(
+    1,
+  )
 })
 
 test('the line of every event is its canonical JSON', async () => {

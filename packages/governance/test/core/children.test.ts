@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { rules, type Envelope, type TaskClass } from '../../src/index.ts'
+import { rules, type Envelope, type Reason, type TaskClass } from '../../src/index.ts'
+import type { RunLimits } from '../../src/journal/events.ts'
 import {
   codesOf,
   identity,
@@ -18,7 +19,7 @@ const nest = (
 ): TaskClass => taskOf({ name, tools, limits })
 
 test('UAICP-17 a child cannot exceed its parent: tier, calls, depth, deadline, freedom', async () => {
-  const { governor, world, time } = await kit()
+  const { governor, world, time, entries } = await kit()
   const read = toolOf(world, 'read')
   const write = toolOf(world, 'write', { risk: 'write_low_risk' })
   const wide = nest('wide', [read, write], { toolCalls: 99, depth: 9, deadlineMs: 1e9 })
@@ -45,6 +46,10 @@ test('UAICP-17 a child cannot exceed its parent: tier, calls, depth, deadline, f
   )
   await time.advance(101)
   expect(codesOf(await late)).toContain('DEADLINE_EXCEEDED')
+  const opened = (await entries()).filter(({ type }) => type === 'opened')
+  const [outer, inner] = opened.slice(-2).map(({ data }) => data['limits'] as RunLimits)
+  expect(inner?.deadline).toBe(outer?.deadline)
+  expect(inner?.deadline).toBeDefined()
   const free = await governor.run(nest('f', []), init, (run) =>
     run.child(wide, { identity: { ...identity, control_class: 'autonomous' } }, async () => 1),
   )
@@ -77,7 +82,7 @@ test('UAICP-18 parent traces mark the path, in envelopes and evidence', async ()
 })
 
 test('UAICP-18 a grandchild’s failure reaches the root as a reason, unless it is repaired', async () => {
-  const { governor, world } = await kit()
+  const { governor, world, entries } = await kit()
   const read = toolOf(world, 'read')
   const needy = taskOf({
     name: 'needy',
@@ -100,6 +105,12 @@ test('UAICP-18 a grandchild’s failure reaches the root as a reason, unless it 
     body(() => false),
   )
   expect(codesOf(failed)).toEqual(expect.arrayContaining(['CHILD_FAIL_SAFE', 'EVIDENCE_MISSING']))
+  const settled = (await entries()).filter(({ type }) => type === 'child_settled')
+  expect(settled).toHaveLength(2)
+  for (const { data, envelope } of settled) {
+    expect(envelope.outcome).toBe('failure')
+    expect((data['reasons'] as Reason[]).map(({ code }) => code)).toContain('EVIDENCE_MISSING')
+  }
   const caught = await governor.run(nest('outer', []), init, async (run) => {
     await body(() => false)(run).catch(() => undefined)
     return 'all is well'

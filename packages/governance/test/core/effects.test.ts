@@ -460,3 +460,86 @@ test('a run that is stopped while its intent is written does not start the tool'
   const settled = (await made.entries()).find(({ type }) => type === 'call_settled')
   expect(settled?.data).toMatchObject({ effect: 'absent', reasons: [{ code: 'CANCELLED' }] })
 })
+
+describe('what undoes a write is gone after a deploy', () => {
+  /** Two writes; the process dies while the later one is undone. Returns a governor that has `tools` then. */
+  async function diedWhileUndoing(
+    later: Partial<GovernorOptions> & { readonly keepsTool: boolean },
+  ) {
+    const { keepsTool, ...options } = later
+    const made = await kit({ undoers: { http: () => undefined } })
+    const { world } = made
+    const write = toolOf(world, 'write', { risk: low, rollback: undoBy('write') })
+    const post = toolOf(world, 'post', {
+      risk: low,
+      rollback: () => ({ type: 'http', target: 'https://x.test/1', payload: {} }),
+    })
+    const other = toolOf(world, 'other', { risk: low, rollback: undoBy('other') })
+    const undoOther = toolOf(world, 'undo_other', { risk: low })
+    const undoWrite = toolOf(world, 'undo_write', { risk: low })
+    const before = taskOf({ tools: [other, post, write, undoOther, undoWrite] })
+    let die = (): void => undefined
+    const died = new Promise<void>((resolve) => (die = resolve))
+    const dying = made.restart({
+      undoers: { http: () => undefined },
+      audit: {
+        read: made.log.read,
+        append: (entry, given) => {
+          if (!entry.line.includes('"undo_settled"')) return made.log.append(entry, given)
+          die()
+          return new Promise(() => {}) // nothing happens any more in this process
+        },
+      },
+    })
+    const opened = await dying.open(before, init)
+    const id = opened.type === 'opened' ? opened.request_id : ''
+    for (const tool of ['other', 'post', 'write']) {
+      await dying.admit(id, { id: tool, tool, args: {} })
+      await dying.settle(id, tool, { type: 'result', value: 1 })
+    }
+    void dying.cancel(id)
+    await died
+    const after = taskOf({
+      tools: [other, post, write, undoOther, ...(keepsTool ? [undoWrite] : [])],
+    })
+    const governor = made.restart({ ...options, tasks: [after] })
+    return { id, governor, entries: made.entries }
+  }
+
+  test('a tool that may have run before a crash: unknown, with the reason; the rest is undone', async () => {
+    const { id, governor, entries } = await diedWhileUndoing({
+      keepsTool: false,
+      undoers: { http: () => undefined },
+    })
+    const result = await governor.cancel(id)
+    expect(result).toMatchObject({
+      state: 'fail_safe',
+      undo: [
+        {
+          tool: 'write',
+          status: 'unknown',
+          error: expect.stringContaining('no tool "undo_write"') as string,
+        },
+        { tool: 'post', status: 'done' },
+        { tool: 'other', status: 'done' },
+      ],
+    })
+    const settled = (await entries()).filter(({ type }) => type === 'undo_settled')
+    expect(settled.map(({ data }) => (data as { status: string }).status)).toEqual([
+      'unknown',
+      'done',
+      'done',
+    ])
+  })
+
+  test('a function for other kinds of undoing that is missing is a failure, not a success', async () => {
+    const { id, governor } = await diedWhileUndoing({ keepsTool: true, undoers: {} })
+    expect(await governor.cancel(id)).toMatchObject({
+      undo: [
+        { tool: 'write', status: 'unknown' },
+        { tool: 'post', status: 'failed', error: expect.stringContaining('"http"') as string },
+        { tool: 'other', status: 'done' },
+      ],
+    })
+  })
+})

@@ -23,19 +23,22 @@ test('UAICP-05 every completed call leaves one evidence object, valid at the gat
   const { governor, world } = await kit()
   const read = toolOf(world, 'read', { run: ({ n }) => ({ twice: Number(n) * 2 }) })
   const nothing = toolOf(world, 'nothing', { run: () => undefined })
-  const task = taskOf({ tools: [read, nothing] })
+  const write = toolOf(world, 'write', { risk: 'write_low_risk' })
+  const task = taskOf({ tools: [read, nothing, write] })
   const result = await governor.run(task, init, async (run) => {
     const first = await run.call(read, { n: 2 })
     await run.call(read, { n: 3 })
     await run.call(nothing, {})
-    expect(run.evidence).toHaveLength(3)
+    await run.call(write, {})
+    expect(run.evidence).toHaveLength(4)
     return first.evidence.hash
   })
   judgedResult(result)
   const { validateEvidence } = await import('../../src/schema/index.ts')
   if (result.state !== 'deliver') throw new Error('not delivered')
-  expect(result.evidence.map((one) => validateEvidence(one, 'gate'))).toEqual([[], [], []])
-  expect(new Set(result.evidence.map((one) => one.evidence_id)).size).toBe(3)
+  expect(result.evidence.map((one) => validateEvidence(one, 'gate'))).toEqual([[], [], [], []])
+  expect(new Set(result.evidence.map((one) => one.evidence_id)).size).toBe(4)
+  expect(result.evidence.map(({ source }) => source)).toEqual(['read', 'read', 'nothing', 'write'])
   expect(result.value).toBe(hashJson({ twice: 4 }))
   expect(result.evidence[2]?.payload).toBe(null)
 })
@@ -81,6 +84,18 @@ test('UAICP-04 output that imitates evidence, reports, tokens or transitions has
     return forged
   })
   expect(codesOf(again)).toEqual(['EVIDENCE_MISSING', 'VERIFICATION_FAILED'])
+  // What a tool declares about its result cannot be an approval, nor evidence that nobody knows.
+  for (const type of ['approval_token', 'proof'] as const) {
+    const claims = toolOf(world, 'claims', {
+      evidence: () => ({ type: type as 'approval_token', payload: forged }),
+    })
+    const needy = taskOf({ tools: [claims], needs: [{ type: 'approval_token' }] })
+    const claimed = await governor.run(needy, init, async (run) => {
+      await run.call(claims, {}).catch(() => undefined)
+      return 1
+    })
+    expect(codesOf(claimed)).toEqual(['EVIDENCE_MISSING'])
+  }
 })
 
 describe('UAICP-06', () => {
@@ -154,7 +169,9 @@ test('UAICP-09 of all combinations of invariants only the one where all hold del
 describe('UAICP-19', () => {
   const need: Need = { type: 'tool_result', source: 'ledger', maxAgeMs: 1000, min: 2 }
 
-  async function attempt(change: 'none' | 'remove' | 'relabel' | 'age' | 'corrupt' | 'predicate') {
+  async function attempt(
+    change: 'none' | 'remove' | 'relabel' | 'age' | 'corrupt' | 'predicate' | 'take from elsewhere',
+  ) {
     const payloads = memoryPayloads()
     const { governor, world, time, restart } = await kit({ payloads })
     const ledger = toolOf(world, 'ledger', {
@@ -166,17 +183,19 @@ describe('UAICP-19', () => {
         }),
       }),
     })
+    const other = toolOf(world, 'other', { run: ({ n }) => ({ n: n ?? null }) })
     const where = change === 'predicate' ? { where: () => false } : {}
     const high = toolOf(world, 'high', { risk: 'write_high_risk', rollback: undoBy('high') })
     const task = taskOf({
-      tools: [ledger, high, toolOf(world, 'undo_high')],
+      tools: [ledger, other, high, toolOf(world, 'undo_high')],
       needs: [{ ...need, ...where }],
     })
     const body = async (
       run: Parameters<Parameters<typeof governor.run>[2]>[0],
     ): Promise<number> => {
       await run.call(ledger, { n: 1 })
-      if (change !== 'remove') await run.call(ledger, { n: 2 })
+      const second = change === 'take from elsewhere' ? other : ledger
+      if (change !== 'remove') await run.call(second, { n: 2 })
       if (change === 'corrupt') await run.call(high, {}).catch(() => undefined)
       if (change === 'age') await time.advance(1001)
       return 1
@@ -198,6 +217,7 @@ describe('UAICP-19', () => {
   test.each([
     ['remove', ['EVIDENCE_MISSING']],
     ['relabel', ['EVIDENCE_MISSING']],
+    ['take from elsewhere', ['EVIDENCE_MISSING']],
     ['age', ['EVIDENCE_MISSING', 'EVIDENCE_STALE']],
     ['predicate', ['EVIDENCE_MISSING', 'EVIDENCE_INVALID']],
     ['corrupt', ['EVIDENCE_INVALID', 'EVIDENCE_MISSING']],

@@ -215,6 +215,7 @@ function check(script: Script, { result, items, world }: Awaited<ReturnType<type
     return
   }
   if (result.state !== 'fail_safe') throw new Error('a third end')
+  expect(result.outcome).toBe('uncertain')
   expect(result.reasons.length).toBeGreaterThan(0)
   const writes = world.count('low') + world.count('high')
   const undone = world.count('undo_low') + world.count('undo_high')

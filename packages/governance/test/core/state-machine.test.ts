@@ -254,6 +254,15 @@ test('UAICP-15 no delivery while a call, an approval or a child is open', async 
     reasons: [{ code: 'APPROVAL_DENIED' }],
   })
   expect(await governor.deliver(id, 1)).toMatchObject({ type: 'delivered' })
+  // A child that waits for a person is open as well.
+  const waiting = await governor.run(taskOf({ name: 'outer', tools: [] }), init, async (run) => {
+    await run.child(task, {}, async (child) => (await child.call(high, {})).result)
+    return 1
+  })
+  const outer = 'request_id' in waiting ? waiting.request_id : ''
+  const open = governor.deliver(outer, 1)
+  await expect(open).rejects.toMatchObject({ code: 'STATE_CONFLICT' })
+  await expect(open).rejects.toThrow(/child .* is running/)
 })
 
 test('UAICP-15 a body that does not wait for its calls and children is waited for', async () => {

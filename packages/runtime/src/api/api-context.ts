@@ -20,9 +20,10 @@ import { type FacadeBuffer, jsonCopy } from '../thread/values.ts'
 import type { KernelState } from '../contract/state.ts'
 import type { JsonObject } from '@skein/base'
 import type { RuntimeEvent, StoredEvent } from '../contract/event.ts'
-import { KernelFold } from '../fold/fold.ts'
+import { type FoldSource, KernelFold, restoreFold, saveFold } from '../fold/fold.ts'
 import { isStorable } from '../store/thread-head.ts'
 import type { FoldMemory } from '../drain.ts'
+import type { RuntimeNode } from '../nodes/nodes.ts'
 
 /** The parts of a runtime that the API is built from. */
 export interface ApiEnvironment extends KernelEnvironment {
@@ -31,6 +32,8 @@ export interface ApiEnvironment extends KernelEnvironment {
   /** The cache of folds that the API reads threads through. Default: a new cache. */
   readonly folds?: FoldCache
   readonly outage?: Outage
+  /** The connection to the other nodes that share the store, if there are any. */
+  readonly node?: RuntimeNode | undefined
   /** Returns the audit log of a root thread, with a signed checkpoint. */
   readonly audit?: (rootId: string) => Promise<AuditExport>
 }
@@ -107,15 +110,21 @@ export async function threadInfos(
   const trees = new Map<string, Promise<readonly ThreadHead[]>>()
   return Promise.all(
     heads.map(async (head) => {
-      const { costUsd, unpriced, createdAt, updatedAt, wakeAt, lease: _, logId: __, ...rest } = head
+      const { costUsd, unpriced, createdAt, updatedAt, wakeAt, ...others } = head
+      const { lease: _, logId: __, change: ___, ...rest } = others
       const sum = head.parentId === null ? await store.treeUsage(head.rootId) : await subtree(head)
       return {
         ...rest,
+        inputTokens: head.tokens - head.outputTokens,
         costUsd: unpriced > 0 ? null : costUsd,
         createdAt: timeText(createdAt),
         updatedAt: timeText(updatedAt),
         wakeAt: wakeAt === null ? null : timeText(wakeAt),
-        tree: { tokens: sum.tokens, costUsd: sum.unpriced > 0 ? null : sum.costUsd },
+        tree: {
+          tokens: sum.tokens,
+          costUsd: sum.unpriced > 0 ? null : sum.costUsd,
+          waiting: sum.waiting,
+        },
       }
     }),
   )
@@ -123,11 +132,12 @@ export async function threadInfos(
   async function subtree(head: ThreadHead): Promise<TreeUsage> {
     const reading = trees.get(head.rootId) ?? treeOf(store, head.rootId)
     trees.set(head.rootId, reading)
-    const sum = { tokens: 0, costUsd: 0, unpriced: 0 }
+    const sum = { tokens: 0, costUsd: 0, unpriced: 0, waiting: 0 }
     for (const one of [head, ...below(await reading, head.id)]) {
       sum.tokens += one.tokens
       sum.costUsd += one.costUsd
       sum.unpriced += one.unpriced
+      sum.waiting += one.waiting
     }
     return sum
   }
@@ -367,6 +377,8 @@ interface CommitParts {
   readonly dispatcher: Dispatcher
   readonly edits: EditListeners
   readonly outage?: Outage
+  /** Tells the other nodes that share the store. */
+  readonly node?: Pick<RuntimeNode, 'committed'> | undefined
 }
 
 /** The running requests and calls of drains, which an edit or a message can make obsolete. */
@@ -405,6 +417,7 @@ export function createCommit({
   dispatcher,
   outage,
   edits,
+  node,
 }: CommitParts): (commit: Commit) => Promise<CommitResult> {
   return async (commit) => {
     const result = await store.commit(commit)
@@ -421,6 +434,7 @@ export function createCommit({
       const at = wake && ('by' in wake ? wake.by : wake.exactly)
       if (at !== undefined && at !== null) dispatcher.wake(id, at)
     }
+    node?.committed(commit, result)
     return result
   }
 }
@@ -480,7 +494,7 @@ interface FoldCacheOptions {
 
 /** Creates a cache of folds over a store; the least recently used folds are dropped. */
 export function createFoldCache(
-  store: Pick<Store, 'head' | 'events'>,
+  store: FoldSource & Pick<Store, 'head'>,
   { max = 256, pageSize = 1000 }: FoldCacheOptions = {},
 ): FoldCache {
   const folds = new FoldMap(max)
@@ -509,6 +523,9 @@ export function createFoldCache(
     // The fold of a running drain is read too while it has exactly the events of the log.
     if (known?.state.seq === head.seq && known.ahead === 0) return { head, state: known.state }
     const fold = ownFold(threadId, logId)
+    const log = { threadId, logId }
+    await restoreFold(fold, store, log, () => !lent.has(fold))
+    if (lent.has(fold)) return load(threadId)
     let isRead = false
     while (fold.state.seq < head.seq) {
       isRead = true
@@ -525,6 +542,7 @@ export function createFoldCache(
       forget(threadId)
       return load(threadId)
     }
+    if (isRead && !lent.has(fold)) saveFold(fold, store, log)
     return { head, state: fold.state }
   }
 
@@ -546,6 +564,7 @@ export function createFoldCache(
       lent.delete(fold)
       folds.set(threadId, logId, fold)
       beside.delete(threadId)
+      saveFold(fold, store, { threadId, logId })
     },
     drop(threadId, logId, fold) {
       if (folds.get(threadId, logId) === fold) folds.delete(threadId)

@@ -1,5 +1,6 @@
 import type { RuntimeEvent } from '../contract/event.ts'
 import type { Threads } from '../contract/runtime-api.ts'
+import { settled } from '../dispatch/dispatcher.ts'
 import type { ThreadChange, ThreadHead } from '../store/store.ts'
 import {
   type ApiContext,
@@ -120,7 +121,9 @@ async function toldParent(
 
 /** Waits for the thread and then for its descendants: children are terminated by the last drain of their parent. */
 async function settledTree(context: ApiContext, threadId: string, detach: boolean): Promise<void> {
-  await context.dispatcher.settled(threadId)
+  const { node } = context
+  const rest = (id: string): Promise<void> => node?.settled(id) ?? settled(context, id)
+  await rest(threadId)
   if (detach) return
   const head = await headOf(context, threadId)
   const seen = new Set<string>()
@@ -130,7 +133,7 @@ async function settledTree(context: ApiContext, threadId: string, detach: boolea
     for (const { id } of found) {
       seen.add(id)
       const now = await context.store.head(id)
-      if (now?.lifecycle === 'terminated') await context.dispatcher.settled(id)
+      if (now?.lifecycle === 'terminated') await rest(id)
     }
   }
 }
@@ -155,7 +158,7 @@ export async function eraseThread(
     await context.store.erase(head.id, skeleton)
     context.folds.forget(head.id)
     const erased = await context.store.head(head.id)
-    context.live.removed(erased ?? { ...head, lifecycle: 'erased' })
+    tellRemoved(context, erased ?? { ...head, lifecycle: 'erased' })
   }
 }
 
@@ -167,8 +170,13 @@ export async function removeThread(context: ApiContext, threadId: string): Promi
   for (const head of await ended(context, threadId)) {
     await context.store.remove(head.id)
     context.folds.forget(head.id)
-    context.live.removed({ ...head, lifecycle: 'erased' })
+    tellRemoved(context, { ...head, lifecycle: 'erased' })
   }
+}
+
+function tellRemoved({ live, node }: ApiContext, head: ThreadHead): void {
+  live.removed(head)
+  node?.removed(head)
 }
 
 /** Terminates a thread and its descendants and returns their heads, children before parents. */

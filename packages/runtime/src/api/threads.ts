@@ -26,7 +26,7 @@ import { eraseThread, removeThread, resumeThread, stopThread, terminateThread } 
 import { createThread, forkStoredThread } from './create-thread.ts'
 import { exportThread, importThread } from './import-thread.ts'
 import { messagesApi, sendMessage, unsendMessage } from './messages-api.ts'
-import { runThread, settledThread } from './session-result.ts'
+import { changedThreads, runThread, settledThread } from './session-result.ts'
 
 /** Creates the API of threads: everything that can be done with threads from outside. */
 export function createThreads(environment: ApiEnvironment): Threads {
@@ -40,6 +40,7 @@ export function createThreads(environment: ApiEnvironment): Threads {
       return head && (await threadInfos(context, [head]))[0]
     },
     list: async (query = {}) => threadInfos(context, await store.list(query)),
+    changes: (query) => changedThreads(context, query),
     totals: () => store.totals(),
     async update(threadId, { title, tags }) {
       if (title !== undefined) checkLabel(title, 'The title of the thread')
@@ -65,7 +66,8 @@ export function createThreads(environment: ApiEnvironment): Threads {
     erase: (threadId, options) => eraseThread(context, threadId, options),
     remove: (threadId) => removeThread(context, threadId),
     ...messagesApi(context),
-    children: async (threadId) => childRegistry((await load(context, threadId)).state),
+    children: async (threadId, options) =>
+      childRegistry((await load(context, threadId)).state, options),
     export: (threadId) => exportThread(context, threadId),
     import: async (lines, options) =>
       infoOf(context, (await importThread(context, lines, options)).id),
@@ -138,10 +140,14 @@ async function costOf(context: ApiContext, threadId: string): Promise<CostReport
       }
     }
     const log = await context.store.events(id)
-    // Summaries, first instructions and failed requests have costs but no message.
+    const requests = modelLogs(log)
+    // Summaries have costs, but are not in the log of requests. What is in both is counted there: a copied
+    // thread has no log of the requests before the copy.
+    const logged = new Set(requests.map(({ logId }) => logId))
     for (const { event } of log)
-      if (event.type === 'usage_recorded') add(event.usage as JsonObject, event.costUsd)
-    for (const { provider, model, usage, costUsd } of modelLogs(log)) {
+      if (event.type === 'usage_recorded' && !logged.has(event.logId ?? ''))
+        add(event.usage as JsonObject, event.costUsd)
+    for (const { provider, model, usage, costUsd } of requests) {
       const sum = (byModel[`${provider}/${model}`] ??= { tokens: 0, costUsd: 0, calls: 0 })
       sum.calls++
       // A request that failed before it used anything, or was not answered yet, costs nothing.

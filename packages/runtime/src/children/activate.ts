@@ -6,7 +6,6 @@ import { runHooks } from '../hooks/hooks.ts'
 import { envContext } from '../secrets/vault.ts'
 import { type Blob, isStoreError, type ThreadChange } from '../store/store.ts'
 import { isEnabled } from '../thread/env.ts'
-import { spentOn } from '../contract/usage.ts'
 import {
   afterSpawn,
   missingVariables,
@@ -118,7 +117,6 @@ async function spawnImmediate(
     if (turn) {
       const { text } = turn.response
       message = text.trim() === '' ? '' : text
-      events.push(spentOn(side.prompt.models[0]!, turn.usage, context.at()))
     } else {
       // The description is used as the instruction, or `Begin.` if there is none.
       const why = `The first instruction of the subagent "${key}" could not be written: ${messageOf(error)}`

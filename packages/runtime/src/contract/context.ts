@@ -1,4 +1,4 @@
-import type { LLMInstance, Tool, Turn } from '@skein/ai'
+import type { Message, Tool, Turn } from '@skein/ai'
 import type { Registry, ResolvedAgent, ResolvedSide } from '../definitions/resolved.ts'
 import type { PromptToolConfig, ToolDefinition } from '../definitions/types.ts'
 import type { RuntimeEvent } from './event.ts'
@@ -65,8 +65,12 @@ export interface DrainContext {
    * Returns the tools that a side may call now. The list is built again only after a change that affects it.
    */
   tools(side: ResolvedSide): readonly Tool[]
-  /** Returns the first model of a side for requests of the runtime itself, without tools and history. */
-  sideModel(side: ResolvedSide, options?: { readonly system?: string }): LLMInstance
+  /** Asks the first model of a side for the runtime itself, without tools and history; at most `modelMs`. */
+  generateAside(
+    side: ResolvedSide,
+    input: readonly Message[],
+    options?: { readonly system?: string },
+  ): Promise<Turn>
   /** Asks that model once. `log` has the request and its answer or failure, and is part of the next commit. */
   askSide(
     side: ResolvedSide,

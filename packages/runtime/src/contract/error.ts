@@ -40,6 +40,8 @@ export type RuntimeErrorCode =
   | 'AGENT_DIVERGED'
   | 'LOOP_BLOCKED'
   | 'TOOL_WORKER_FAILED'
+  | 'NODE_KEYS_DIFFER'
+  | 'NODE_UNREACHABLE'
 
 /** An error that the runtime throws, with a stable code. */
 export class RuntimeError extends SkeinError {

@@ -448,6 +448,8 @@ export interface ThreadErased extends EventBase<'thread_erased'> {
 /** Tokens that were spent without adding a message to the thread: on failed requests, summaries and so on. */
 export interface RuntimeUsageRecorded extends UsageRecorded {
   readonly costUsd?: number
+  /** The request that used them. Its `model_answered` has the same usage, so only one of the two is counted. */
+  readonly logId?: string
 }
 
 /** Events of the runtime beyond those of `@skein/threads`. */

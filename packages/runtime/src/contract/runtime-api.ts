@@ -3,9 +3,15 @@ import type { Message, UserContent } from '@skein/ai'
 import type { Answer } from '@skein/agents'
 import type { ApprovalRequest, Risk } from '@skein/governance'
 import type { PublicJwk } from '@skein/governance/approvals'
-import type { Thread as ThreadDocument, ThreadEvent, FoldedThread } from '@skein/threads'
+import type {
+  Thread as ThreadDocument,
+  ThreadEvent,
+  FoldedThread,
+  InterruptAnswer,
+} from '@skein/threads'
 import type { Budget } from '../definitions/types.ts'
 import type { Registry } from '../definitions/resolved.ts'
+import type { RuntimeNode } from '../nodes/nodes.ts'
 import type { RuntimeEvent, SessionOutcome, StoredEvent } from './event.ts'
 import type { StoreTotals, ThreadHead, ThreadQuery, UserOf, UserValue } from '../store/store.ts'
 import type {
@@ -30,6 +36,10 @@ export interface Runtime {
     /** The values of users, which tools see as `state.user`. */
     readonly values: UserValues
   }
+  /** The connection to the other nodes, if there are any; for servers. */
+  readonly node?: RuntimeNode | undefined
+  /** Aborts when `stop` is called, so that servers end their streams. */
+  readonly stopping?: AbortSignal
   /** Starts the work, and continues threads that a crash or a stop interrupted. */
   start(): Promise<void>
   /** Parks the running threads and closes the store. */
@@ -179,7 +189,7 @@ export type CostUsd = number | null
 /** A thread as the API shows it. Times are ISO 8601 texts in UTC. */
 export interface ThreadInfo extends Omit<
   ThreadHead,
-  'costUsd' | 'unpriced' | 'createdAt' | 'updatedAt' | 'wakeAt' | 'lease' | 'logId'
+  'costUsd' | 'unpriced' | 'createdAt' | 'updatedAt' | 'wakeAt' | 'lease' | 'logId' | 'change'
 > {
   /** The cost of the thread itself, without its descendants. */
   readonly costUsd: CostUsd
@@ -188,8 +198,23 @@ export interface ThreadInfo extends Omit<
   readonly updatedAt: string
   /** When the thread works next; null while it waits for a message or an answer. */
   readonly wakeAt: string | null
+  /** The part of `tokens` that models have read. */
+  readonly inputTokens: number
   /** The sums of the thread and all its descendants. */
-  readonly tree: { readonly tokens: number; readonly costUsd: CostUsd }
+  readonly tree: { readonly tokens: number; readonly costUsd: CostUsd; readonly waiting: number }
+}
+
+/** The threads that have changed since the last page. */
+interface ThreadChanges {
+  /** The position after this page; `after` accepts it. */
+  readonly position: string
+  /** Whether threads were removed, or the position is unknown here: list the threads again. */
+  readonly isReset?: boolean
+  /** The changed threads and the roots of their trees, each with what waits in it for a person. */
+  readonly threads: readonly {
+    readonly thread: ThreadInfo
+    readonly waiting: readonly WaitingItem[]
+  }[]
 }
 
 /** A thread to create. */
@@ -281,6 +306,34 @@ export interface WaitingItem {
   readonly question?: JsonValue
 }
 
+/** Something that waits or has waited for a person, with all that one needs to decide or to understand it. */
+export interface WaitingDetail extends WaitingItem {
+  /** `over`: it ended without an answer, because the thread was stopped or terminated, or the time was over. */
+  readonly status: 'waiting' | 'decided' | 'over'
+  /** What would happen, in one sentence that is safe to show. */
+  readonly sentence: string
+  /** How the call would be undone; null if there is no way, or nothing to undo. */
+  readonly undo: JsonValue
+  /** The evidence that the thread had when it asked, the latest last. */
+  readonly evidence: readonly {
+    readonly evidenceId: string
+    readonly kind: string
+    readonly at: string
+    readonly summary?: string
+    readonly toolCallId?: string
+  }[]
+  /** Who has approved so far, where several people have to. */
+  readonly approvedBy: readonly { readonly by: string; readonly at: string }[]
+  readonly decision?: {
+    readonly type: InterruptAnswer['type']
+    readonly at: string
+    readonly by?: string
+    readonly reason?: string
+    /** The call with other arguments that the person approved in place of this one. */
+    readonly changedTo?: string
+  }
+}
+
 /** A person's decision about a waiting call. */
 export interface ApprovalDecision {
   readonly threadId: string
@@ -312,6 +365,8 @@ export interface Inbox {
   list(
     query?: Pick<ThreadQuery, 'tenant' | 'owner' | 'rootId' | 'limit'>,
   ): Promise<readonly WaitingItem[]>
+  /** Returns one item, also after it was decided. Rejects with `INTERRUPT_NOT_FOUND`. */
+  get(item: { readonly threadId: string; readonly interruptId: string }): Promise<WaitingDetail>
   /** Approves a call. Only the first decision is used; later ones are refused with `ALREADY_ANSWERED`. */
   approve(decision: ApprovalDecision): Promise<void>
   deny(decision: Omit<ApprovalDecision, 'with'> & { readonly reason: string }): Promise<void>
@@ -377,7 +432,11 @@ export interface CostReport {
 }
 
 /** A child as its parent knows it, as it is sent to clients: its time is ISO 8601 text. */
-export type ChildInfo = Omit<SubagentRegistryEntry, 'createdAt'> & { readonly createdAt?: string }
+export type ChildInfo = Omit<SubagentRegistryEntry, 'createdAt'> & {
+  readonly createdAt?: string
+  /** The thread of the child, with its state, tokens, cost and times; null if it was removed. */
+  readonly thread: ThreadInfo | null
+}
 
 /** The operations on threads. */
 export interface Threads {
@@ -394,6 +453,17 @@ export interface Threads {
     owner?: string | null,
   ): Promise<ThreadInfo | undefined>
   list(query?: ThreadQuery): Promise<readonly ThreadInfo[]>
+  /**
+   * Yields the threads of a tenant that have changed since a position, and goes on with those that change. A
+   * thread that changes several times in between is yielded once, as it is then. Without `after` it begins with
+   * the present. Positions hold over restarts. A page without threads says that nothing more has changed.
+   */
+  changes(query?: {
+    readonly tenant?: string
+    readonly owner?: string
+    readonly after?: string
+    readonly signal?: AbortSignal
+  }): AsyncIterable<ThreadChanges>
   /** Returns how many threads there are and what they have used; the time does not grow with their number. */
   totals(): Promise<StoreTotals>
   update(
@@ -435,8 +505,14 @@ export interface Threads {
   messages(threadId: string, query?: MessageQuery): Promise<readonly StoredMessage[]>
   updateMessage(threadId: string, messageId: string, content: string | Message): Promise<void>
   deleteMessage(threadId: string, messageId: string): Promise<void>
-  /** Returns the children as Standard Agents describes them; `createdAt` is in microseconds. */
-  children(threadId: string): Promise<readonly SubagentRegistryEntry[]>
+  /**
+   * Returns the children as Standard Agents describes them; `createdAt` is in microseconds. With `includesEnded`
+   * also those of every kind that can no longer be reached.
+   */
+  children(
+    threadId: string,
+    options?: { readonly includesEnded?: boolean },
+  ): Promise<readonly SubagentRegistryEntry[]>
 
   events(
     threadId: string,

@@ -84,7 +84,14 @@ export interface KernelState {
   readonly variables: Map<string, PendingVariables>
   readonly compacted: { a: Compaction | undefined; b: Compaction | undefined }
   /** `costUsd` is the known cost; `unpriced` counts the answers whose cost is not known. */
-  readonly usage: { tokens: number; costUsd: number; unpriced: number; startedAt: number }
+  readonly usage: {
+    tokens: number
+    outputTokens: number
+    cachedTokens: number
+    costUsd: number
+    unpriced: number
+    startedAt: number
+  }
   readonly lastLog: { a: RequestLog | undefined; b: RequestLog | undefined }
   status: ThreadStatus
   statusText: string | undefined
@@ -96,6 +103,11 @@ export interface KernelState {
   envSeq: number
   /** Number of the event that last changed or removed a message. */
   editSeq: number
+  /**
+   * Number of the event that last changed how a side sees an earlier message: that edited, removed, dropped or hid
+   * something. Results of calls are added once, and do not count.
+   */
+  shownSeq: number
 }
 
 /** One message of the thread; `entries` has the order of the log. */
@@ -296,8 +308,8 @@ interface Compaction {
 export interface RequestLog {
   readonly logId: string
   readonly frame: ModelRequested['frame']
-  /** Ids of the messages that the request contained. */
-  readonly messageIds: readonly string[]
+  /** Ids of the messages that the request contained. The fold of the next request changes the list. */
+  readonly messageIds: string[]
 }
 
 /** Returns the state of a thread before its first event. */
@@ -338,7 +350,14 @@ export function emptyKernelState(): KernelState {
     effectsYield: false,
     variables: new Map(),
     compacted: { a: undefined, b: undefined },
-    usage: { tokens: 0, costUsd: 0, unpriced: 0, startedAt: 0 },
+    usage: {
+      tokens: 0,
+      outputTokens: 0,
+      cachedTokens: 0,
+      costUsd: 0,
+      unpriced: 0,
+      startedAt: 0,
+    },
     lastLog: { a: undefined, b: undefined },
     status: 'idle',
     statusText: undefined,
@@ -346,6 +365,7 @@ export function emptyKernelState(): KernelState {
     registryText: { a: undefined, b: undefined },
     envSeq: 0,
     editSeq: 0,
+    shownSeq: 0,
   }
 }
 

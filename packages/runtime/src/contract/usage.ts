@@ -20,9 +20,15 @@ export function toThreadUsage(usage: TokenUsage): Usage {
 
 /**
  * Returns the event for tokens that were spent without adding a message to the history, e.g. on a summary.
+ * `logId` names the request if it is in the log.
  */
-export function spentOn(model: ResolvedModel, usage: TokenUsage, at: string): RuntimeUsageRecorded {
-  return { type: 'usage_recorded', at, usage: toThreadUsage(usage), costUsd: costOf(model, usage) }
+export function spentOn(
+  model: ResolvedModel,
+  usage: TokenUsage,
+  { at, logId }: Pick<RuntimeUsageRecorded, 'at' | 'logId'>,
+): RuntimeUsageRecorded {
+  const spent = { usage: toThreadUsage(usage), costUsd: costOf(model, usage) }
+  return { type: 'usage_recorded', at, ...spent, ...(logId !== undefined && { logId }) }
 }
 
 /**

@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from '@skein/base'
+import type { Store, ThreadHead } from '../store/store.ts'
 
 /** Runs one thread until it parks. Rejects when it cannot continue. */
 export type Drain = (threadId: string, signal: AbortSignal) => Promise<DrainEnd | void>
@@ -18,33 +19,74 @@ export type DrainEnd =
  * suspended function.
  */
 export interface Dispatcher {
+  /** The length of leases that suits this dispatcher, unless `limits.leaseMs` says otherwise. */
+  readonly leaseMs?: number
+  /**
+   * Whether a wake-up reaches the other nodes of the store by itself, so that they need not wake the thread
+   * too when they hear of the commit. Default false.
+   */
+  readonly isShared?: boolean
   /** Starts draining, beginning with the threads that are due in the store. */
   start(drain: Drain): Promise<void>
   /** Requests a drain of the thread, now or at a time in ms. Calling it repeatedly is harmless. */
   wake(threadId: string, at?: number): void
-  /** Aborts the running drain of a thread, if one runs in this process. */
+  /** Aborts the running drain of a thread: in this process, and elsewhere as far as the dispatcher can. */
   interrupt(threadId: string, reason: unknown): void
-  /** Resolves when no drain of this thread runs and none is queued. */
-  settled(threadId: string): Promise<void>
-  /** Resolves when nothing runs and nothing is due. */
-  idle(): Promise<void>
+  /** Resolves when no drain of this thread runs and none is queued. Without it, the store is asked. */
+  settled?(threadId: string): Promise<void>
+  /** Resolves when nothing runs and nothing is due. Without it, the store is asked. */
+  idle?(): Promise<void>
   /** Starts no more drains; running drains may continue for `graceMs` and are then aborted. */
   stop(options?: { readonly graceMs?: number }): Promise<void>
 }
 
+/** How often the store is asked by callers that wait for a thread whose dispatcher cannot tell them. */
+const LOOK_MS = 25
+
+/** Resolves when no drain of this thread runs or is due, on any node. */
+export async function settled(
+  { dispatcher, store, timers }: WaitParts,
+  threadId: string,
+): Promise<void> {
+  if (dispatcher.settled) return dispatcher.settled(threadId)
+  const isBusy = async (): Promise<boolean> => {
+    const { lease = null, wakeAt = null } = (await store.head(threadId)) ?? {}
+    const now = timers.now()
+    return (lease !== null && lease.until > now) || (wakeAt !== null && wakeAt <= now)
+  }
+  while (await isBusy()) await new Promise<void>((resolve) => timers.set(LOOK_MS, resolve))
+}
+
+/** Resolves when no thread runs or is due; with a dispatcher that cannot tell, when none is due. */
+export async function idle({ dispatcher, store, timers }: WaitParts): Promise<void> {
+  if (dispatcher.idle) return dispatcher.idle()
+  while ((await store.due(timers.now(), 1)).length > 0)
+    await new Promise<void>((resolve) => timers.set(LOOK_MS, resolve))
+}
+
+interface WaitParts {
+  readonly dispatcher: Pick<Dispatcher, 'settled' | 'idle'>
+  readonly store: Pick<Store, 'head' | 'due'>
+  readonly timers: Timers
+}
+
 /** What a node tells the other nodes of its store. Times and contents are in the store, never in a notice. */
 export type NodeNotice =
-  /** A commit has changed a thread. `seq` is its last event; `isDue` whether it is to be drained now. */
+  /**
+   * A commit has changed a thread. `seq` is its last event, `isDue` whether it is to be drained now, and
+   * `drainedBy` the owner of the lease if the commit was one of its drain.
+   */
   | {
       readonly type: 'committed'
       readonly threadId: string
       readonly seq: number
       readonly isDue: boolean
+      readonly drainedBy?: string
     }
-  /** A thread was removed, or its log was replaced (erasure). */
-  | { readonly type: 'removed'; readonly threadId: string }
-  /** The drain of a thread has to end, wherever it runs. `reason` names why, as the commit's event does. */
-  | { readonly type: 'interrupt'; readonly threadId: string; readonly reason: string }
+  /** A thread was removed, or its log was replaced (erasure). `head` is its last, without labels. */
+  | { readonly type: 'removed'; readonly threadId: string; readonly head: ThreadHead }
+  /** The drain of a thread has to end, wherever it runs; the log says why. */
+  | { readonly type: 'interrupt'; readonly threadId: string }
 
 /**
  * How the nodes that share a store tell one another what they have committed. Notices only make things early:

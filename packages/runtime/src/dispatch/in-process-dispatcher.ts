@@ -20,6 +20,11 @@ export interface InProcessDispatcherOptions {
   readonly timers?: Timers
   /** How many drains may run at once. Default 128. */
   readonly maxConcurrent?: number
+  /**
+   * How often the store is asked for due threads, on average, because other nodes write to it as well. By
+   * default it is asked only when this process knows of a reason.
+   */
+  readonly sweepMs?: number | undefined
   /** Called with the error of a drain (and its thread), and with errors of the store. */
   readonly onError?: (error: unknown, threadId?: string) => void
 }
@@ -28,7 +33,9 @@ export interface InProcessDispatcherOptions {
  * Creates a dispatcher for one process. The wake-up times of threads are in the store, so no wake-up is lost
  * when the process ends. The dispatcher itself keeps a single timer, for the earliest wake-up.
  */
-export function inProcessDispatcher(options: InProcessDispatcherOptions): Dispatcher {
+export function inProcessDispatcher(
+  options: InProcessDispatcherOptions,
+): Dispatcher & Required<Pick<Dispatcher, 'settled' | 'idle'>> {
   return new InProcessDispatcher(options)
 }
 
@@ -77,8 +84,12 @@ class InProcessDispatcher implements Dispatcher {
   #hasBacklog = false
   /** Whether no drain has ended since the store was last read. */
   #isFresh = false
+  readonly #sweepMs: number
+  #sweep: TimerHandle | undefined
 
-  constructor({ store, clock, timers, maxConcurrent = 128, onError }: InProcessDispatcherOptions) {
+  constructor(options: InProcessDispatcherOptions) {
+    const { store, clock, timers, maxConcurrent = 128, onError, sweepMs = Infinity } = options
+    this.#sweepMs = sweepMs
     this.#store = store
     this.#timers = timers ?? systemTimers(clock)
     this.#maxConcurrent = maxConcurrent
@@ -96,6 +107,16 @@ class InProcessDispatcher implements Dispatcher {
     this.#drain = drain
     await this.#ask()
     for (const threadId of early) this.wake(threadId)
+    this.#armSweep()
+  }
+
+  #armSweep(): void {
+    if (this.#sweepMs === Infinity || this.#isStopped) return
+    // The nodes do not ask the store all at once.
+    const ms = this.#sweepMs * (0.67 + 0.66 * Math.random())
+    this.#sweep = this.#timers.set(ms, () => {
+      void this.#ask().finally(() => this.#armSweep())
+    })
   }
 
   wake(threadId: string, at?: number): void {
@@ -130,6 +151,7 @@ class InProcessDispatcher implements Dispatcher {
 
   async stop({ graceMs = GRACE_MS }: { readonly graceMs?: number } = {}): Promise<void> {
     this.#isStopped = true
+    if (this.#sweep !== undefined) this.#timers.clear(this.#sweep)
     this.#queue.clear()
     this.#arrived.clear()
     this.#arm()
@@ -248,7 +270,7 @@ class InProcessDispatcher implements Dispatcher {
     if (!this.#isStopped) {
       const now = this.#timers.now()
       if (isFailed) this.#retries.add(threadId, now)
-      else if (end?.type === 'held') this.#retries.delay(threadId, now + end.leftMs)
+      else if (end?.type === 'held') this.#awaitOwner(threadId, now, { isDue, leftMs: end.leftMs })
       else if (end?.type === 'agent_missing')
         this.#retries.delay(threadId, now + AGENT_MISSING_MS, { isQuiet: true })
       else if (running.again) this.#enqueue(threadId)
@@ -260,6 +282,21 @@ class InProcessDispatcher implements Dispatcher {
     }
     this.#pump()
     if (this.#waiting === 0 && (this.#running.size === 0 || this.#hasBacklog)) void this.#ask()
+  }
+
+  /**
+   * Tries a thread again that another process works on: when its lease has ended or, if sweeps find threads
+   * that become free earlier, soon. `idle` does not wait for the work of other nodes.
+   */
+  #awaitOwner(
+    threadId: string,
+    now: number,
+    { isDue, leftMs }: { readonly isDue: boolean; readonly leftMs: number },
+  ): void {
+    const isSwept = this.#sweepMs < Infinity
+    if (isSwept && !isDue) return this.#retries.forget(threadId)
+    const at = now + Math.min(leftMs, this.#sweepMs)
+    this.#retries.delay(threadId, at, { isQuiet: isSwept, isHeld: isSwept })
   }
 
   /** Runs a drain. An error after an abort is not a failure. */
@@ -293,8 +330,19 @@ class InProcessDispatcher implements Dispatcher {
 
   #ring(): void {
     this.#timer = undefined
-    for (const threadId of this.#retries.takeDue(this.#timers.now())) this.#enqueue(threadId)
+    for (const threadId of this.#retries.takeDue(this.#timers.now()))
+      if (this.#retries.isHeld(threadId)) void this.#enqueueIfDue(threadId)
+      else this.#enqueue(threadId)
     if (this.#wakeAt <= this.#timers.now()) void this.#ask()
+    this.#pump()
+  }
+
+  /** Its owner may have parked the thread meanwhile. */
+  async #enqueueIfDue(threadId: string): Promise<void> {
+    const isDue = await this.#isDue(threadId).catch(() => true)
+    if (this.#isStopped || this.#running.has(threadId)) return
+    if (isDue) this.#enqueue(threadId)
+    else this.#retries.forget(threadId)
     this.#pump()
   }
 
@@ -349,6 +397,8 @@ interface Retry {
   readonly at: number
   /** Whether `idle` need not wait for the next try. */
   readonly isQuiet?: boolean
+  /** Whether another process works on the thread. */
+  readonly isHeld?: boolean
 }
 
 /** The retry times of keys: after 100 ms, then twice as long each time, up to 30 s. */
@@ -372,8 +422,12 @@ class RetryTable<Key> {
   }
 
   /** Tries the key again at this time; its number of failures is kept. */
-  delay(key: Key, at: number, { isQuiet = false }: { readonly isQuiet?: boolean } = {}): void {
-    this.#retries.set(key, { count: this.#retries.get(key)?.count ?? 0, at, isQuiet })
+  delay(key: Key, at: number, kind: Pick<Retry, 'isQuiet' | 'isHeld'> = {}): void {
+    this.#retries.set(key, { count: this.#retries.get(key)?.count ?? 0, at, ...kind })
+  }
+
+  isHeld(key: Key): boolean {
+    return this.#retries.get(key)?.isHeld ?? false
   }
 
   /** Like `add`, but returns true the first time, when the key may be tried without waiting. */

@@ -52,13 +52,13 @@ class Keeper implements LeaseKeeper {
   }
 
   async claim(threadId: string, signal: AbortSignal): Promise<KeptLease | HeldThread | undefined> {
-    const { store, owner, leaseMs } = this.#options
+    const { store, owner, leaseMs, address } = this.#options
     const controller = new AbortController()
     // The deadline begins before the store is asked, so it is never later than two thirds of the lease.
     const held: Held = { controller, deadline: this.#deadline(threadId, controller) }
     let claim: Claim | HeldThread | undefined
     try {
-      claim = await store.claim(threadId, { owner, leaseMs })
+      claim = await store.claim(threadId, { owner, leaseMs, address })
     } finally {
       if (!claim || 'heldBy' in claim) this.#options.timers.clear(held.deadline)
     }

@@ -37,13 +37,16 @@ export function foldCall(state: KernelState, event: CallEvent): void {
       if (!call || !entry || !made || state.callPlaces.has(event.changedTo)) return
       state.callPlaces.set(event.changedTo, state.callPlaces.get(event.toolCallId)!)
       entry.calls = entry.calls.toSpliced(entry.calls.indexOf(call) + 1, 0, newCall(made))
+      state.shownSeq = state.seq
       return
     }
     case 'tool_execution_end':
       return endCall(state, event)
     case 'tool_call_hidden': {
       const { call } = findCall(state, event.toolCallId) ?? {}
-      if (call) call.isHidden = true
+      if (!call) return
+      call.isHidden = true
+      state.shownSeq = state.seq
       return
     }
     case 'interrupt_opened': {
@@ -131,14 +134,22 @@ function endCall(
   call.isUnknown = event.outcome === 'unknown'
   if (call.interruptId !== undefined) state.interrupts.delete(call.interruptId)
   call.interruptId = undefined
-  // When every call has an outcome, the message with the results is created. Its id is derived from the id of
-  // the assistant message, so it is the same in every fold.
+  // When every call has an outcome, the message with the results is created.
   if (!entry.results && entry.calls.every(({ outcome }) => outcome !== undefined))
-    entry.results = new ToolResultMessage(entry.calls.map(toLoggedResult), {
-      id: `${entry.message.id}.results`,
-      timestamp: new Date(event.at),
-    })
+    entry.results = resultsOf(entry.message.id, entry.calls, new Date(event.at))
   if (entry.results) countErrors(state, entry)
+}
+
+/**
+ * Creates the message with the results of all calls of a message. Its id is derived from the id of that message,
+ * so it is the same in every fold.
+ */
+export function resultsOf(
+  messageId: string,
+  calls: readonly CallState[],
+  timestamp: Date,
+): ToolResultMessage {
+  return new ToolResultMessage(calls.map(toLoggedResult), { id: `${messageId}.results`, timestamp })
 }
 
 /**

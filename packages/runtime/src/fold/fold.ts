@@ -6,7 +6,15 @@ import type {
 } from '../contract/event.ts'
 import { checkVersion } from '../contract/upcast.ts'
 import { foldCall, newCall } from './calls.ts'
-import { addCost, foldService, foldSession } from './sessions.ts'
+import type { Store } from '../store/store.ts'
+import {
+  changedBy,
+  type RestoredSnapshot,
+  restoreSnapshot,
+  type SavedSnapshot,
+  takeSnapshot,
+} from './snapshot.ts'
+import { addCost, addTokens, foldService, foldSession } from './sessions.ts'
 import {
   emptyKernelState,
   isAwaited,
@@ -29,17 +37,93 @@ export function foldKernel(events: Iterable<StoredEvent>): KernelState {
  * skipped.
  */
 export class KernelFold {
-  readonly state: KernelState = emptyKernelState()
+  state: KernelState = emptyKernelState()
   /** How many of the last events are not in the log yet (see `Write.joinsNext`). */
   ahead = 0
+  /** The stored snapshot that the fold began with, or that was taken of it last. */
+  saved: SavedSnapshot | undefined
+  /** The index of the first entry that may differ from that snapshot. */
+  changedFrom = 0
 
   push({ seq, event }: StoredEvent): void {
     if (seq <= this.state.seq) return
     if (event.type === 'thread_created') checkVersion(event)
     this.state.seq = seq
+    if (this.changedFrom > 0)
+      this.changedFrom = Math.min(this.changedFrom, changedBy(this.state, event))
     apply(this.state, event)
   }
+
+  /** Continues from a snapshot; the fold must be empty. */
+  restore({ state, saved }: RestoredSnapshot): void {
+    this.state = state
+    this.saved = saved
+    this.changedFrom = state.entries.length
+  }
 }
+
+/** The events of a log, and the snapshots of their folds. */
+export type FoldSource = Pick<Store, 'events' | 'snapshots'>
+
+/** How many events are read at once. */
+const PAGE = 1000
+
+/** A log of a thread. */
+export interface LogName {
+  readonly threadId: string
+  readonly logId: number
+}
+
+/** Lets an empty fold continue from the snapshot of its log, if there is one that can be read. */
+export async function restoreFold(
+  fold: KernelFold,
+  { snapshots }: FoldSource,
+  { threadId, logId }: LogName,
+  mayRestore: () => boolean = () => true,
+): Promise<void> {
+  if (!snapshots || fold.state.seq > 0) return
+  const parts = await snapshots.read(threadId, logId)
+  if (parts.size === 0 || fold.state.seq > 0 || !mayRestore()) return
+  const restored = restoreSnapshot(parts)
+  if (restored?.state.threadId === threadId) fold.restore(restored)
+}
+
+/** Reads the events of a log that a fold does not have. An empty fold begins with the snapshot of the log. */
+export async function catchUpFold(
+  fold: KernelFold,
+  store: FoldSource,
+  log: LogName,
+): Promise<void> {
+  await restoreFold(fold, store, log)
+  for (;;) {
+    const page = await store.events(log.threadId, { after: fold.state.seq, limit: PAGE })
+    for (const stored of page) fold.push(stored)
+    if (page.length < PAGE) return
+  }
+}
+
+/**
+ * Stores a snapshot of a fold if its log has grown enough since the last one. Nobody waits for it: the state is
+ * encoded at once, and a snapshot that cannot be written is taken again later, as a whole.
+ */
+export function saveFold(fold: KernelFold, { snapshots }: FoldSource, log: LogName): void {
+  if (!snapshots || fold.ahead > 0) return
+  const { every = EVENTS_PER_SNAPSHOT } = snapshots
+  // A short log is read faster than it is worth to store it twice.
+  const grown = fold.saved ? fold.state.seq - fold.saved.seq : fold.state.seq / 2
+  if (grown < every) return
+  const taken = takeSnapshot(fold)
+  if (!taken) return
+  fold.saved = taken.saved
+  fold.changedFrom = fold.state.entries.length
+  snapshots.save(log.threadId, log.logId, taken.parts).catch(() => {
+    fold.saved = undefined
+    fold.changedFrom = 0
+  })
+}
+
+/** See `Snapshots.every`. */
+const EVENTS_PER_SNAPSHOT = 1000
 
 function apply(state: KernelState, event: RuntimeEvent): void {
   switch (event.type) {
@@ -75,14 +159,14 @@ function apply(state: KernelState, event: RuntimeEvent): void {
       const entry = entryOf(state, event.messageId)
       if (!entry) return
       entry.message = messageFromJSON(event.message)
-      entry.editedSeq = state.editSeq = state.seq
+      entry.editedSeq = state.editSeq = state.shownSeq = state.seq
       return
     }
     case 'message_removed': {
       const entry = entryOf(state, event.messageId)
       if (!entry) return
       entry.isRemoved = true
-      entry.editedSeq = state.editSeq = state.seq
+      entry.editedSeq = state.editSeq = state.shownSeq = state.seq
       return
     }
     case 'session_start':
@@ -164,7 +248,7 @@ function addMessage(state: KernelState, event: RuntimeMessageAdded): void {
   })
   if (state.usage.startedAt === 0) state.usage.startedAt = Date.parse(event.at)
   if (usage) {
-    state.usage.tokens += (usage.input_tokens ?? 0) + (usage.output_tokens ?? 0)
+    addTokens(state.usage, usage)
     addCost(state.usage, costUsd)
   }
   if (metadata?.['kind'] === 'registry' && message.type === 'user')

@@ -80,8 +80,14 @@ export function foldSession(state: KernelState, event: SessionEvent): void {
       if (!session?.turn) return
       session.turn.inferences.push(event)
       if (!event.message) return // the `message_added` event of the answer counts usage and step
-      const { inputTokens = 0, outputTokens = 0 } = event.usage as Partial<TokenUsage>
+      const {
+        inputTokens = 0,
+        outputTokens = 0,
+        cacheReadTokens = 0,
+      } = event.usage as Partial<TokenUsage>
       usage.tokens += inputTokens + outputTokens
+      usage.outputTokens += outputTokens
+      usage.cachedTokens += cacheReadTokens
       addCost(usage, event.costUsd)
       session.steps[event.side]++
       const { step } = session.turn
@@ -133,6 +139,7 @@ function cutTurn(
     const entry = entries[place]!
     entry.dropped = entry.message.id === noted ? 'noted' : 'gone'
   }
+  if (places.length > 0) state.shownSeq = state.seq
   const first = Math.min(...places)
   for (const side of ['a', 'b'] as const) {
     const last = compacted[side]
@@ -354,9 +361,11 @@ function foldWork(state: KernelState, event: RuntimeEvent): void {
       if (toolCallId !== undefined) return // the side's own requests follow each other
       const before = state.lastLog[side]
       const isNext = previous && before?.logId === previous.logId
-      const kept = isNext ? before.messageIds.slice(0, previous.keeps) : []
-      const added = adds.map((one) => (typeof one === 'string' ? one : String(one['id'])))
-      state.lastLog[side] = { logId, frame, messageIds: [...kept, ...added] }
+      // The list grows in place, so that a request costs what it adds and not what it repeats.
+      const messageIds = isNext ? before.messageIds : []
+      if (isNext) messageIds.length = Math.min(messageIds.length, previous.keeps)
+      for (const one of adds) messageIds.push(typeof one === 'string' ? one : String(one['id']))
+      state.lastLog[side] = { logId, frame, messageIds }
       return
     }
     case 'usage_recorded': {
@@ -369,9 +378,15 @@ function foldWork(state: KernelState, event: RuntimeEvent): void {
   }
 }
 
-function addTokens(usage: KernelState['usage'], used: object): void {
-  const { input_tokens, output_tokens } = used as Record<string, number | null | undefined>
+/** Adds the tokens of one answer, as ThreadProtocol names them. */
+export function addTokens(usage: KernelState['usage'], used: object): void {
+  const { input_tokens, output_tokens, cache_read_tokens } = used as Record<
+    string,
+    number | null | undefined
+  >
   usage.tokens += (input_tokens ?? 0) + (output_tokens ?? 0)
+  usage.outputTokens += output_tokens ?? 0
+  usage.cachedTokens += cache_read_tokens ?? 0
 }
 
 /** Adds the cost of one answer; an answer whose cost is not known is counted instead. */

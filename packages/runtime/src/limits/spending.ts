@@ -40,13 +40,22 @@ interface Account {
 
 /** The amounts that an inference in flight holds in each account. */
 interface Reservation {
-  readonly held: readonly { readonly account: Account; readonly amounts: Amounts }[]
+  /** The name of its record in the store. */
+  readonly record: string
+  readonly held: readonly Held[]
   readonly inputTokens: number
+}
+
+interface Held {
+  readonly account: Pick<Account, 'prefix' | 'max'>
+  readonly amounts: Amounts
+  /** What is spent if the process dies: the vendor has read the input; what it has written is not known. */
+  readonly lost: Amounts
 }
 
 /** How long an inference waits, without leaving memory, for others to give back what they have reserved. */
 const WAIT_MS = 30_000
-/** When a thread tries again whose wait for reservations was in vain, e.g. because a process died with them. */
+/** When a thread tries again whose wait for reservations was in vain. */
 const LOOK_AGAIN_MS = 5 * 60_000
 /** The output that is reserved when neither the request nor the catalogue limits it. */
 const DEFAULT_OUTPUT_TOKENS = 8192
@@ -54,9 +63,9 @@ const DEFAULT_OUTPUT_TOKENS = 8192
 /**
  * What tenants and users spend on models in a period. The counters are in the store. Before an inference its
  * largest cost is added to `held`, in one commit that is refused while a limit is reached; after it, `held` is
- * corrected to the real cost, which is added to `spent`. What a process that died had reserved stays in `held`
- * until the period is over, because the vendor may have billed it. So `held` is never too low, and a limit is
- * exceeded by at most the inference that was reserved last.
+ * corrected to the real cost, which is added to `spent`. So a limit is exceeded by at most the inference that was
+ * reserved last. Each reservation has a record in the store that names its thread and the epoch of its drain: the
+ * next drain of the thread settles what a process that died has left (docs/decisions/0021-reservations.md).
  */
 export class SpendingLimits {
   readonly #rules: readonly SpendingRule[]
@@ -66,6 +75,7 @@ export class SpendingLimits {
   readonly #report: (error: unknown) => void
   /** Called when an inference of this process has settled. */
   #waiting = new Set<() => void>()
+  #records = 0
 
   constructor(options: {
     readonly rules: readonly SpendingRule[]
@@ -117,6 +127,23 @@ export class SpendingLimits {
           await (ended ??= settle())
         }
       },
+    }
+  }
+
+  /**
+   * Settles what earlier drains of a thread have reserved and left behind. A drain calls it first; the drains
+   * before it have ended, or are fenced off and may still settle by themselves.
+   */
+  async settleLost({ id, epoch }: Pick<ThreadHead, 'id' | 'epoch'>): Promise<void> {
+    for (const record of (await this.#store.counters(recordsOf(id))).keys()) {
+      const { epoch: of, held } = parsedRecord(record)
+      if (of >= epoch) continue
+      const isKept = (prefix: string): boolean => !isForgotten(prefix, this.#timers.now())
+      const left = held.filter(({ account }) => isKept(account.prefix))
+      await this.#settleOnce(
+        record,
+        left.flatMap((one) => settling(one, one.lost)),
+      )
     }
   }
 
@@ -175,10 +202,14 @@ export class SpendingLimits {
   /** Removes the counters of periods that ended more than a period ago. */
   async forget(): Promise<void> {
     const now = this.#timers.now()
-    const old = [...(await this.#store.counters(PREFIX)).keys()].filter((name) => {
-      const { from, periodMs } = parsed(name)
-      return from + 2 * periodMs <= now
-    })
+    const accounts = [...(await this.#store.counters(PREFIX)).keys()]
+    const records = [...(await this.#store.counters(RECORDS)).keys()]
+    const old = [
+      ...accounts.filter((name) => isForgotten(name, now)),
+      ...records.filter((name) =>
+        parsedRecord(name).held.every(({ account: { prefix } }) => isForgotten(prefix, now)),
+      ),
+    ]
     const counters = old.map((name): CounterChange => ({ name, add: null }))
     if (old.length > 0) await this.#commit('limit_forget', counters)
   }
@@ -196,15 +227,17 @@ export class SpendingLimits {
     for (;;) {
       const accounts = this.#accountsOf(spender)
       const inputTokens = inputOf(asked.request)
-      const held = accounts.map((account) => ({
-        account,
-        amounts: estimate(account, { ...asked, inputTokens }),
-      }))
+      const lost = lostOf(asked.model, inputTokens)
+      const held = accounts.map((account): Held => {
+        return { account, amounts: estimate(account, { ...asked, inputTokens }), lost }
+      })
+      const record = recordOf(head, this.#records++, held)
       const settled = this.#nextSettled(deadline)
       try {
-        await this.#commit('limit_reserve', held.flatMap(reserving))
+        const counters = [...held.flatMap(reserving), { name: record, add: -1 }]
+        await this.#commit('limit_reserve', counters)
         settled.leave()
-        return { held, inputTokens }
+        return { record, held, inputTokens }
       } catch (error) {
         if (!isStoreError(error, 'LIMIT_REACHED')) {
           settled.leave()
@@ -232,29 +265,48 @@ export class SpendingLimits {
     }
   }
 
-  async #settle({ held }: Reservation, model: ResolvedModel, usage: TokenUsage): Promise<void> {
-    const counters = held.flatMap(({ account: { prefix }, amounts }) => {
-      const costUsd = usage.totalTokens === 0 ? 0 : costOf(model, usage)
-      const spent: Amounts = {
-        // A cost that the vendor did not report counts as what was reserved for it.
-        nanoUsd: costUsd === undefined ? amounts.nanoUsd : Math.ceil(costUsd * NANO),
-        tokens: usage.totalTokens,
-        inferences: 1,
-      }
-      return MEASURES.flatMap((measure): CounterChange[] => [
-        { name: `${prefix}held ${measure}`, add: spent[measure] - amounts[measure] },
-        { name: `${prefix}spent ${measure}`, add: spent[measure] },
-      ])
+  async #settle(
+    { record, held }: Reservation,
+    model: ResolvedModel,
+    usage: TokenUsage,
+  ): Promise<void> {
+    const costUsd = usage.totalTokens === 0 ? 0 : costOf(model, usage)
+    const spentOf = ({ amounts }: Held): Amounts => ({
+      // A cost that the vendor did not report counts as what was reserved for it.
+      nanoUsd: costUsd === undefined ? amounts.nanoUsd : Math.ceil(costUsd * NANO),
+      tokens: usage.totalTokens,
+      inferences: 1,
     })
     try {
-      await this.#commit('limit_settle', counters)
+      const isFirst = await this.#settleOnce(
+        record,
+        held.flatMap((one) => settling(one, spentOf(one))),
+      )
+      // This process counted as dead and another one has settled the inference: the difference is added.
+      if (!isFirst)
+        await this.#commit(
+          'limit_settle',
+          held.flatMap((one) => correcting(one, spentOf(one))),
+        )
     } catch (error) {
-      // The reservation stays, which is too much rather than too little.
+      // The reservation stays until the next drain of the thread, which is too much rather than too little.
       this.#report(error)
+    }
+  }
+
+  /** Settles a reservation unless another process has; returns whether it did. */
+  async #settleOnce(record: string, counters: readonly CounterChange[]): Promise<boolean> {
+    try {
+      // Records are negative, and a record that is gone counts as 0: the commit is refused then.
+      await this.#commit('limit_settle', [{ name: record, add: null, below: 0 }, ...counters])
+    } catch (error) {
+      if (isStoreError(error, 'LIMIT_REACHED')) return false
+      throw error
     }
     const waiting = this.#waiting
     this.#waiting = new Set()
     for (const wake of waiting) wake()
+    return true
   }
 
   /** Returns a promise for the next inference of this process that settles, or for the deadline. */
@@ -366,7 +418,67 @@ function parsed(name: string): {
   }
 }
 
-function reserving({ account, amounts }: Reservation['held'][number]): CounterChange[] {
+/** Whether the counters of this account may have been removed, because its period is long over. */
+function isForgotten(name: string, now: number): boolean {
+  const { from, periodMs } = parsed(name)
+  return from + 2 * periodMs <= now
+}
+
+/** The beginning of the names of all records of reservations. */
+const RECORDS = 'limit kept '
+
+function recordsOf(threadId: string): string {
+  return `${RECORDS}${JSON.stringify(threadId)} `
+}
+
+/** Returns the name of the record of a reservation, which contains everything that settling it needs. */
+function recordOf(
+  { id, epoch }: Pick<ThreadHead, 'id' | 'epoch'>,
+  number: number,
+  held: readonly Held[],
+): string {
+  const accounts = held.map(({ account: { prefix }, amounts, lost }) => [prefix, amounts, lost])
+  return `${recordsOf(id)}${JSON.stringify([epoch, number, accounts])}`
+}
+
+function parsedRecord(name: string): { readonly epoch: number; readonly held: readonly Held[] } {
+  type Stored = readonly [
+    epoch: number,
+    number: number,
+    accounts: readonly [prefix: string, amounts: Amounts, lost: Amounts][],
+  ]
+  const [epoch, , accounts] = JSON.parse(name.slice(name.indexOf('" [') + 2)) as Stored // `recordOf` wrote it
+  const held = accounts.map(([prefix, amounts, lost]): Held => {
+    return { account: { prefix, max: {} }, amounts, lost }
+  })
+  return { epoch, held }
+}
+
+/** What is counted for an inference of which only the input is known. */
+function lostOf({ price }: ResolvedModel, inputTokens: number): Amounts {
+  const usage = { ...zeroUsage, inputTokens, totalTokens: inputTokens }
+  const costUsd = price ? tokenCost(usage, price) : 0
+  return { nanoUsd: Math.ceil(costUsd * NANO), tokens: inputTokens, inferences: 1 }
+}
+
+/** Replaces a reservation by what was spent. */
+function settling({ account: { prefix }, amounts }: Held, spent: Amounts): CounterChange[] {
+  return MEASURES.flatMap((measure): CounterChange[] => [
+    { name: `${prefix}held ${measure}`, add: spent[measure] - amounts[measure] },
+    { name: `${prefix}spent ${measure}`, add: spent[measure] },
+  ])
+}
+
+/** Replaces what was counted as lost by what was spent. */
+function correcting({ account: { prefix }, lost }: Held, spent: Amounts): CounterChange[] {
+  return MEASURES.flatMap((measure) =>
+    ['held', 'spent'].map((kind): CounterChange => {
+      return { name: `${prefix}${kind} ${measure}`, add: spent[measure] - lost[measure] }
+    }),
+  )
+}
+
+function reserving({ account, amounts }: Held): CounterChange[] {
   return MEASURES.map((measure) => ({
     name: `${account.prefix}held ${measure}`,
     add: amounts[measure],

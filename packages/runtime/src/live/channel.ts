@@ -1,5 +1,5 @@
 import type { RuntimeEvent, StoredEvent } from '../contract/event.ts'
-import { endsDraft, LiveDraft, type ShownEvent } from './live-draft.ts'
+import { type DraftPart, endsDraft, LiveDraft, type ShownEvent } from './live-draft.ts'
 
 /**
  * How many recent events of a watched thread stay in memory. Readers that are further behind read the store.
@@ -28,6 +28,16 @@ const UNDER_WAY: ReadonlySet<RuntimeEvent['type']> = new Set([
   'evidence_added',
 ] as const)
 
+/** What a node that works on a thread sends to nodes where the thread is read. */
+export interface LiveFrame extends DraftPart {
+  /** The last event of the log that the sender has published. */
+  readonly seq: number
+  /** The draft began after this event, and no event up to `seq` ended it. */
+  readonly base: number
+  /** Like `Channel.version`: a frame with another version may have nothing else that is new. */
+  readonly version: number
+}
+
 /**
  * The live state of one thread, shared by all its readers. It only notifies readers that something is new;
  * each reader then fetches the events it is missing, from here or from the store.
@@ -44,8 +54,16 @@ export class Channel {
   /** Number of the last published event that ended a draft. */
   endedAt = 0
   isRemoved = false
+  /** Readers that want deltas; nodes relay a draft only to where somebody does. */
+  deltaReaders = 0
+  /** What the head of the thread said when it was last looked up for readers here. */
+  seen: { readonly logId: number; readonly state: string } | undefined
   readonly draft: LiveDraft
   readonly #bells = new Set<() => void>()
+  /** The events that were last read from the store, because other nodes wrote them: after `from` up to `to`. */
+  #pulled = { from: 0, to: 0 }
+  /** Whether the draft is that of another node. */
+  #isReplica = false
   #recent: StoredEvent[] = []
   /**
    * The sources that may still emit deltas or progress: the running step (as '') and running calls (by id).
@@ -62,23 +80,83 @@ export class Channel {
 
   /** Whether the channel can be dropped without losing anything. */
   get isIdle(): boolean {
-    return this.readers === 0 && this.draft.isEmpty && this.#sources.size === 0
+    return this.readers === 0 && this.isQuiet
   }
 
-  join(bell: () => void): void {
+  /** Whether deltas or progress may still come from this process. */
+  get isQuiet(): boolean {
+    return (this.draft.isEmpty || this.#isReplica) && this.#sources.size === 0
+  }
+
+  join(bell: () => void, wantsDeltas = false): void {
     this.#bells.add(bell)
+    if (wantsDeltas) this.deltaReaders++
   }
 
-  leave(bell: () => void): void {
+  leave(bell: () => void, wantsDeltas = false): void {
     this.#bells.delete(bell)
+    if (wantsDeltas) this.deltaReaders--
     if (this.readers === 0) this.#recent = []
   }
 
-  publish(events: readonly StoredEvent[]): void {
+  /** Adds events of the log. `isOwn` says whether this process wrote them. */
+  publish(events: readonly StoredEvent[], isOwn = true): void {
     this.version++
     if (events.length === 0 || events.some(({ event }) => !UNDER_WAY.has(event.type))) this.turns++
-    for (const stored of events) this.#add(stored)
+    for (const stored of events) this.#add(stored, isOwn)
     this.ring()
+  }
+
+  /**
+   * Publishes events that other nodes wrote, which were read from the store in order. Returns those that are
+   * new here: this process may have published some meanwhile.
+   */
+  pull(events: readonly StoredEvent[]): readonly StoredEvent[] {
+    const fresh = events.filter(({ seq }) => seq > this.seq)
+    const from = this.seq
+    this.publish(fresh, false)
+    if (this.#pulled.to !== from) this.#pulled = { from, to: from }
+    this.#pulled.to = this.seq
+    return fresh
+  }
+
+  /** Returns the events that were not published already because they were read from the store. */
+  notPulled(events: readonly StoredEvent[]): readonly StoredEvent[] {
+    const { from, to } = this.#pulled
+    return events.filter(({ seq }) => seq <= from || seq > to)
+  }
+
+  /** Lets readers look into the store, because other nodes have written up to this event. */
+  touch(seq: number): void {
+    if (this.firstSeq === Infinity) this.firstSeq = seq + 1
+    this.seq = Math.max(this.seq, seq)
+    this.#recent = []
+    this.version++
+    this.turns++
+    this.ring()
+  }
+
+  /** Returns what has changed since the last frame; undefined if nothing has. */
+  frame(last?: LiveFrame): LiveFrame | undefined {
+    const { seq, version } = this
+    const base = Math.max(this.endedAt, Math.min(this.firstSeq - 1, seq))
+    const after = last?.base === base ? last.count : 0
+    const part = this.draft.part(after)
+    if (last && last.version === version && part.runs.length === 0) return undefined
+    return { seq, base, version, ...part }
+  }
+
+  /**
+   * Adds the frame of the node that works on the thread. The events up to its `seq` must have been published.
+   * Returns false if pieces are missing. A frame of a draft that has ended meanwhile is ignored.
+   */
+  replicate(frame: LiveFrame): boolean {
+    if (this.endedAt > frame.base) return true
+    if (this.firstSeq > frame.base + 1) this.firstSeq = frame.base + 1
+    this.#isReplica = true
+    const isJoined = this.draft.join(frame)
+    this.ring()
+    return isJoined
   }
 
   show(events: readonly ShownEvent[]): void {
@@ -105,10 +183,10 @@ export class Channel {
    * Adds a published event. Two writers may publish out of order; then `#recent` is cleared because of the
    * gap, and readers read the store.
    */
-  #add(stored: StoredEvent): void {
+  #add(stored: StoredEvent, isOwn: boolean): void {
     const { seq, event } = stored
     if (this.firstSeq === Infinity) this.firstSeq = seq
-    this.#noteSource(event)
+    this.#noteSource(event, isOwn)
     if (endsDraft(event)) {
       this.endedAt = Math.max(this.endedAt, seq)
       this.draft.end(event)
@@ -121,11 +199,12 @@ export class Channel {
     if (this.#recent.length > 2 * RECENT) this.#recent = this.#recent.slice(-RECENT)
   }
 
-  #noteSource(event: RuntimeEvent): void {
-    if (event.type === 'tool_execution_start') this.#sources.add(event.toolCallId)
+  #noteSource(event: RuntimeEvent, isOwn: boolean): void {
+    if (isOwn && beginsToShow(event)) this.#isReplica = false
+    if (isOwn && event.type === 'tool_execution_start') this.#sources.add(event.toolCallId)
     else if (event.type === 'tool_execution_end') this.#sources.delete(event.toolCallId)
     else if (endsDraft(event)) this.#sources.clear()
-    if (event.type === 'step_start') this.#sources.add('')
+    if (isOwn && event.type === 'step_start') this.#sources.add('')
   }
 }
 

@@ -2,8 +2,9 @@ import type { Clock } from '@skein/base'
 import type { StoredEvent } from '../contract/event.ts'
 import type { NumberedEvent, SubscribeOptions } from '../contract/runtime-api.ts'
 import type { Store, ThreadHead } from '../store/store.ts'
-import { AbortGate, beginsToShow, Bell, Channel } from './channel.ts'
-import type { ShownEvent } from './live-draft.ts'
+import type { Timers } from '../dispatch/dispatcher.ts'
+import { AbortGate, beginsToShow, Bell, Channel, type LiveFrame } from './channel.ts'
+import { endsDraft, type ShownEvent } from './live-draft.ts'
 import { readThread } from './read-thread.ts'
 
 /**
@@ -17,8 +18,12 @@ export interface LiveBus {
   show(threadId: string, events: readonly ShownEvent[]): void
   /** Ends all readers of a thread that was removed or whose log was replaced. */
   removed(head: ThreadHead): void
+  /** Ends all readers of a thread, without telling readers of changes. */
+  end(threadId: string): void
   subscribe(threadId: string, options?: SubscribeOptions): AsyncIterable<NumberedEvent>
   changes(options?: { readonly signal?: AbortSignal }): AsyncIterable<ThreadHead>
+  /** Yields once immediately, and then whenever any thread has changed or was removed since the last time. */
+  rings(options?: { readonly signal?: AbortSignal }): AsyncIterable<void>
   /**
    * Yields once immediately, and then after each commit to these threads that could end a caller's wait;
    * commits from the middle of a running session are skipped. Ends when the first thread is removed.
@@ -27,10 +32,41 @@ export interface LiveBus {
     threadIds: readonly [string, ...string[]],
     options?: { readonly signal?: AbortSignal },
   ): AsyncIterable<void>
+  /** The threads with live state in memory. */
+  entries(): Iterable<readonly [string, Channel]>
+  /** The live state of a thread, if it has any. */
+  channel(threadId: string): Channel | undefined
+  /** Lets readers of changes look at a thread that another node has changed, or removed. */
+  note(threadId: string, removed?: ThreadHead): void
+  /** Sends the live state of a thread to another node, until the signal aborts or nothing is left to send. */
+  frames(threadId: string, options: FrameOptions): AsyncIterable<LiveFrame>
+  /** The connection to other nodes, if there are any. */
+  remote: RemoteReaders | undefined
   /** Number of readers, for tests and measurements. */
   readonly readers: number
+  /** Number of readers of changes. */
+  readonly changeReaders: number
   /** Number of threads with live state in memory. */
   readonly channels: number
+}
+
+/** What the bus tells the connection to other nodes. */
+export interface RemoteReaders {
+  /** Somebody wants deltas of this thread here. */
+  reading(threadId: string): void
+  /** Nobody reads this thread here any more, or this process works on it. */
+  left(threadId: string): void
+  /** The channel lacks events before this one, because other nodes wrote them. */
+  behind(threadId: string, seq: number): void
+  /** Sends events to the node that works on the thread. Returns false if that is no other node. */
+  forward(threadId: string, events: readonly ShownEvent[]): boolean
+}
+
+interface FrameOptions {
+  readonly signal: AbortSignal
+  /** How long the last frame waits for another when this process does not work on the thread any more. */
+  readonly lingerMs: number
+  readonly timers: Timers
 }
 
 interface LiveBusOptions {
@@ -52,6 +88,7 @@ export function createLiveBus(options: LiveBusOptions): LiveBus {
 }
 
 class Bus implements LiveBus {
+  remote: RemoteReaders | undefined
   readonly #options: LiveBusOptions
   readonly #channels = new Map<string, Channel>()
   readonly #headReaders = new Set<HeadReader>()
@@ -71,35 +108,90 @@ class Bus implements LiveBus {
   }
 
   publish(threadId: string, events: readonly StoredEvent[]): void {
-    for (const reader of this.#headReaders) reader.note(threadId)
+    this.note(threadId)
     // The channel is created with the event that begins a step, because it must know that event before the
     // first delta.
     const isSource = events.some(({ event }) => beginsToShow(event))
     const channel = isSource ? this.#channel(threadId) : this.#channels.get(threadId)
-    channel?.publish(events)
+    if (channel && this.remote) this.#publishAmongNodes(threadId, channel, events)
+    else channel?.publish(events)
     this.#forget(threadId, channel)
   }
 
+  /**
+   * Publishes events of a thread that other nodes write to as well. The events of a drain are published at
+   * once, because its deltas follow. Other events wait until those before them were read from the store, which
+   * may end the draft of another node.
+   */
+  #publishAmongNodes(threadId: string, channel: Channel, events: readonly StoredEvent[]): void {
+    const isDrain = events.some(({ event }) => beginsToShow(event) || endsDraft(event))
+    const [first] = events
+    const isBehind = first !== undefined && channel.seq > 0 && first.seq > channel.seq + 1
+    if (isBehind && !isDrain) return this.remote?.behind(threadId, events.at(-1)!.seq)
+    if (isDrain) this.remote?.left(threadId)
+    channel.publish(channel.notPulled(events))
+  }
+
+  get changeReaders(): number {
+    return this.#headReaders.size
+  }
+
+  channel(threadId: string): Channel | undefined {
+    return this.#channels.get(threadId)
+  }
+
+  entries(): Iterable<readonly [string, Channel]> {
+    return this.#channels.entries()
+  }
+
+  note(threadId: string, removed?: ThreadHead): void {
+    for (const reader of this.#headReaders) reader.note(threadId, removed)
+  }
+
+  frames(threadId: string, { signal, lingerMs, timers }: FrameOptions): AsyncIterable<LiveFrame> {
+    return closable(signal, (gate) =>
+      this.#reading([threadId], gate, ([channel], bell) =>
+        readFrames(channel, { bell, gate, lingerMs, timers }),
+      ),
+    )
+  }
+
   show(threadId: string, events: readonly ShownEvent[]): void {
+    // The node with the draft numbers its pieces for all.
+    if (this.remote?.forward(threadId, events)) return
     const channel = this.#channel(threadId)
     channel.show(events)
     this.#forget(threadId, channel)
   }
 
   removed(head: ThreadHead): void {
-    for (const reader of this.#headReaders) reader.note(head.id, head)
-    const channel = this.#channels.get(head.id)
+    this.note(head.id, head)
+    this.end(head.id)
+  }
+
+  end(threadId: string): void {
+    const channel = this.#channels.get(threadId)
     if (!channel) return
     channel.isRemoved = true
-    this.#channels.delete(head.id)
+    this.#channels.delete(threadId)
     channel.ring()
   }
 
   subscribe(threadId: string, options: SubscribeOptions = {}): AsyncIterable<NumberedEvent> {
     const { store, clock, pageSize = 500 } = this.#options
+    const { includesDeltas = true } = options
     return closable(options.signal, (gate) =>
-      this.#reading([threadId], gate, ([channel], bell, join) =>
-        readThread({ threadId, store, clock, pageSize, channel, bell, gate, join }, options),
+      this.#reading(
+        [threadId],
+        gate,
+        ([channel], bell, join) => {
+          if (includesDeltas) this.remote?.reading(threadId)
+          return readThread(
+            { threadId, store, clock, pageSize, channel, bell, gate, join },
+            options,
+          )
+        },
+        includesDeltas,
       ),
     )
   }
@@ -117,6 +209,10 @@ class Bus implements LiveBus {
     return closable(signal, (gate) => readHeads(this.#options.store, this.#headReaders, gate))
   }
 
+  rings({ signal }: { readonly signal?: AbortSignal } = {}): AsyncIterable<void> {
+    return closable(signal, (gate) => readRings(this.#headReaders, gate))
+  }
+
   /** Registers a reader with the channels, reads, and unregisters it when it ends. */
   async *#reading<T>(
     threadIds: readonly [string, ...string[]],
@@ -126,12 +222,13 @@ class Bus implements LiveBus {
       bell: Bell,
       join: (threadId: string) => Channel,
     ) => AsyncIterable<T>,
+    wantsDeltas = false,
   ): AsyncGenerator<T, void> {
     const bell = new Bell()
     const joined: { readonly id: string; readonly channel: Channel }[] = []
     const join = (id: string): Channel => {
       const channel = this.#channel(id)
-      channel.join(bell.ring)
+      channel.join(bell.ring, wantsDeltas && joined.length === 0)
       joined.push({ id, channel })
       return channel
     }
@@ -141,8 +238,9 @@ class Bus implements LiveBus {
       yield* read(channels, bell, join)
     } finally {
       gate.close()
-      for (const { id, channel } of joined) {
-        channel.leave(bell.ring)
+      for (const [index, { id, channel }] of joined.entries()) {
+        channel.leave(bell.ring, wantsDeltas && index === 0)
+        if (channel.deltaReaders === 0) this.remote?.left(id)
         this.#forget(id, channel)
       }
     }
@@ -158,6 +256,38 @@ class Bus implements LiveBus {
 
   #forget(threadId: string, channel: Channel | undefined): void {
     if (channel?.isIdle && this.#channels.get(threadId) === channel) this.#channels.delete(threadId)
+  }
+}
+
+interface FrameReading {
+  readonly bell: Bell
+  readonly gate: AbortGate
+  readonly lingerMs: number
+  readonly timers: Timers
+}
+
+/** Yields what changes in a channel. Frames that are not taken in time are merged into the next. */
+async function* readFrames(
+  channel: Channel,
+  { bell, gate, lingerMs, timers }: FrameReading,
+): AsyncGenerator<LiveFrame, void> {
+  let last: LiveFrame | undefined
+  while (!gate.isClosed && !channel.isRemoved) {
+    bell.mute()
+    const frame = channel.frame(last)
+    if (frame) {
+      last = frame
+      yield frame
+      continue
+    }
+    let isOver = false
+    const handle = timers.set(lingerMs, () => {
+      isOver = channel.isQuiet
+      bell.ring()
+    })
+    await gate.through(bell.rung())
+    timers.clear(handle)
+    if (isOver) return
   }
 }
 
@@ -207,6 +337,22 @@ function closable<T>(
 /** A reader of changes. A thread that changes several times before it is read is yielded once. */
 interface HeadReader {
   note(threadId: string, removed?: ThreadHead): void
+}
+
+async function* readRings(readers: Set<HeadReader>, gate: AbortGate): AsyncGenerator<void, void> {
+  const bell = new Bell()
+  const reader: HeadReader = { note: bell.ring }
+  readers.add(reader)
+  try {
+    while (!gate.isClosed) {
+      bell.mute()
+      yield
+      await gate.through(bell.rung())
+    }
+  } finally {
+    readers.delete(reader)
+    gate.close()
+  }
 }
 
 /** Yields the heads of threads that change, until the gate closes. */

@@ -13,7 +13,7 @@ export interface DraftPiece {
 /**
  * Consecutive pieces that a late reader receives as one event: deltas of one block, or progress of one call.
  */
-interface Run {
+export interface Run {
   readonly from: number
   to: number
   event: ShownEvent
@@ -21,8 +21,18 @@ interface Run {
   readonly words: string[]
   /** Whether only readers that were connected at the time receive the event. */
   readonly isTransient: boolean
-  readonly order: number
+  order: number
   size: number
+}
+
+/** What a node sends of a draft to another: the runs beyond the first `after` pieces, and where they belong. */
+export interface DraftPart {
+  /** 0 for the whole draft, which replaces what the other node has. */
+  readonly after: number
+  readonly count: number
+  /** Pieces up to this number were dropped. */
+  readonly droppedTo: number
+  readonly runs: readonly Pick<Run, 'from' | 'to' | 'event' | 'words'>[]
 }
 
 /**
@@ -108,11 +118,52 @@ export class LiveDraft {
       let last = Math.max(count + 1, from)
       for (; last <= to && (text === '' || text.length < MAX_MERGED); last++)
         text += words[last - from]
-      const rest =
-        event.type === 'tool_call_delta' ? { ...event, argumentsText: text } : { ...event, text }
-      return { event: rest, count: last - 1 }
+      return { event: withText(event, text), count: last - 1 }
     }
     return undefined
+  }
+
+  /** Returns the pieces beyond the first `after`, for the draft of another node. */
+  part(after: number): DraftPart {
+    const runs = this.#runs
+      .filter(({ to }) => to > after)
+      .map(({ from, to, event, words }) => {
+        const first = Math.max(from, after + 1)
+        return { from: first, to, event, words: words.slice(first - from) }
+      })
+    return { after, count: this.count, droppedTo: this.#droppedTo, runs }
+  }
+
+  /**
+   * Adds a part of the draft of another node, so that both number their pieces alike. Returns false if pieces
+   * between the two are missing.
+   */
+  join({ after, count, droppedTo, runs }: DraftPart): boolean {
+    if (after > this.count) return false
+    // Pieces that connected readers have received already are not transient for anybody else.
+    const known = this.count
+    if (after === 0) {
+      this.restart()
+      this.count = 0
+    }
+    for (const { from, to, event, words } of runs) {
+      const first = Math.max(from, this.count + 1)
+      if (to < first) continue
+      // The other node has dropped the pieces in between, because the step started over.
+      if (first > this.count + 1 || event.type === 'step_reset') this.restart()
+      this.count = first - 1
+      if (isWords(event))
+        for (const text of words.slice(first - from)) this.add(withText(event, text))
+      else {
+        this.count = to - 1
+        this.add(event)
+      }
+      const last = this.#runs.at(-1)!
+      if (last.isTransient && to <= known) last.order = 0
+    }
+    this.count = Math.max(this.count, count)
+    this.#droppedTo = Math.max(this.#droppedTo, droppedTo)
+    return true
   }
 
   /** Drops all pieces when the step starts over without a stored event; the count continues. */
@@ -173,6 +224,10 @@ export function isWords(event: ShownEvent): event is Words {
 
 function textOf(event: Words): string {
   return event.type === 'tool_call_delta' ? event.argumentsText : event.text
+}
+
+function withText(event: Words, text: string): Words {
+  return event.type === 'tool_call_delta' ? { ...event, argumentsText: text } : { ...event, text }
 }
 
 /** Merges an event into the last run; returns false if it belongs to another block or call. */

@@ -25,14 +25,15 @@ import { endSession, stepStart } from '../session/session.ts'
 import { isStoreError } from '../store/store.ts'
 import { type RuntimeError, spendingLimitOf } from '../contract/error.ts'
 import { cutOf, type Step, type SideTurn } from '../contract/state.ts'
-import { costOf, spentOn, toThreadUsage } from '../contract/usage.ts'
+import { costOf, toThreadUsage } from '../contract/usage.ts'
 import type { StrategyRequest } from './infer.ts'
 import {
   logAnswer,
   logFailure,
   type LoggedRequest,
   logRequest,
-  logWrites,
+  logLoss,
+  withLoss,
   type LogWrites,
 } from './log.ts'
 import type { ThreadEvent } from '@skein/threads'
@@ -59,7 +60,7 @@ export async function askModel(context: DrainContext, asking: Asking): Promise<v
   const callIds = new OwnCallIds(context)
   const live = new LiveStep(context, asking.turn.id, callIds)
   const { environment, head, state } = context
-  const basis: Basis = { seq: state.seq, ids: new Set(asking.messages.map(({ id }) => id)) }
+  const basis: Basis = { seq: state.seq, messages: asking.messages }
   const controller = new AbortController()
   const unlink = linkAbort([context.signal], controller)
   let why: 'edited' | 'cut' | undefined
@@ -151,15 +152,15 @@ class TimeLimit {
   }
 }
 
-/** What a request was built from: the state of the log, and the ids of the messages that it contains. */
+/** What a request was built from: the state of the log, and the messages that it contains. */
 interface Basis {
   readonly seq: number
-  readonly ids: ReadonlySet<string>
+  readonly messages: readonly Message[]
 }
 
 /** Whether the request contains the message, or the results of its calls. */
-function isBuiltFrom({ ids }: Basis, messageId: string): boolean {
-  return ids.has(messageId) || ids.has(`${messageId}.results`)
+function isBuiltFrom({ messages }: Basis, messageId: string): boolean {
+  return messages.some(({ id }) => id === messageId || id === `${messageId}.results`)
 }
 
 /** Whether a message that the request contains was edited or removed after the request was built. */
@@ -180,11 +181,9 @@ async function askAgain(
   cause: UPPError,
   commit: DrainContext['commit'] = (point, write) => context.commit(point, write),
 ): Promise<void> {
-  const { turn, step, side, model } = asking
+  const { turn, step, side } = asking
   const at = context.at()
-  const log = logFailure(context, asking, cause)
-  const usage = cause.turn?.usage
-  const spent = usage && usage.totalTokens > 0 ? [spentOn(model, usage, at)] : []
+  const log = logLoss(context, asking, cause)
   const reset: RuntimeEvent = {
     type: 'step_reset',
     at,
@@ -193,7 +192,7 @@ async function askAgain(
     reason: 'edited',
   }
   const again = stepStart(context, { turnId: turn.id, side: side.side, before: step })
-  const events = [...log.events, ...spent, reset, again]
+  const events = [...log.events, reset, again]
   await commit('step_start', { events, blobs: log.blobs, isProgress: true })
 }
 
@@ -395,7 +394,7 @@ async function modelFailed(context: DrainContext, asking: Asking, error: unknown
   }
   if (!(error instanceof UPPError)) throw error
   const { limits, clock } = context.environment
-  const { turn, step, side, model } = asking
+  const { turn, step, side } = asking
   const limit = spendingLimitOf(error)
   if (limit) return waitForLimit(context, asking, limit)
   const attempt = step.failures + 1
@@ -420,10 +419,8 @@ async function modelFailed(context: DrainContext, asking: Asking, error: unknown
     hint,
     retryAt: wait === undefined ? undefined : new Date(clock.now() + wait).toISOString(),
   }
-  const log = logFailure(context, asking, error)
-  const usage = error.turn?.usage
-  const spent = usage && usage.totalTokens > 0 ? [spentOn(model, usage, context.at())] : []
-  const events = [...log.events, ...spent, failure]
+  const log = logLoss(context, asking, error)
+  const events = [...log.events, failure]
   await context.commit('step_failed', { events, blobs: log.blobs, isProgress: true })
   if (wait === undefined)
     await endSession(context, { outcome: 'failed', reason: 'model_error', message, hint })
@@ -471,10 +468,8 @@ async function keepCut(
   commit: DrainContext['commit'] = (point, write) => context.commit(point, write),
 ): Promise<void> {
   const answer = await partialAnswer(context, asking, error)
-  const log = logFailure(context, asking, error)
-  const usage = error.turn?.usage
-  const spent = usage && usage.totalTokens > 0 ? [spentOn(asking.model, usage, context.at())] : []
-  const events = [...log.events, ...(answer ? [answer] : spent)]
+  const log = answer ? logFailure(context, asking, error) : logLoss(context, asking, error)
+  const events = answer ? [...log.events, answer] : log.events
   await commit('partial_answer', { events, blobs: log.blobs, isProgress: true })
   await context.catchUp() // the message that cuts the turn may not be folded yet
 }
@@ -592,10 +587,11 @@ export async function askLogged(
   const facts = { side, model, system, tools: [], params, messages, structure: undefined }
   const log = logRequest(context, facts)
   try {
-    const turn = await context.sideModel(side, { system }).generate(messages)
-    // The caller records the usage by itself, because no message has it.
-    return { turn, log: logWrites(context, log, { finishReason: turn.stopReason }) }
+    const turn = await context.generateAside(side, messages, { system })
+    const costUsd = costOf(model, turn.usage)
+    const answered = logAnswer(context, log, { turn, costUsd })
+    return { turn, log: withLoss(context, { log, model }, answered, turn.usage) }
   } catch (error) {
-    return { error, log: logFailure(context, { log, model }, error) }
+    return { error, log: logLoss(context, { log, model }, error) }
   }
 }

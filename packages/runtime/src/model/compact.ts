@@ -1,5 +1,5 @@
 import { messageOf } from '@skein/base'
-import type { Message } from '@skein/ai'
+import { type Message, UserMessage } from '@skein/ai'
 import type { ResolvedSide } from '../definitions/resolved.ts'
 import type { DrainContext } from '../contract/context.ts'
 import { spentOn } from '../contract/usage.ts'
@@ -24,12 +24,14 @@ export async function compactIfLong(context: DrainContext, side: ResolvedSide): 
     .findLast((id) => context.state.places.has(id))
   if (upTo === undefined) return
   try {
-    const turn = await context.sideModel(side).generate(summaryRequest(older))
+    const { clock, ids } = context.environment
+    const request = new UserMessage(summaryRequest(older), { clock, ids })
+    const turn = await context.generateAside(side, [request])
     const at = context.at()
     const summary = turn.response.text
     const events = [
       { type: 'context_compacted', at, side: side.side, upTo, summary },
-      spentOn(prompt.models[0]!, turn.usage, at),
+      spentOn(prompt.models[0]!, turn.usage, { at }),
     ] as const
     await context.commit('compact', { events, isProgress: true })
   } catch (error) {

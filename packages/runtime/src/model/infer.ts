@@ -40,7 +40,7 @@ import { compactIfLong } from './compact.ts'
 import { logRequest } from './log.ts'
 import type { Redactor } from '../secrets/vault.ts'
 import { withMedia } from './media.ts'
-import { hasMedia, repairedMessages, viewOf } from './view.ts'
+import { haveMedia, repairedMessages, viewOf } from './view.ts'
 import { translateParams } from '@skein/ai/gateway'
 
 /** A request of the strategy of an `agent()`, and the data that is recorded with its answer. */
@@ -254,7 +254,7 @@ async function prepare(
     clock,
     ids,
   })
-  const { logged, sent } = messages.some(hasMedia)
+  const { logged, sent } = haveMedia(context.state, messages)
     ? await withMedia(context, { side, model, messages })
     : { logged: messages, sent: messages }
   const facts = { side, model, system, tools, params, messages: logged, structure }

@@ -1,13 +1,23 @@
 import { canonicalJson, type JsonObject, type JsonSchema, sha256Hex } from '@skein/base'
-import { type Message, messageToJSON, type Params, type Tool, type Turn, UPPError } from '@skein/ai'
+import {
+  type Message,
+  messageToJSON,
+  type Params,
+  type TokenUsage,
+  type Tool,
+  type Turn,
+  UPPError,
+} from '@skein/ai'
 import type { ResolvedModel, ResolvedSide } from '../definitions/resolved.ts'
 import type { ModelAnswered, ModelRequested, RuntimeEvent, StoredEvent } from '../contract/event.ts'
 import type { Blob } from '../store/store.ts'
 import type { DrainContext } from '../contract/context.ts'
-import { toThreadUsage, costOf } from '../contract/usage.ts'
+import { costOf, spentOn, toThreadUsage } from '../contract/usage.ts'
 import { RuntimeError } from '../contract/error.ts'
 import { foldKernel } from '../fold/fold.ts'
 import type { KernelState, RequestLog } from '../contract/state.ts'
+import type { Side } from '../contract/thread-state.ts'
+import { sameStart } from './view.ts'
 import type { ModelLog, ModelLogDetail } from '../contract/runtime-api.ts'
 
 /** A request as the log stores it: parts that are equal to the previous request are not written again. */
@@ -46,13 +56,15 @@ export function logRequest(context: DrainContext, facts: RequestFacts): LoggedRe
     params: params as JsonObject,
     structure: structure as JsonObject | undefined,
   })
+  const logId = environment.ids()
+  const known = toolCallId === undefined ? repeated(state, side.side, { logId, messages }) : 0
   return {
     frame,
     startedAt: environment.clock.now(),
     requested: {
       type: 'model_requested',
       at: context.at(),
-      logId: environment.ids(),
+      logId,
       stepId: turn?.step?.id ?? '',
       turnId: turn?.id ?? '',
       attempt: turn?.step?.attempt ?? 1,
@@ -62,9 +74,35 @@ export function logRequest(context: DrainContext, facts: RequestFacts): LoggedRe
       provider: model.model.provider.name,
       model: model.model.modelId,
       frame: frame.hash,
-      ...deltaOf(previous, messages, storedIn(state)),
+      ...deltaOf(previous, messages, storedIn(state), known),
     },
   }
+}
+
+interface LastRequest {
+  readonly logId: string
+  readonly messages: readonly Message[]
+  readonly editSeq: number
+}
+
+const lastRequests = new WeakMap<KernelState, { a?: LastRequest; b?: LastRequest }>()
+
+/**
+ * Returns how many messages at its start a request of a side has in common with the side's last one in the log,
+ * and remembers the request. They are compared by identity, so a long history is not compared by its ids.
+ */
+function repeated(
+  state: KernelState,
+  side: Side,
+  { logId, messages }: Pick<LastRequest, 'logId' | 'messages'>,
+): number {
+  const { editSeq } = state
+  const known = lastRequests.get(state) ?? {}
+  const last = known[side]
+  lastRequests.set(state, { ...known, [side]: { logId, messages, editSeq } })
+  // After an edit, the same message may be named in another way.
+  if (!last || last.logId !== state.lastLog[side]?.logId || last.editSeq !== editSeq) return 0
+  return sameStart(last.messages, messages)
 }
 
 /** The records of one request and its answer. */
@@ -101,6 +139,29 @@ export function logFailure(
     usage: usage && ({ ...toThreadUsage(usage) } as JsonObject),
     costUsd,
   })
+}
+
+/** Like `logFailure`, for a request without a message that has its usage: what it used is recorded too. */
+export function logLoss(
+  context: DrainContext,
+  request: { readonly log: LoggedRequest; readonly model: ResolvedModel },
+  error: unknown,
+): LogWrites {
+  const usage = error instanceof UPPError ? error.turn?.usage : undefined
+  return withLoss(context, request, logFailure(context, request, error), usage)
+}
+
+/** Adds the event that records what a request used of which the thread gets no message. */
+export function withLoss(
+  context: DrainContext,
+  { log, model }: { readonly log: LoggedRequest; readonly model: ResolvedModel },
+  writes: LogWrites,
+  usage: TokenUsage | undefined,
+): LogWrites {
+  if (!usage || usage.totalTokens === 0) return writes
+  const { logId } = log.requested
+  const spent = spentOn(model, usage, { at: context.at(), logId })
+  return { ...writes, events: [...writes.events, spent] }
 }
 
 /** Returns the events that log a request and what became of it. */
@@ -161,17 +222,24 @@ export function deltaOf(
   previous: RequestLog | undefined,
   messages: readonly Message[],
   stored: (id: string) => Message | undefined,
+  /** How many messages at the start are known to be those of the previous request. */
+  repeats = 0,
 ): Pick<ModelRequested, 'previous' | 'adds'> {
-  const keys = messages.map((message) =>
-    stored(message.id) === message ? message.id : `${message.id}#${digestOf(message)}`,
-  )
   const before = previous?.messageIds ?? []
-  let keeps = 0
-  while (keeps < keys.length && keys[keeps] === before[keeps]) keeps++
-  const known = new Set(before)
+  const from = Math.min(repeats, before.length)
+  const keys = messages
+    .slice(from)
+    .map((message) =>
+      stored(message.id) === message ? message.id : `${message.id}#${digestOf(message)}`,
+    )
+  let keeps = from
+  while (keeps < messages.length && keys[keeps - from] === before[keeps]) keeps++
+  let known: Set<string> | undefined
   const adds = messages.slice(keeps).map((message, index) => {
-    const key = keys[keeps + index]!
-    if (key === message.id || known.has(key)) return key
+    const key = keys[keeps - from + index]!
+    if (key === message.id) return key
+    known ??= new Set(before)
+    if (known.has(key)) return key
     known.add(key)
     // The key is stored as `id`, so that the fold of the log finds it without reading the message.
     return { id: key, message: messageToJSON(message) as unknown as JsonObject } // `MessageJSON` is JSON

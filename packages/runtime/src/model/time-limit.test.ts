@@ -7,6 +7,7 @@ import {
   definePrompt,
   memoryStore,
   type EmbeddedRuntime,
+  type PromptDefinition,
   type RuntimeOptions,
 } from '@skein/runtime'
 import { manualTimers } from '../testing/simulation.ts'
@@ -17,10 +18,14 @@ afterEach(async () => {
 })
 
 /** Sends a message to a model in virtual time. */
-async function ask(model: ScriptFunction, limits?: RuntimeOptions['limits']) {
+async function ask(
+  model: ScriptFunction,
+  limits?: RuntimeOptions['limits'],
+  settings?: Pick<PromptDefinition, 'compaction'>,
+) {
   const clock = manualClock(Date.parse('2026-01-01T00:00:00.000Z'))
   const timers = manualTimers(clock)
-  const prompt = definePrompt({ name: 'p', prompt: 'Hi.', model: scripted(model) })
+  const prompt = definePrompt({ name: 'p', prompt: 'Hi.', model: scripted(model), ...settings })
   const agents = [defineAgent({ name: 'solo', sideA: { prompt } })]
   const store = memoryStore({ clock })
   const options = { agents, store, clock, timers, limits, keepsSecretKeyWithData: true }
@@ -90,4 +95,35 @@ test('an answer in time is not cut later, and leaves no timer behind', async () 
   expect(timers.pending()).toEqual([])
   await timers.advance(60_000)
   expect(await failures()).toEqual([])
+})
+
+test('a summary that takes too long is cut after modelMs by the timers of the runtime, which keep none', async () => {
+  let summaries = 0
+  const compaction = { maxTokens: 1, keepMessages: 1 }
+  const kit = await ask(
+    ({ messages }) => {
+      if (!JSON.stringify(messages).includes('too long to be sent again')) return says('Here.')
+      return ++summaries === 1 ? silent() : says('They greeted.')
+    },
+    { modelMs: 5_000 },
+    { compaction },
+  )
+  const { runtime, timers, id } = kit
+  await timers.advance(0)
+  await runtime.threads.send(id, 'Again')
+  await timers.advance(0) // the summary is asked for
+  await timers.advance(4_999)
+  expect(summaries).toBe(1)
+  const failed = async () =>
+    (await runtime.threads.events(id)).flatMap(({ event }) =>
+      event.type === 'error_raised' ? [event.code] : [],
+    )
+  expect(await failed()).toEqual([])
+  await timers.advance(1)
+  expect(await failed()).toEqual(['COMPACTION_FAILED'])
+  await runtime.threads.send(id, 'And again')
+  await timers.advance(0)
+  expect(summaries).toBe(2)
+  expect(await kit.texts()).toEqual(['Hello', 'Here.', 'Again', 'Here.', 'And again', 'Here.'])
+  expect(timers.pending()).toEqual([])
 })

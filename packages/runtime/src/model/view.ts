@@ -25,37 +25,86 @@ export function viewOf(
   /** Entries from this index on are left out. */
   until: number = state.entries.length,
 ): Message[] {
-  const { includeChat = true, includePastTools = true, recentImageThreshold } = prompt.definition
+  const {
+    includeChat = true,
+    includePastTools = true,
+    recentImageThreshold = 10,
+  } = prompt.definition
   const turnId = state.session?.turn?.id
   const compaction = state.compacted[side]
   let from = state.session?.firstEntry ?? 0
-  const messages: Message[] = []
   if (includeChat) from = compaction ? (state.places.get(compaction.upTo) ?? -1) + 1 : 0
-  if (includeChat && compaction)
-    messages.push(
+  const key = [prompt, from, state.shownSeq, includeChat && compaction]
+  const start = until < state.entries.length ? new ViewStart(key, from) : startOf(state, side, key)
+  if (start.messages.length === 0 && includeChat && compaction)
+    start.messages.push(
       remembered(summaries, compaction, () => {
         const { summary, upTo } = compaction
         const options = { id: `${upTo}.summary`, timestamp: new Date(state.createdAt) }
         return summaryMessage(summary, options)
       }),
     )
-  for (let place = from; place < until; place++) {
+  let messages = start.messages
+  for (let place = start.until; place < until; place++) {
     const entry = state.entries[place]!
+    // From the first entry on that may yet be shown otherwise, messages are not kept for the next view.
+    const isOpen =
+      entry.calls.length > 0 && (!entry.results || (!includePastTools && entry.turnId === turnId))
+    if (isOpen && messages === start.messages) messages = [...messages]
     // A note of the runtime is shown only to the side named in `for`.
     const meant = entry.metadata?.['for']
-    if (entry.isRemoved || (meant !== undefined && meant !== side)) continue
-    if (entry.dropped) {
-      if (entry.dropped === 'noted') messages.push(droppedNote(entry.message))
-      continue
-    }
-    const showsTools = includePastTools || entry.turnId === turnId
-    messages.push(...messagesOf(entry, side, showsTools))
+    const isShown = !entry.isRemoved && (meant === undefined || meant === side)
+    if (isShown && entry.dropped === 'noted') messages.push(droppedNote(entry.message))
+    if (isShown && !entry.dropped)
+      messages.push(...messagesOf(entry, side, includePastTools || entry.turnId === turnId))
+    if (messages === start.messages) start.until = place + 1
   }
+  if (messages === start.messages) messages = [...messages]
+  start.showOldImagesAsText(messages, recentImageThreshold)
   const first = messages[0]
   // The first message may be this side's own, because it spoke first or because the message before was
   // removed. Vendors require a user's message first.
   if (first?.type === 'assistant') messages.unshift(openingOf(first))
-  return withOldImagesAsText(messages, recentImageThreshold ?? 10)
+  return messages
+}
+
+/** The messages at the start of a view that stay the same while the thread grows. */
+class ViewStart {
+  /** What the messages depend on, besides the entries. */
+  readonly key: readonly unknown[]
+  readonly messages: Message[] = []
+  /** The index of the first entry whose messages are not in the list. */
+  until: number
+  /** Images of the messages before this index are shown as text already. */
+  #imagesUntil = 0
+
+  constructor(key: readonly unknown[], from: number) {
+    this.key = key
+    this.until = from
+  }
+
+  /** Replaces the images of all but the last `threshold` messages of a view by a line of text. */
+  showOldImagesAsText(view: Message[], threshold: number): void {
+    for (let place = this.#imagesUntil; place < view.length - threshold; place++) {
+      const message = view[place]!
+      const shown = message.type === 'user' ? withoutOldImages(message) : message
+      view[place] = shown
+      if (place >= this.messages.length) continue
+      this.messages[place] = shown
+      this.#imagesUntil = place + 1
+    }
+  }
+}
+
+const starts = new WeakMap<KernelState, { a?: ViewStart; b?: ViewStart }>()
+
+/** Returns the start of the last view of a side, or an empty one if a view would be another now. */
+function startOf(state: KernelState, side: Side, key: readonly unknown[]): ViewStart {
+  const known = starts.get(state) ?? {}
+  starts.set(state, known)
+  const last = known[side]
+  if (last && last.key.every((part, place) => part === key[place])) return last
+  return (known[side] = new ViewStart(key, key[1] as number)) // the index of the first entry
 }
 
 /** Returns the note in place of dropped messages, which precedes the calls that stay visible. */
@@ -187,13 +236,31 @@ export function mediaItems(message: Message): readonly unknown[] {
 const media = new WeakMap<Message, boolean>()
 
 /** Whether a message contains media or refers to files, so that it depends on the model what is sent. */
-export function hasMedia(message: Message): boolean {
+function hasMedia(message: Message): boolean {
   let known = media.get(message)
   if (known === undefined) {
     known = mediaItems(message).some((item) => fileIn(item) ?? mediaKind(item))
     media.set(message, known)
   }
   return known
+}
+
+const plain = new WeakMap<KernelState, readonly Message[]>()
+
+/** Whether one of the messages has media. Those that the last request of the thread began with are known. */
+export function haveMedia(state: KernelState, messages: readonly Message[]): boolean {
+  const place = sameStart(plain.get(state) ?? [], messages)
+  for (let at = place; at < messages.length; at++) if (hasMedia(messages[at]!)) return true
+  plain.set(state, messages)
+  return false
+}
+
+/** Returns how many messages at the start of two lists are the very same. */
+export function sameStart(one: readonly Message[], other: readonly Message[]): number {
+  const length = Math.min(one.length, other.length)
+  let place = 0
+  while (place < length && one[place] === other[place]) place++
+  return place
 }
 
 /** Returns the kind of a block that contains the media itself. */
@@ -338,21 +405,16 @@ function resultOf(
   return undefined
 }
 
-/** Replaces the images of all but the last `threshold` messages by a line of text. */
-function withOldImagesAsText(messages: Message[], threshold: number): Message[] {
-  for (let place = 0; place < messages.length - threshold; place++) {
-    const message = messages[place]!
-    if (message.type !== 'user' || message.images.length === 0) continue
-    messages[place] = remembered(withoutImages, message, () => {
-      const content = message.content.map((block) =>
-        block.type === 'image'
-          ? { type: 'text' as const, text: `[An image (${block.mimeType}) was here.]` }
-          : block,
-      )
-      return new UserMessage(content, sameAs(message))
-    })
-  }
-  return messages
+function withoutOldImages(message: UserMessage): Message {
+  if (!message.content.some(({ type }) => type === 'image')) return message
+  return remembered(withoutImages, message, () => {
+    const content = message.content.map((block) =>
+      block.type === 'image'
+        ? { type: 'text' as const, text: `[An image (${block.mimeType}) was here.]` }
+        : block,
+    )
+    return new UserMessage(content, sameAs(message))
+  })
 }
 
 function sameAs({ id, timestamp, metadata }: Message): MessageOptions {

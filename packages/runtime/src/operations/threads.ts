@@ -1,6 +1,6 @@
-import type { CreateThread } from '../contract/runtime-api.ts'
-import type { ThreadQuery } from '../store/store.ts'
-import { publicEvent, threadView } from '../view/index.ts'
+import type { CreateThread, Runtime, ThreadInfo } from '../contract/runtime-api.ts'
+import type { Store, ThreadQuery } from '../store/store.ts'
+import { publicEvent, type ThreadView, threadView, ViewFold } from '../view/index.ts'
 import { HttpError } from './http-error.ts'
 import { toSendMessage } from './messages.ts'
 import {
@@ -29,10 +29,52 @@ const listQuery = {
   waiting: boolean,
   search: maxText(200),
   tag: maxText(100),
+  forkedFrom: maxText(200),
   clientId: maxText(200),
   sort: choice('activity', 'created', 'oldest'),
   limit: between(1, 1000),
   offset: between(0, MAX_OFFSET),
+}
+
+/** The view of a log up to an event. */
+interface KeptView {
+  readonly logId: number
+  readonly fold: ViewFold
+  seq: number
+}
+
+const keptViews = new WeakMap<Runtime, Map<string, KeptView>>()
+/** Shorter threads are read faster than it is worth to keep them. */
+const MIN_KEPT_EVENTS = 500
+const MAX_KEPT_VIEWS = 32
+
+/**
+ * Returns the view of a thread now. Of long threads it is kept, so that whoever asks again waits only for what is
+ * new. Only the store of this process says which log a thread has, so without a store nothing is kept.
+ */
+async function currentView(
+  runtime: Runtime & { readonly store?: Pick<Store, 'head'> },
+  { id, seq }: ThreadInfo,
+): Promise<ThreadView> {
+  const { store, threads } = runtime
+  const logId = seq < MIN_KEPT_EVENTS ? undefined : (await store?.head(id))?.logId
+  if (logId === undefined) return threadView(await threads.events(id))
+  const views = keptViews.get(runtime) ?? new Map<string, KeptView>()
+  keptViews.set(runtime, views)
+  const known = views.get(id)
+  const kept = known?.logId === logId ? known : { logId, fold: new ViewFold(), seq: 0 }
+  const events = await threads.events(id, { after: kept.seq })
+  // The log may have been replaced (erased) before it was read.
+  if ((await store?.head(id))?.logId !== logId) return threadView(await threads.events(id))
+  for (const { seq: number, event } of events) {
+    if (number <= kept.seq) continue // another reader was faster
+    kept.fold.push(event, number)
+    kept.seq = number
+  }
+  views.delete(id)
+  views.set(id, kept)
+  if (views.size > MAX_KEPT_VIEWS) views.delete(views.keys().next().value!)
+  return kept.fold.view
 }
 
 /** The operations that find, create, read and remove threads. */
@@ -96,8 +138,8 @@ export const threadOperations: readonly OperationRoute[] = [
     query: { upTo: between(0, Number.MAX_SAFE_INTEGER) },
     answers: [json('The view.', ref('ThreadView'))],
     async run({ runtime, thread, query: { upTo } }) {
-      const view = threadView(await runtime.threads.events(thread.id, { limit: upTo }))
-      return upTo === undefined ? { ...view, tree: thread.tree } : view
+      if (upTo === undefined) return { ...(await currentView(runtime, thread)), tree: thread.tree }
+      return threadView(await runtime.threads.events(thread.id, { limit: upTo }))
     },
   }),
   operation('updateThread', {
@@ -118,18 +160,30 @@ export const threadOperations: readonly OperationRoute[] = [
   }),
   operation('listSubagents', {
     tag: 'threads',
-    summary: 'Children as their parent knows them.',
+    summary:
+      'All children, of every kind, as their parent knows them and with their own threads: state, tokens, cost, times.',
     scope: 'threads:read',
     answers: [
       json('The children, the oldest first.', answer({ subagents: arrayOf(ref('Subagent')) })),
     ],
-    run: async ({ runtime, thread }) => ({
-      subagents: (await runtime.threads.children(thread.id)).map(({ createdAt, ...child }) => ({
-        ...child,
-        // Standard Agents counts in microseconds.
-        ...(createdAt !== undefined && { createdAt: new Date(createdAt / 1000).toISOString() }),
-      })),
-    }),
+    async run({ runtime: { threads }, thread: { id: parentId, tenant } }) {
+      const children = await threads.children(parentId, { includesEnded: true })
+      const known = new Map<string, ThreadInfo>()
+      const limit = 1000
+      for (let offset = 0, isFull = true; isFull; offset += limit) {
+        const page = await threads.list({ tenant, parentId, sort: 'oldest', limit, offset })
+        for (const thread of page) known.set(thread.id, thread)
+        isFull = page.length === limit
+      }
+      return {
+        subagents: children.map(({ createdAt, ...child }) => ({
+          ...child,
+          // Standard Agents counts in microseconds.
+          ...(createdAt !== undefined && { createdAt: new Date(createdAt / 1000).toISOString() }),
+          thread: known.get(child.reference) ?? null,
+        })),
+      }
+    },
   }),
 ]
 
@@ -138,7 +192,7 @@ function threadQuery(
   query: OperationCall<'listThreads', typeof listQuery, unknown>['query'],
   principal: Principal,
 ): ThreadQuery {
-  const { agent, owner, lifecycle: wanted, rootId, search, tag, sort } = query
+  const { agent, owner, lifecycle: wanted, rootId, search, tag, forkedFrom, sort } = query
   return {
     tenant: principal.tenant,
     owner: seesAllOwners(principal) ? owner : principal.user,
@@ -149,6 +203,7 @@ function threadQuery(
     isWaiting: query.waiting,
     search,
     tag,
+    forkedFrom,
     sort,
   }
 }

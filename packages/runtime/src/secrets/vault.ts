@@ -18,6 +18,8 @@ import type { Store } from '../store/store.ts'
 
 /** Encrypts stored secrets and removes secrets from texts. */
 export interface Vault {
+  /** The ids of the keys: the one that seals, and then those that only open. */
+  readonly keyIds?: readonly string[]
   /** Encrypts a secret. The result can be decrypted only with the same `context` (thread and variable). */
   seal(secret: string, context: string): string
   open(sealed: string, context: string): string
@@ -80,6 +82,7 @@ export function aesVault({ key, oldKeys = [], random = randomBytes }: AesVaultOp
   )
   const ownId = keyId(secretKey)
   return {
+    keyIds: [...keys.keys()],
     seal(secret, context) {
       // Encoding to UTF-8 would silently replace a lone surrogate.
       if (/[\ud800-\udfff]/u.test(secret))

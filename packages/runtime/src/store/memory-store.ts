@@ -2,13 +2,11 @@ import { type Clock, deepFreeze, type JsonObject, systemClock } from '@skein/bas
 import type { RuntimeEvent, StoredEvent } from '../contract/event.ts'
 import {
   type BlobName,
-  blobNames,
   type CommitPlan,
   type EventRow,
-  eventRows,
-  storedText,
-  notFound,
   planCommit,
+  planErase,
+  storedText,
 } from './plan-commit.ts'
 import {
   type AuditLine,
@@ -17,6 +15,7 @@ import {
   type Commit,
   type CommitResult,
   type HeldThread,
+  type Snapshots,
   type Store,
   StoreError,
   type StoreTotals,
@@ -24,10 +23,11 @@ import {
   type ThreadLifecycle,
   type ThreadQuery,
   type TreeUsage,
+  removalsOf,
   type UserOf,
   type UserValue,
 } from './store.ts'
-import { claimedHead, dueThreads, erasedHead, selectThreads } from './thread-head.ts'
+import { claimedHead, dueThreads, selectThreads } from './thread-head.ts'
 
 /**
  * Creates a store in memory, which is lost when the process ends: for tests, experiments and temporary
@@ -61,10 +61,15 @@ class MemoryStore implements Store {
   /** The values of each user by key. */
   readonly #userValues = new Map<string, Map<string, UserValue>>()
   readonly #settings = new Map<string, string>()
+  readonly #snapshots = new Map<
+    string,
+    { readonly logId: number; readonly parts: ReadonlyMap<number, Uint8Array> }
+  >()
   readonly #counts = new Map<ThreadLifecycle, number>()
   #tokens = 0
   #costUsd = 0
   #lastLogId = 0
+  #lastChange = 0
   #lastVersion = 0
   readonly #clock: Clock
   #isClosed = false
@@ -79,6 +84,7 @@ class MemoryStore implements Store {
       head: (id) => this.#heads.get(id),
       hasClientId: (tenant, owner, clientId) => this.#clientIds.has(keyOf(tenant, owner, clientId)),
       newLogId: () => ++this.#lastLogId,
+      newChange: () => ++this.#lastChange,
       hasAuditLine: (requestId, seq) => this.#auditKeys.has(keyOf(requestId, seq)),
       auditLength: (tree) => this.#audit.get(tree)?.length ?? 0,
       isSpent: (jti) => this.#spent.has(jti),
@@ -171,12 +177,13 @@ class MemoryStore implements Store {
 
   async treeUsage(rootId: string): Promise<TreeUsage> {
     this.#mustBeOpen()
-    const sum = { tokens: 0, costUsd: 0, unpriced: 0 }
+    const sum = { tokens: 0, costUsd: 0, unpriced: 0, waiting: 0 }
     for (const head of this.#heads.values()) {
       if (head.rootId !== rootId) continue
       sum.tokens += head.tokens
       sum.costUsd += head.costUsd
       sum.unpriced += head.unpriced
+      sum.waiting += head.waiting
     }
     return sum
   }
@@ -208,13 +215,16 @@ class MemoryStore implements Store {
 
   async erase(threadId: string, skeleton: readonly RuntimeEvent[]): Promise<void> {
     this.#mustBeOpen()
-    const head = this.#heads.get(threadId)
-    if (!head) throw notFound(threadId)
-    const rows = eventRows({ id: threadId, append: skeleton }, 0)
-    this.#setHead(erasedHead(head, skeleton, ++this.#lastLogId))
+    const { head, events, blobNames } = planErase(threadId, skeleton, {
+      head: (id) => this.#heads.get(id),
+      newLogId: () => ++this.#lastLogId,
+      newChange: () => ++this.#lastChange,
+    })
+    this.#setHead(head)
     this.#events.delete(threadId)
-    this.#append(rows)
-    this.#forgetBlobs(threadId, blobNames({ point: 'erase', threads: [] }, rows))
+    this.#snapshots.delete(threadId)
+    this.#append(events)
+    this.#forgetBlobs(threadId, blobNames)
   }
 
   async remove(threadId: string): Promise<void> {
@@ -223,11 +233,14 @@ class MemoryStore implements Store {
     if (!head) return
     this.#heads.delete(threadId)
     this.#events.delete(threadId)
+    this.#snapshots.delete(threadId)
     this.#forgetHead(head)
     for (const { requestId, seq } of this.#audit.get(threadId) ?? [])
       this.#auditKeys.delete(keyOf(requestId, seq))
     this.#audit.delete(threadId)
     this.#forgetBlobs(threadId, [])
+    const removals = removalsOf(head.tenant)
+    this.#counters.set(removals, (this.#counters.get(removals) ?? 0) + 1)
   }
 
   async userValues(of: UserOf, prefix = ''): Promise<readonly UserValue[]> {
@@ -253,6 +266,21 @@ class MemoryStore implements Store {
   async setSetting(name: string, value: JsonObject): Promise<void> {
     this.#mustBeOpen()
     this.#settings.set(name, storedText(value, `The setting ${name}`))
+  }
+
+  readonly snapshots: Snapshots = {
+    read: async (threadId, logId) => {
+      this.#mustBeOpen()
+      const { logId: known, parts } = this.#snapshots.get(threadId) ?? {}
+      return known === logId && parts ? new Map(parts) : new Map()
+    },
+    save: async (threadId, logId, parts) => {
+      this.#mustBeOpen()
+      if (this.#heads.get(threadId)?.logId !== logId) return
+      const known = this.#snapshots.get(threadId)
+      const kept = known?.logId === logId ? known.parts : []
+      this.#snapshots.set(threadId, { logId, parts: new Map([...kept, ...parts]) })
+    },
   }
 
   async close(): Promise<void> {

@@ -30,16 +30,21 @@ test('a store that version 1 wrote opens with all that is in it', async () => {
     parentId: null,
     rootId: 'old',
     title: 'From version 1',
+    firstWords: null,
+    forkedFrom: null,
     tags: ['kept'],
     clientId: 'client-1',
     lifecycle: 'idle',
     waiting: 0,
     tokens: 7,
+    outputTokens: 0,
+    cachedTokens: 0,
     costUsd: 0.25,
     unpriced: 0,
     createdAt: 1763000000000,
     updatedAt: 1763000001000,
     seq: 2,
+    change: 0,
     logId: 1,
     epoch: 1,
     wakeAt: 1763000009000,
@@ -125,6 +130,25 @@ test('a store that version 2 wrote keeps its events, audit lines, checksums and 
   await store.remove('y')
   expect(await store.check()).toEqual([])
   expect((await store.events('x')).length).toBe(3)
+  await store.close()
+})
+
+test('leases that version 4 wrote have no address, and new ones may have one', async () => {
+  const path = join(folder, 'v4.db')
+  const old = new DatabaseSync(path)
+  migrate(old, path, migrations.slice(0, 4))
+  old.exec(`INSERT INTO threads (id, tenant, agent, root_id, tags, search, lifecycle, waiting, tokens, cost_usd,
+    created_at, updated_at, seq, epoch, attempts, log_id, lease_owner, lease_until)
+    VALUES ('x', 't', 'a', 'x', '[]', 'x' || char(10) || char(10) || 'a' || char(10), 'idle', 0, 0, 0, 0, 0, 0, 1, 0, 1,
+    'before', 5);
+    UPDATE counters SET value = 1 WHERE name = 'log_id'; INSERT INTO counters VALUES ('threads idle', 1)`)
+  old.close()
+  const store = sqliteStore({ path })
+  expect(await store.check()).toEqual([])
+  const lease = (await store.head('x'))?.lease
+  expect(lease).toEqual({ owner: 'before', until: 0, deaths: 0, survived: 0, isOnTrial: false })
+  await store.claim('x', { owner: 'now', leaseMs: 1000, address: 'http://node' })
+  expect((await store.head('x'))?.lease).toMatchObject({ owner: 'now', address: 'http://node' })
   await store.close()
 })
 

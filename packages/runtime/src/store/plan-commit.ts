@@ -10,7 +10,8 @@ import {
   type UserOf,
   type UserValueChange,
 } from './store.ts'
-import { changeHead, isStorable, newHead } from './thread-head.ts'
+import type { RuntimeEvent } from '../contract/event.ts'
+import { changeHead, erasedHead, isStorable, newHead } from './thread-head.ts'
 import { isPlainObject } from '@skein/base'
 
 /** The current contents of a store, as far as `planCommit` needs them. */
@@ -19,6 +20,8 @@ export interface StoreView {
   hasClientId(tenant: string, owner: string | null, clientId: string): boolean
   /** Returns a number for a new log that no log of this store has had. */
   newLogId(): number
+  /** Returns the number of this change, for `ThreadHead.change`. */
+  newChange(): number
   hasAuditLine(requestId: string, seq: number): boolean
   /** Number of lines in the audit log of a root thread. */
   auditLength(tree: string): number
@@ -80,10 +83,11 @@ export function planCommit(commit: Commit, view: StoreView): CommitPlan {
   }
   const counters = newCounters(commit, view)
   const heads = new Map(before)
+  const number = commit.threads.length > 0 ? view.newChange() : 0
   const events = commit.threads.flatMap((change) => {
     const head = heads.get(change.id)
     if (!head) throw notFound(change.id)
-    heads.set(change.id, changeHead(head, change))
+    heads.set(change.id, changeHead(head, change, number))
     return eventRows(change, head.seq)
   })
   const audit = numberAudit(commit, view)
@@ -108,8 +112,27 @@ export function planCommit(commit: Commit, view: StoreView): CommitPlan {
   }
 }
 
+/**
+ * Returns the rows to write when the log of a thread is replaced by `skeleton`: the new head, the events, and
+ * the blobs that the thread still needs. Throws `THREAD_NOT_FOUND`.
+ */
+export function planErase(
+  threadId: string,
+  skeleton: readonly RuntimeEvent[],
+  view: Pick<StoreView, 'head' | 'newLogId' | 'newChange'>,
+): { readonly head: ThreadHead } & Pick<CommitPlan, 'events' | 'blobNames'> {
+  const before = view.head(threadId)
+  if (!before) throw notFound(threadId)
+  const events = eventRows({ id: threadId, append: skeleton }, 0)
+  return {
+    head: erasedHead(before, skeleton, { logId: view.newLogId(), change: view.newChange() }),
+    events,
+    blobNames: blobNames({ point: 'erase', threads: [] }, events),
+  }
+}
+
 /** Converts the events of a change to rows, numbered from `after + 1`. */
-export function eventRows(change: Pick<ThreadChange, 'id' | 'append'>, after: number): EventRow[] {
+function eventRows(change: Pick<ThreadChange, 'id' | 'append'>, after: number): EventRow[] {
   return (change.append ?? []).map((event, index) => ({
     threadId: change.id,
     seq: after + index + 1,
@@ -118,7 +141,7 @@ export function eventRows(change: Pick<ThreadChange, 'id' | 'append'>, after: nu
 }
 
 /** Creates the error for a thread that does not exist. */
-export function notFound(id: string): StoreError {
+function notFound(id: string): StoreError {
   return new StoreError(`There is no thread ${id}.`, {
     code: 'THREAD_NOT_FOUND',
     hint: 'It may have been removed. Threads are listed with `list`.',
@@ -137,7 +160,7 @@ function checkThreads(
     const known = heads.get(id) ?? view.head(id)
     if (create && known)
       throw new StoreError(`The thread ${id} exists already.`, { code: 'THREAD_EXISTS' })
-    const head = create ? newHead(id, create, view.newLogId()) : known
+    const head = create ? newHead(id, create, view.newLogId(), 0) : known
     if (!head) throw notFound(id)
     checkConditions(change, head)
     heads.set(id, head)
@@ -289,7 +312,7 @@ export interface BlobName {
  * Lists which threads need which blobs after a commit. A blob that no event names, such as evidence, is
  * assigned to the first thread of its commit.
  */
-export function blobNames(
+function blobNames(
   commit: Commit,
   events: readonly { readonly threadId: string; readonly json: string }[],
 ): readonly BlobName[] {

@@ -117,6 +117,7 @@ class RowWriter {
   readonly #database: DatabaseSync
   readonly #statements = new Map<string, StatementSync>()
   readonly #logs = new Map<string, number>()
+  #lastChange = 0
   readonly #trees = new Map<string, number>()
   readonly #sums = new Map<string, number>()
 
@@ -179,6 +180,7 @@ class RowWriter {
   /** Writes the sums over all threads, which a store keeps up to date and does not count. */
   finish(): void {
     this.#counter('log_id', this.#logs.size)
+    this.#counter('change', this.#lastChange)
     for (const [name, value] of this.#sums) this.#counter(name, value)
   }
 
@@ -186,7 +188,10 @@ class RowWriter {
     const logId = this.#logs.size + 1
     this.#logs.set(head.id, logId)
     // A row of an older store may lack facts that a head has now.
-    const whole: ThreadHead = { ...newHead(head.id, head, logId), ...head, logId, lease: null }
+    const { change = 0 } = head
+    const made = newHead(head.id, head, logId, change)
+    const whole: ThreadHead = { ...made, ...head, logId, lease: null }
+    this.#lastChange = Math.max(this.#lastChange, change)
     this.#run(insertHead, ...newRow(whole))
     const add = (name: string, value: number): void =>
       void this.#sums.set(name, (this.#sums.get(name) ?? 0) + value)

@@ -185,7 +185,9 @@ function sqliteCode(error: unknown): number | undefined {
 export function sqliteFailure(error: unknown, path: string): unknown {
   if (isStoreError(error)) return error
   const code = sqliteCode(error)
-  if (code === CORRUPT || code === NOT_A_DATABASE)
+  // The statements are fixed, so a table or column that is missing was damaged in the schema.
+  const isSchemaDamaged = code === 1 && /no such (?:table|column)|has no column/.test(String(error))
+  if (code === CORRUPT || code === NOT_A_DATABASE || isSchemaDamaged)
     return new StoreError(`The store ${path} is damaged or not a database.`, {
       code: 'STORE_CORRUPT',
       hint: 'Keep the file to examine it with the `sqlite3` command, and open a backup in its place.',

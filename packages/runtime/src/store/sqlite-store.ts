@@ -3,7 +3,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { type Clock, type JsonObject, systemClock } from '@skein/base'
 import type { RuntimeEvent, StoredEvent } from '../contract/event.ts'
 import { GroupCommit } from './group-commit.ts'
-import { blobNames, eventRows, storedText, notFound, planCommit } from './plan-commit.ts'
+import { planCommit, planErase, storedText } from './plan-commit.ts'
 import {
   copyDatabase,
   createPrivately,
@@ -22,6 +22,7 @@ import {
   type Commit,
   type CommitResult,
   type HeldThread,
+  type Snapshots,
   type Store,
   StoreError,
   type StoreTotals,
@@ -31,7 +32,6 @@ import {
   type UserOf,
   type UserValue,
 } from './store.ts'
-import { erasedHead } from './thread-head.ts'
 
 /** Options of `sqliteStore`. */
 export interface SqliteStoreOptions {
@@ -200,12 +200,8 @@ class FileStore implements SqliteStore {
 
   async erase(threadId: string, skeleton: readonly RuntimeEvent[]): Promise<void> {
     await this.#write(() => {
-      const head = this.#tables.head(threadId)
-      if (!head) throw notFound(threadId)
-      const events = eventRows({ id: threadId, append: skeleton }, 0)
-      const names = blobNames({ point: 'erase', threads: [] }, events)
-      const erased = erasedHead(head, skeleton, this.#tables.newLogId())
-      this.#tables.replaceLog(erased, events, names)
+      const { head, events, blobNames } = planErase(threadId, skeleton, this.#tables)
+      this.#tables.replaceLog(head, events, blobNames)
       this.#tables.setSetting(SCRUB, '{}')
     })
     await this.#scrub()
@@ -242,6 +238,12 @@ class FileStore implements SqliteStore {
     return this.#write(() =>
       this.#tables.setSetting(name, storedText(value, `The setting ${name}`)),
     )
+  }
+
+  readonly snapshots: Snapshots = {
+    read: (_, logId) => this.#read((tables) => tables.snapshot(logId)),
+    save: (threadId, logId, parts) =>
+      this.#write(() => this.#tables.saveSnapshot(threadId, logId, parts), { isLazy: true }),
   }
 
   async backup(toPath: string): Promise<void> {

@@ -16,16 +16,17 @@ import {
   userValueFrom,
   userValueName,
 } from './sqlite-rows.ts'
-import type {
-  ClaimOptions,
-  HeldThread,
-  StoreTotals,
-  ThreadHead,
-  ThreadLifecycle,
-  ThreadQuery,
-  TreeUsage,
-  UserOf,
-  UserValue,
+import {
+  type ClaimOptions,
+  type HeldThread,
+  removalsOf,
+  type StoreTotals,
+  type ThreadHead,
+  type ThreadLifecycle,
+  type ThreadQuery,
+  type TreeUsage,
+  type UserOf,
+  type UserValue,
 } from './store.ts'
 import { claimedHead } from './thread-head.ts'
 
@@ -53,6 +54,8 @@ function range(log: string, compare: string): string {
 export class SqliteTables implements StoreView {
   readonly #database: DatabaseSync
   readonly #statements = new Map<string, StatementSync>()
+  /** The number of the last change; undefined until it was read. Only this process changes threads. */
+  #lastChange: number | undefined
 
   constructor(database: DatabaseSync) {
     this.#database = database
@@ -80,6 +83,14 @@ export class SqliteTables implements StoreView {
 
   newLogId(): number {
     return this.#nextOf('log_id')
+  }
+
+  newChange(): number {
+    this.#lastChange ??= Number(
+      this.#get(`SELECT max(value, (SELECT coalesce(max(change), 0) FROM threads)) AS last
+        FROM counters WHERE name = 'change'`)?.['last'],
+    )
+    return ++this.#lastChange
   }
 
   newVersion(): number {
@@ -183,7 +194,8 @@ export class SqliteTables implements StoreView {
 
   treeUsage(rootId: string): TreeUsage {
     const row = this.#get(
-      `SELECT total(tokens) AS tokens, total(cost_usd) AS cost, total(unpriced) AS unpriced
+      `SELECT total(tokens) AS tokens, total(cost_usd) AS cost, total(unpriced) AS unpriced,
+        total(waiting) AS waiting
       FROM threads WHERE root_id = ?`,
       rootId,
     )
@@ -191,6 +203,7 @@ export class SqliteTables implements StoreView {
       tokens: Number(row?.['tokens']),
       costUsd: Number(row?.['cost']),
       unpriced: Number(row?.['unpriced']),
+      waiting: Number(row?.['waiting']),
     }
   }
 
@@ -317,7 +330,7 @@ export class SqliteTables implements StoreView {
 
   release(owner: string, ids?: readonly string[]): void {
     const free = `UPDATE threads SET lease_owner = NULL, lease_until = NULL, deaths = 0, survived = 0,
-      on_trial = 0`
+      on_trial = 0, lease_address = NULL`
     if (!ids) this.#run(`${free} WHERE lease_owner = ?`, owner)
     for (const id of ids ?? []) this.#run(`${free} WHERE id = ? AND lease_owner = ?`, id, owner)
   }
@@ -331,7 +344,7 @@ export class SqliteTables implements StoreView {
     const hashes = this.#blobsOf(head.id)
     const before = this.head(head.id)
     this.#count(head, before)
-    this.#run(`DELETE FROM events WHERE ${inLog()}`, head.id, 0)
+    this.#deleteLog(head.id)
     this.#run('DELETE FROM blob_names WHERE thread_id = ?', head.id)
     if (before) this.#updateHead(head, before)
     this.#run(updateLabels, ...labels(head), head.id)
@@ -342,13 +355,42 @@ export class SqliteTables implements StoreView {
 
   remove(id: string): void {
     const hashes = this.#blobsOf(id)
-    this.#count(undefined, this.head(id))
-    this.#run(`DELETE FROM events WHERE ${inLog()}`, id, 0)
+    const head = this.head(id)
+    this.#count(undefined, head)
+    if (head) {
+      this.#add(removalsOf(head.tenant), 1)
+      // The thread may have the greatest number, which must not be given again after a restart.
+      this.#run(`UPDATE counters SET value = ? WHERE name = 'change'`, this.newChange())
+    }
+    this.#deleteLog(id)
     // The database deletes the blob names of the thread with it.
     this.#run('DELETE FROM threads WHERE id = ?', id)
     this.#run(`DELETE FROM audit WHERE ${inTree()}`, id, 0)
     this.#run('DELETE FROM audit_trees WHERE tree = ?', id)
     this.#dropUnnamed(hashes)
+  }
+
+  #deleteLog(id: string): void {
+    this.#run(`DELETE FROM events WHERE ${inLog()}`, id, 0)
+    this.#run(`DELETE FROM snapshots WHERE ${inLog()}`, id, -1)
+  }
+
+  snapshot(logId: number): Map<number, Uint8Array> {
+    const sql = `SELECT id & ${LOW} AS place, bytes FROM snapshots
+      WHERE id >= ?1 << 32 AND id < (?1 + 1) << 32 ORDER BY id`
+    const rows = this.#all(sql, logId)
+    return new Map(rows.map((row) => [row['place'] as number, row['bytes'] as Uint8Array]))
+  }
+
+  saveSnapshot(id: string, logId: number, parts: ReadonlyMap<number, Uint8Array>): void {
+    if (!this.#has('SELECT 1 FROM threads WHERE id = ? AND log_id = ?', id, logId)) return
+    for (const [place, bytes] of parts)
+      this.#run(
+        'REPLACE INTO snapshots (id, bytes) VALUES ((?1 << 32) | ?2, ?3)',
+        logId,
+        place,
+        bytes,
+      )
   }
 
   /** Updates the counters for a thread that changes from `before` to `after`. */
@@ -375,9 +417,10 @@ export class SqliteTables implements StoreView {
       return
     }
     this.#updateHead(head, before)
-    const { owner, agent, title, tags } = before
+    const { owner, agent, title, tags, firstWords } = before
     const isSame = owner === head.owner && agent === head.agent && title === head.title
-    if (!isSame || tags !== head.tags) this.#run(updateLabels, ...labels(head), head.id)
+    if (!isSame || tags !== head.tags || firstWords !== head.firstWords)
+      this.#run(updateLabels, ...labels(head), head.id)
   }
 
   #updateHead(head: ThreadHead, before: ThreadHead): void {

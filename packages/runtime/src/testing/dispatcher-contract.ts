@@ -1,5 +1,12 @@
 import { manualClock, type TestFunctions } from '@skein/base'
-import type { Dispatcher, Drain, Timers } from '../dispatch/dispatcher.ts'
+import {
+  type Dispatcher,
+  type Drain,
+  idle,
+  settled,
+  systemTimers,
+  type Timers,
+} from '../dispatch/dispatcher.ts'
 import { memoryStore } from '../store/memory-store.ts'
 import type { Store } from '../store/store.ts'
 import { addThreads, same } from './contract.ts'
@@ -9,27 +16,51 @@ import { manualTimers, type ManualTimers } from './simulation.ts'
 export interface DispatcherContract {
   readonly name: string
   /** Creates a dispatcher that uses this store and these timers. */
-  readonly open: (parts: { readonly store: Store; readonly timers: Timers }) => Dispatcher
+  readonly open: (parts: {
+    readonly store: Store
+    readonly timers: Timers
+    readonly onError: (error: unknown) => void
+  }) => Dispatcher
+  /**
+   * `virtual` (default): every case, with time that the suite sets. `real`: the cases that a dispatcher
+   * outside the process has to pass, with the time of the system and small delays.
+   */
+  readonly time?: 'virtual' | 'real'
 }
 
-/** Defines the tests that every dispatcher has to pass, for any test runner. Time is virtual. */
+/** Defines the tests that every dispatcher has to pass, for any test runner. */
 export function describeDispatcher(functions: TestFunctions, contract: DispatcherContract): void {
-  functions.describe(`dispatcher ${contract.name}`, () => {
-    for (const [title, body] of Object.entries(cases))
-      functions.test(title, async () => {
-        const store = memoryStore()
-        const timers = manualTimers(manualClock(1000))
-        const dispatcher = contract.open({ store, timers })
-        const rig = new Rig(store, timers, dispatcher)
-        await addThreads(store, 'a', 'b', 'c')
-        await body(rig)
-        rig.finishAll()
-        await dispatcher.stop()
-      })
+  const { name, open, time = 'virtual' } = contract
+  functions.describe(`dispatcher ${name}`, () => {
+    if (time === 'virtual')
+      for (const [title, body] of Object.entries(virtualCases))
+        functions.test(title, async () => {
+          const store = memoryStore()
+          const timers = manualTimers(manualClock(1000))
+          const rig = new Rig(store, timers, open({ store, timers, onError: () => {} }))
+          await addThreads(store, 'a', 'b', 'c')
+          await body(rig)
+          rig.finishAll()
+          await rig.dispatcher.stop()
+        })
+    else
+      for (const [title, body] of Object.entries(realCases))
+        functions.test(title, async () => {
+          const store = memoryStore()
+          const timers = systemTimers()
+          const errors: unknown[] = []
+          const onError = (error: unknown): void => void errors.push(error)
+          const rig = new RealRig(store, open({ store, timers, onError }), errors)
+          await addThreads(store, 'a', 'b', 'c')
+          try {
+            await body(rig)
+          } finally {
+            rig.finishAll()
+            await rig.dispatcher.stop()
+          }
+        })
   })
 }
-
-type Case = (rig: Rig) => Promise<void>
 
 interface Run {
   readonly id: string
@@ -43,18 +74,16 @@ interface Run {
 }
 
 /** A dispatcher whose drains end when the test ends them. */
-class Rig {
+class Drains {
   readonly store: Store
-  readonly timers: ManualTimers
   readonly dispatcher: Dispatcher
   /** Every drain that was started, in order. */
   readonly runs: Run[] = []
   /** Whether drains end by themselves. */
   isAutomatic = false
 
-  constructor(store: Store, timers: ManualTimers, dispatcher: Dispatcher) {
+  constructor(store: Store, dispatcher: Dispatcher) {
     this.store = store
-    this.timers = timers
     this.dispatcher = dispatcher
   }
 
@@ -73,6 +102,21 @@ class Rig {
     return this.runs.map(({ id }) => id).join('')
   }
 
+  finishAll(): void {
+    this.isAutomatic = true
+    for (const run of this.runs) run.end()
+  }
+}
+
+/** A rig whose time is virtual. */
+class Rig extends Drains {
+  readonly timers: ManualTimers
+
+  constructor(store: Store, timers: ManualTimers, dispatcher: Dispatcher) {
+    super(store, dispatcher)
+    this.timers = timers
+  }
+
   /** Writes a wake-up time to the store, and notifies the dispatcher unless `isTold` is false. */
   async ask(id: string, by: number, isTold = true): Promise<void> {
     await this.store.commit({ point: 'ask', threads: [{ id, wake: { by } }] })
@@ -85,10 +129,50 @@ class Rig {
     await this.timers.advance(0)
   }
 
-  finishAll(): void {
-    this.isAutomatic = true
-    for (const run of this.runs) run.end()
+  idle(): Promise<void> {
+    return idle(this)
   }
+}
+
+/** How long a case in real time waits for what has to happen, and for what must not happen. */
+const PATIENCE_MS = 10_000
+const QUIET_MS = 250
+
+/** A rig in real time, for dispatchers that work outside the process. */
+class RealRig extends Drains {
+  readonly errors: readonly unknown[]
+
+  constructor(store: Store, dispatcher: Dispatcher, errors: readonly unknown[]) {
+    super(store, dispatcher)
+    this.errors = errors
+  }
+
+  /** Makes a thread due in `ms`, and notifies the dispatcher unless `isTold` is false. */
+  async ask(id: string, ms = 0, isTold = true): Promise<void> {
+    const by = Date.now() + ms
+    await this.store.commit({ point: 'ask', threads: [{ id, wake: { by } }] })
+    if (isTold) this.dispatcher.wake(id, by)
+  }
+
+  end(index: number, how?: Parameters<Run['end']>[0]): void {
+    this.runs[index]?.end(how)
+  }
+
+  /** Waits until so many drains were started, and then whether more follow. */
+  async shows(ids: string, what: string): Promise<void> {
+    await this.until(() => this.runs.length >= ids.length)
+    await pass(QUIET_MS)
+    same([...this.ids].toSorted().join(''), [...ids].toSorted().join(''), what)
+  }
+
+  async until(isDone: () => boolean): Promise<void> {
+    const end = performance.now() + PATIENCE_MS
+    while (!isDone() && performance.now() < end) await pass(5)
+  }
+}
+
+function pass(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
 }
 
 /** Records whether a promise has resolved, without waiting for it. */
@@ -98,7 +182,7 @@ function watch(promise: Promise<void>): { isDone: boolean } {
   return state
 }
 
-const cases: Readonly<Record<string, Case>> = {
+const virtualCases: Readonly<Record<string, (rig: Rig) => Promise<void>>> = {
   'what the store wants is drained at the start, the longest waiting first': async (rig) => {
     await rig.ask('b', 20, false)
     await rig.ask('c', 10, false)
@@ -223,11 +307,11 @@ const cases: Readonly<Record<string, Case>> = {
   },
   'settled waits for one thread, idle for all that is due': async (rig) => {
     await rig.dispatcher.start(rig.drain)
-    await rig.dispatcher.idle()
+    await rig.idle()
     await rig.ask('a', 1000)
     await rig.ask('b', 1000)
-    const [a, c] = [watch(rig.dispatcher.settled('a')), watch(rig.dispatcher.settled('c'))]
-    const idle = watch(rig.dispatcher.idle())
+    const [a, c] = [watch(settled(rig, 'a')), watch(settled(rig, 'c'))]
+    const idle = watch(rig.idle())
     await rig.timers.advance(0)
     same([a.isDone, c.isDone, idle.isDone], [false, true, false], 'at first')
     rig.dispatcher.wake('a')
@@ -241,7 +325,7 @@ const cases: Readonly<Record<string, Case>> = {
   'idle sees what nobody told the dispatcher about': async (rig) => {
     await rig.dispatcher.start(rig.drain)
     await rig.ask('a', 500, false)
-    const idle = watch(rig.dispatcher.idle())
+    const idle = watch(rig.idle())
     await rig.timers.advance(0)
     same([rig.ids, idle.isDone], ['a', false], 'the drains')
     await rig.end(0)
@@ -263,5 +347,152 @@ const cases: Readonly<Record<string, Case>> = {
     same([stopped.isDone, rig.ids], [true, 'ab'], 'the end')
     await rig.timers.advance(100_000)
     same([rig.ids, rig.timers.pending()], ['ab', []], 'long after')
+  },
+}
+
+const realCases: Readonly<Record<string, (rig: RealRig) => Promise<void>>> = {
+  'what the store wants is drained at the start, also if nobody was told': async (rig) => {
+    await rig.ask('b', 0, false)
+    await rig.ask('c')
+    await pass(50)
+    same(rig.ids, '', 'the drains before the start')
+    await rig.dispatcher.start(rig.drain)
+    await rig.shows('bc', 'the drains')
+  },
+  'a thread is drained once at a time; mail meanwhile makes one more': async (rig) => {
+    await rig.dispatcher.start(rig.drain)
+    for (let i = 0; i < 5; i++) await rig.ask('a')
+    await rig.shows('a', 'the drains')
+    for (let i = 0; i < 5; i++) await rig.ask('a')
+    await rig.shows('a', 'the drains while the first runs')
+    rig.end(0, { parks: false })
+    await rig.shows('aa', 'the drains after the first')
+    rig.end(1)
+    await rig.shows('aa', 'the drains after the second')
+  },
+  'a thread that has nothing to do is not drained': async (rig) => {
+    await rig.dispatcher.start(rig.drain)
+    for (let i = 0; i < 20; i++) rig.dispatcher.wake('a')
+    rig.dispatcher.wake('nobody')
+    await rig.ask('b')
+    await rig.shows('b', 'the drains')
+    same(rig.errors, [], 'the errors')
+  },
+  'threads are drained beside each other': async (rig) => {
+    await rig.dispatcher.start(rig.drain)
+    for (const id of ['a', 'b', 'c']) await rig.ask(id)
+    await rig.shows('abc', 'the drains')
+  },
+  'a lost wake-up is found': async (rig) => {
+    await rig.dispatcher.start(rig.drain)
+    await rig.ask('a', 0, false)
+    await rig.shows('a', 'the drains')
+  },
+  'a thread is drained when its time comes, not before': async (rig) => {
+    await rig.dispatcher.start(rig.drain)
+    const asked = performance.now()
+    await rig.ask('a', 600)
+    await rig.until(() => rig.runs.length > 0)
+    const late = performance.now() - asked - 600
+    same([late > -20, late < 3000], [true, true], `the drain, ${late} ms after its time`)
+    rig.end(0, { wakeAt: Date.now() + 300 })
+    await rig.shows('aa', 'the drains: another time was set when the thread parked')
+  },
+  'a time that was put off or taken back is not kept': async (rig) => {
+    await rig.dispatcher.start(rig.drain)
+    await rig.ask('a', 300)
+    await rig.ask('b', 300)
+    const by = Date.now() + 1500
+    const threads = [
+      { id: 'a', wake: { exactly: by } },
+      { id: 'b', wake: { exactly: null } },
+    ]
+    await rig.store.commit({ point: 'later', threads })
+    rig.dispatcher.wake('a', by)
+    await pass(900)
+    same(rig.ids, '', 'the drains before the new time')
+    await rig.shows('a', 'the drains after it')
+  },
+  'a drain that fails is run again, later each time': async (rig) => {
+    await rig.dispatcher.start(rig.drain)
+    await rig.ask('a')
+    const times: number[] = []
+    for (let i = 0; i < 4; i++) {
+      await rig.until(() => rig.runs.length > i)
+      times.push(performance.now())
+      rig.end(i, { error: new Error('no') })
+    }
+    await rig.until(() => rig.runs.length > 4)
+    rig.end(4)
+    const waits = times.slice(1).map((time, index) => time - times[index]!)
+    same(
+      waits.map((wait, index) => wait >= 90 * 2 ** index),
+      [true, true, true],
+      `the waits ${waits.join(' ')}`,
+    )
+    await rig.shows('aaaaa', 'the drains')
+    same(rig.errors.length, 4, 'the errors')
+  },
+  'mail does not wait for the next try, and one failure does not slow others': async (rig) => {
+    await rig.dispatcher.start(rig.drain)
+    await rig.ask('a')
+    for (let i = 0; i < 5; i++) {
+      await rig.until(() => rig.runs.length > i)
+      rig.end(i, { error: new Error('no') })
+    }
+    const failed = performance.now() // the next try is in 1600 ms
+    await rig.ask('b')
+    await rig.ask('a')
+    await rig.until(() => rig.runs.length >= 7)
+    same(performance.now() - failed < 1400, true, 'the drains came before the next try')
+    same(rig.ids.slice(5).split('').toSorted(), ['a', 'b'], 'the drains')
+  },
+  'a drain that ends but does not park is not run in a hot loop': async (rig) => {
+    await rig.dispatcher.start(rig.drain)
+    await rig.ask('a')
+    const isEnding = setInterval(() => rig.runs.forEach((run) => run.end({ parks: false })), 1)
+    await pass(1000)
+    clearInterval(isEnding)
+    same(rig.runs.length > 1 && rig.runs.length < 10, true, `${rig.runs.length} drains`)
+  },
+  'an interrupt reaches the drain of that thread with its reason': async (rig) => {
+    await rig.dispatcher.start(rig.drain)
+    await rig.ask('a')
+    await rig.ask('b')
+    await rig.until(() => rig.runs.length === 2)
+    const [a, b] = rig.runs.toSorted((one, other) => (one.id < other.id ? -1 : 1))
+    rig.dispatcher.interrupt('a', 'stop button')
+    rig.dispatcher.interrupt('nobody', 'nothing')
+    same([a?.signal.reason, b?.signal.aborted], ['stop button', false], 'signals')
+    a?.end({ error: new Error('aborted') })
+    await rig.until(() => rig.runs.length === 3)
+    same([rig.runs[2]?.id, rig.runs[2]?.signal.aborted], ['a', false], 'the store still wants it')
+  },
+  'a hundred threads are drained, each once': async (rig) => {
+    const ids = Array.from({ length: 100 }, (_, index) => `t${index}`)
+    await addThreads(rig.store, ...ids)
+    rig.isAutomatic = true
+    await rig.dispatcher.start(rig.drain)
+    await Promise.all(ids.map((id) => rig.ask(id)))
+    await rig.until(() => rig.runs.length >= 100)
+    await pass(QUIET_MS)
+    same(new Set(rig.runs.map(({ id }) => id)).size, 100, 'the threads')
+    same(rig.runs.length, 100, 'the drains')
+  },
+  'a stopped dispatcher lets drains end, aborts the rest and begins nothing': async (rig) => {
+    await rig.dispatcher.start(rig.drain)
+    await rig.ask('a')
+    await rig.ask('b')
+    await rig.until(() => rig.runs.length === 2)
+    const stopped = watch(rig.dispatcher.stop({ graceMs: 400 }))
+    await rig.ask('c')
+    rig.end(0)
+    await pass(200)
+    same([rig.runs[1]?.signal.aborted, stopped.isDone], [false, false], 'within the grace')
+    await rig.until(() => rig.runs[1]?.signal.aborted === true)
+    same([rig.runs[1]?.signal.aborted, stopped.isDone], [true, false], 'after the grace')
+    rig.end(1, { error: new Error('aborted') })
+    await rig.until(() => stopped.isDone)
+    same([stopped.isDone, rig.runs.length], [true, 2], 'the end')
   },
 }

@@ -30,6 +30,24 @@ export const leaseCases: Readonly<Record<string, LeaseCase>> = {
     same((await store.head('t'))?.epoch, 1, 'the epoch: nothing was changed')
     await store.commit({ point: 'test', threads: [{ id: 't', fence: 1, append: [valueSet(1)] }] })
   },
+  'a lease keeps the address of its owner until it is released or taken': async (store, pass) => {
+    await addThreads(store, 't')
+    const address = 'http://10.0.0.4:3000'
+    const claim = await store.claim('t', { ...by('one'), address })
+    same(claim && 'head' in claim && claim.head.lease?.address, address, 'the address')
+    await store.commit({ point: 'test', threads: [{ id: 't', fence: 1, lease: 'cleared' }] })
+    await store.renew(['t'], by('one'))
+    same((await leaseOf(store))?.address, address, 'the address after progress and a renewal')
+    await pass(LEASE_MS + 50)
+    await store.claim('t', by('two'))
+    same((await leaseOf(store))?.address, undefined, 'the address of an owner that gave none')
+    await store.release('two', ['t'])
+    await store.claim('t', { ...by('one'), address })
+    await store.release('one')
+    same(await leaseOf(store), null, 'the lease after its release')
+    await store.claim('t', by('two'))
+    same((await leaseOf(store))?.address, undefined, 'the address after the release')
+  },
   'of owners that claim at once one gets the thread': async (store) => {
     await addThreads(store, 't')
     const owners = Array.from({ length: 8 }, (_, index) => `owner ${index}`)

@@ -3,7 +3,7 @@ import type { DrainContext, Facade, FacadeUse, ThreadPlace, Write } from '../con
 import type { ResolvedSide } from '../definitions/resolved.ts'
 import { RuntimeError } from '../contract/error.ts'
 import type { EnvSet, MessageQueued, RuntimeEvent } from '../contract/event.ts'
-import { foldKernel } from '../fold/fold.ts'
+import { catchUpFold, KernelFold } from '../fold/fold.ts'
 import { envContext } from '../secrets/vault.ts'
 import type { ThreadChange } from '../store/store.ts'
 import { createThreadFacade, type FacadeChanges } from './facade.ts'
@@ -136,7 +136,12 @@ async function inheritedChanges(
   const parts = {
     ...environment,
     at: () => context.at(),
-    load: async (id: string) => foldKernel(await store.events(id)),
+    load: async (id: string) => {
+      const fold = new KernelFold()
+      const { logId = 0 } = (await store.head(id)) ?? {}
+      await catchUpFold(fold, store, { threadId: id, logId })
+      return fold.state
+    },
   }
   const changes: ThreadChange[] = []
   for (const { name, value, valueType } of set) {

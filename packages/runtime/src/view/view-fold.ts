@@ -1,4 +1,5 @@
 import { isPlainObject, type JsonObject, type MessageJSON } from '@skein/base'
+import type { RuntimeUsageRecorded } from '../contract/event.ts'
 import type { CostUsd, NumberedEvent } from '../contract/runtime-api.ts'
 import type {
   ThreadView,
@@ -63,6 +64,8 @@ export class ViewFold {
   #agentId: string | undefined
   /** The status before the thread was `queued`. */
   #rest: 'idle' | 'stopped' | 'failed' = 'idle'
+  /** The request whose usage was counted last; an event that records it again adds nothing. */
+  #counted: string | undefined
 
   /** The view after all events pushed so far. */
   get view(): ThreadView {
@@ -225,16 +228,17 @@ export class ViewFold {
       void this.#failures.push({ at, code, message, hint }),
 
     model_requested: () => this.#spend({ requests: 1 }),
-    model_answered: ({ usage, costUsd, error }) => {
+    model_answered: ({ logId, usage, costUsd, error }) => {
+      this.#counted = logId
       if (usage || !error) this.#spend({ usage: usage ?? {}, costUsd })
     },
     // This event adds nothing, because the request and the answer of an inference have events of their own.
     inference_recorded: () => {},
-    usage_recorded: (event) =>
-      this.#spend({
-        usage: event.usage as JsonObject, // the log is JSON
-        costUsd: 'costUsd' in event ? event.costUsd : undefined,
-      }),
+    usage_recorded: (event) => {
+      const { logId, costUsd }: Partial<RuntimeUsageRecorded> = event
+      if (logId !== undefined && logId === this.#counted) return
+      this.#spend({ usage: event.usage as JsonObject, costUsd }) // the log is JSON
+    },
 
     agent_registered: nothing,
     step_end: nothing,

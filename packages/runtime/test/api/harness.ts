@@ -11,7 +11,7 @@ import {
 import { createInbox } from '../../src/api/inbox.ts'
 import { createThreads } from '../../src/api/threads.ts'
 import { createRegistry, type RegistryOptions } from '../../src/definitions/load/registry.ts'
-import type { Dispatcher, Drain } from '../../src/dispatch/dispatcher.ts'
+import type { Drain } from '../../src/dispatch/dispatcher.ts'
 import { inProcessDispatcher } from '../../src/dispatch/in-process-dispatcher.ts'
 import type { RuntimeEvent } from '../../src/contract/event.ts'
 import { createLiveBus, type LiveBus } from '../../src/live/live-bus.ts'
@@ -26,7 +26,7 @@ export interface Harness {
   readonly store: Store
   readonly clock: ManualClock
   readonly live: LiveBus
-  readonly dispatcher: Dispatcher
+  readonly dispatcher: ReturnType<typeof inProcessDispatcher>
   readonly environment: ApiEnvironment
   readonly folds: FoldCache
   readonly threads: Threads

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { calls, says, scripted, stops, waits, type ScriptPart } from '@skein/ai/testing'
 import {
+  asSubagent,
   createRegistry,
   createRuntime,
   defineAgent,
@@ -168,6 +169,75 @@ describe('cost', () => {
     expect(tree.costUsd).toBeCloseTo(0.004_92, 9)
     expect((await threads.cost(id)).costUsd).toBeCloseTo(0.004_92, 9)
   })
+
+  test('a failed request that used tokens is counted once: in the report, the thread and the view', async () => {
+    const model = defineModel({
+      name: 'priced',
+      model: scripted([
+        [says('Not JSON'), hundred],
+        [says('{"ships":3}'), hundred],
+      ]),
+      inputPrice: 1,
+      outputPrice: 2,
+    })
+    const output = z.object({ ships: z.number() })
+    const prompt = definePrompt({ name: 'solo', prompt: 'Hi.', model, output })
+    const limits = { modelBackoffMs: 1 }
+    const agents = [defineAgent({ name: 'solo', sideA: { prompt } })]
+    const { threads } = await start({ agents, limits })
+    const { id } = await threads.create({ agent: 'solo' })
+    expect(await threads.run(id, 'Hello')).toMatchObject({ outcome: 'completed' })
+    await runtime!.idle()
+    await expectSums(id, { tokens: 200, costUsd: 0.000_28, calls: 2 })
+  })
+
+  test('the request that writes the first instruction of a subagent is counted once, too', async () => {
+    const inner = scripted(() => says('Done.'), { modelId: 'free' })
+    const helper = asSubagent(
+      defineAgent({
+        name: 'helper',
+        toolDescription: 'Helps.',
+        sideA: { prompt: definePrompt({ name: 'helper', prompt: 'Help.', model: inner }) },
+      }),
+    )
+    const model = defineModel({
+      name: 'priced',
+      model: scripted(() => [says('Count!'), hundred]),
+      inputPrice: 1,
+      outputPrice: 2,
+    })
+    const immediate = { descriptionEnv: 'TASK' }
+    const tools = [{ name: helper, blocking: false, immediate }]
+    const prompt = definePrompt({ name: 'boss', prompt: 'Lead.', model, tools })
+    const { threads } = await start({ agents: [defineAgent({ name: 'boss', sideA: { prompt } })] })
+    const { id } = await threads.create({ agent: 'boss', env: { TASK: 'Count the ships' } })
+    await runtime!.idle()
+    const [child] = await threads.list({ parentId: id })
+    await threads.terminate(child!.id)
+    const calls = (await threads.logs(id)).length
+    expect(calls).toBeGreaterThan(0)
+    await expectSums(id, { tokens: 100 * calls, costUsd: 0.000_14 * calls, calls })
+  })
+
+  async function expectSums(
+    id: string,
+    { tokens, costUsd, calls }: { tokens: number; costUsd: number; calls: number },
+  ): Promise<void> {
+    const { threads } = runtime!
+    const thread = await threads.get(id)
+    expect(thread.tokens).toBe(tokens)
+    expect(thread.costUsd).toBeCloseTo(costUsd, 9)
+    const { byThread, byModel } = await threads.cost(id)
+    expect(byThread[id]!.tokens).toBe(tokens)
+    expect(byThread[id]!.costUsd).toBeCloseTo(costUsd, 9)
+    expect(byModel['scripted/script']).toMatchObject({
+      tokens,
+      calls,
+    })
+    const { usage } = threadView(await threads.events(id))
+    expect(usage.inputTokens + usage.outputTokens).toBe(tokens)
+    expect(usage.costUsd).toBeCloseTo(costUsd, 9)
+  }
 })
 
 describe('prices and budgets', () => {

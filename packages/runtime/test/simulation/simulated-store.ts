@@ -17,12 +17,13 @@ export function openSimulatedStore(
   clock: Clock,
 ): SimulatedStore {
   if (kind !== 'file') {
-    const store =
-      kind === 'memory' ? memoryStore({ clock }) : sqliteStore({ path: ':memory:', clock })
+    const store = withSnapshots(
+      kind === 'memory' ? memoryStore({ clock }) : sqliteStore({ path: ':memory:', clock }),
+    )
     return { store, bytes: () => [], remove: () => store.close() }
   }
   const folder = mkdtempSync(join(tmpdir(), 'skein-simulation-'))
-  const store = sqliteStore({ path: join(folder, 'skein.db'), clock })
+  const store = withSnapshots(sqliteStore({ path: join(folder, 'skein.db'), clock }))
   return {
     store,
     bytes: () => readdirSync(folder).map((name) => readFileSync(join(folder, name))),
@@ -31,4 +32,10 @@ export function openSimulatedStore(
       rmSync(folder, { recursive: true, force: true })
     },
   }
+}
+
+/** Lets the runtime take a snapshot of a log again and again, also while it is short. */
+function withSnapshots<S extends Store>(store: S): S {
+  Object.defineProperty(store, 'snapshots', { value: { ...store.snapshots!, every: 3 } })
+  return store
 }

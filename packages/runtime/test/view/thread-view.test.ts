@@ -124,6 +124,40 @@ test('a message that waits is shown as queued until the thread reads it; a stop 
   expect(await view()).toMatchObject({ status: 'terminated', queued: [], waiting: [] })
 })
 
+test('the view of a long thread goes on from the last one, for every reader, until its log is replaced', async () => {
+  const { kit, id, view } = await start()
+  const { threads } = kit.runtime
+  for (let value = 0; value < 600; value++) await threads.values.set(id, `key ${value % 7}`, value)
+  const client = createClient({
+    url: 'http://localhost',
+    apiKey: KEYS.acme.key,
+    fetch: (input, init) => kit.http.fetch(new Request(input, init)),
+  })
+  const reads: (number | undefined)[] = []
+  const { events } = threads
+  Object.assign(threads, {
+    events: (...asked: Parameters<typeof events>) => {
+      reads.push(asked[1]?.after)
+      return events(...asked)
+    },
+  })
+  for (const text of ['One', 'Two']) {
+    const shown = await Promise.all([client.threads.view(id), client.threads.view(id)])
+    const { tree } = await threads.get(id)
+    for (const one of shown)
+      expect(one).toEqual({ ...JSON.parse(JSON.stringify(await view())), tree })
+    await threads.run(id, text)
+  }
+  reads.length = 0
+  await client.threads.view(id)
+  expect(reads).toEqual([expect.any(Number)])
+  expect(reads[0]).toBeGreaterThan(600)
+  await threads.erase(id)
+  const erased = await client.threads.view(id)
+  expect(erased).toMatchObject({ ...JSON.parse(JSON.stringify(await view())), status: 'erased' })
+  expect(JSON.stringify(erased)).not.toContain('One')
+})
+
 test('the view runs in a browser: no built-in of Node, no code of the server', async () => {
   const { metafile, outputFiles } = await build({
     stdin: { contents: `export * from '@skein/runtime/view'`, resolveDir: import.meta.dirname },

@@ -241,6 +241,8 @@ describe('documents', () => {
     const reading = safeParseThread(newer)
     expect(reading.issues).toMatchObject([{ code: 'newer_version', severity: 'warning' }])
     expect(reading.ok && stringifyThread(reading.thread)).toBe(newer)
+    expect(stringifyThread(parseThread(newer))).toBe(newer)
+    expect(parseThread(newer).version).toBe('2.7.1')
 
     const other = stringifyThread(fullThread()).replace('"2.0.0"', '"3.0.0"')
     const error = caught(() => parseThread(other)) as UnsupportedVersionError
@@ -292,6 +294,10 @@ describe('documents', () => {
             const source = JSON.stringify(withExtra(fullThread(), pick, extra))
             const reading = safeParseThread(source)
             expect(stringifyJson(reading.ok ? reading.thread : reading.document)).toBe(source)
+            if (reading.ok) {
+              expect(stringifyThread(reading.thread)).toBe(source)
+              expect(stringifyThread(parseThread(source))).toBe(source)
+            }
           },
         ),
         { seed: 52, numRuns: runs },

@@ -10,6 +10,7 @@ import {
   thread,
   userTurn,
 } from '../../test/samples.ts'
+import { fromPydanticAI } from '../convert/pydantic-ai/index.ts'
 import { pendingToolCalls, toolCalls, type MessagePart, type Thread } from '../index.ts'
 
 function pending(document: Thread): string[] {
@@ -22,7 +23,15 @@ function settled(id: string, outcome: string, status = 'error'): MessagePart {
 
 test('TP-32 nothing about pending calls is stored; the state is derived', () => {
   const waiting = thread([agentTurn('ada', [response('ada', 1, call('a'))])])
-  expect(JSON.stringify(waiting)).not.toMatch(/pending|awaiting|deferred|approval/)
+  const said = [{ part_kind: 'tool-call', tool_name: 'pay', tool_call_id: 'a', args: {} }]
+  const { value: imported } = fromPydanticAI([
+    { kind: 'request', parts: [{ part_kind: 'user-prompt', content: 'Pay.' }] },
+    { kind: 'response', parts: said },
+  ])
+  expect(toolCalls(imported)).toMatchObject([{ state: 'pending' }])
+  expect(JSON.stringify(imported)).not.toMatch(/pending|awaiting|deferred|approv/)
+  const [, turn] = imported.turns
+  expect(turn?.turn_type === 'agent' && turn.messages[0]).toMatchObject({ parts: said })
   expect(toolCalls(waiting)).toMatchObject([
     { state: 'pending', agent_id: 'ada', pointer: '/turns/0/messages/0/parts/0' },
   ])

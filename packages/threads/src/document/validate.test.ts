@@ -13,7 +13,15 @@ import {
   userTurn,
   withChange,
 } from '../../test/samples.ts'
-import { type MessagePart, type Thread, validateThread } from '../index.ts'
+import { toPydanticAI } from '../convert/pydantic-ai/index.ts'
+import {
+  diffThreads,
+  type MessagePart,
+  type Thread,
+  toModelMessages,
+  toolCalls,
+  validateThread,
+} from '../index.ts'
 import type { Profile } from './issue-code.ts'
 
 function codes(document: unknown, profile: Profile = 'standard'): string[] {
@@ -345,9 +353,10 @@ describe('parts', () => {
     expect(
       codes(withPart({ ...samples['retry-prompt'], tool_name: null, tool_call_id: null })),
     ).toEqual([])
-    expect(codes(withPart({ ...samples['retry-prompt'], tool_name: 5 }))).toEqual([
-      'error wrong_type /turns/0/parts/0/tool_name',
-    ])
+    for (const field of ['tool_name', 'tool_call_id'])
+      expect(codes(withPart({ ...samples['retry-prompt'], [field]: 5 }))).toEqual([
+        `error wrong_type /turns/0/parts/0/${field}`,
+      ])
   })
 
   test('TP-22 a file has binary content, or a URL where a UI knows no more', () => {
@@ -422,6 +431,12 @@ describe('parts', () => {
       expect(codes(binary(data))).toEqual(['error bad_base64 /turns/0/parts/0/content/data'])
     }
     expect(codes(binary(5))).toEqual(['error wrong_type /turns/0/parts/0/content/data'])
+    const content = { kind: 'binary', data: 'AAAA', media_type: 'x/y', identifier: 'i' }
+    expectRequired({ part_kind: 'user-prompt', content: [content] }, [
+      'content/0/data',
+      'content/0/media_type',
+      'content/0/identifier',
+    ])
   })
 
   test('TP-26 usage counters are numbers and the finish reason is one of five', () => {
@@ -616,9 +631,29 @@ describe('rules', () => {
   })
 
   test('TP-49 order is position: no sequence numbers are wanted, and none are read', () => {
-    const numbered = withChange(fullThread(), '/turns/1/messages/1/sequence', 99)
+    expect(codes(fullThread())).toEqual([])
+    const document = fullThread()
+    const numbered = {
+      ...document,
+      turns: document.turns.map((turn, index) => ({
+        ...turn,
+        sequence: -index,
+        ...(turn.turn_type === 'agent' && {
+          messages: turn.messages.map((message, place) => ({ ...message, sequence: -place })),
+        }),
+      })),
+    } as Thread
     expect(codes(numbered)).toEqual([])
-    expect(JSON.stringify(fullThread())).not.toContain('sequence')
+    const seen = (one: Thread): unknown =>
+      toModelMessages(one, 'ada').map(({ kind, parts, timestamp }) => ({ kind, parts, timestamp }))
+    expect(seen(numbered)).toEqual(seen(document))
+    expect(toPydanticAI(numbered).value.map(({ parts }) => parts)).toEqual(
+      toPydanticAI(document).value.map(({ parts }) => parts),
+    )
+    expect(toolCalls(numbered).map(({ pointer }) => pointer)).toEqual(
+      toolCalls(document).map(({ pointer }) => pointer),
+    )
+    expect(diffThreads(numbered, numbered)).toEqual(diffThreads(document, document))
   })
 })
 

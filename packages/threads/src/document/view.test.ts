@@ -98,6 +98,18 @@ describe('the view of the specification', () => {
     ])
     expect(forBob[1]?.parts.at(-1)).toEqual(call('c1'))
     expect(forBob[2]?.parts).toEqual([answer('c1')])
+    const picture = { kind: 'binary', data: 'AAAA', media_type: 'image/png', identifier: 'i' }
+    const others = [
+      { part_kind: 'user-prompt', content: 'Ask again.' },
+      { part_kind: 'user-prompt', content: ['See ', picture] },
+      { part_kind: 'file', content: picture },
+      call('c2'),
+      answer('c2'),
+      { part_kind: 'retry-prompt', content: 'Once more.', tool_name: 'look_up' },
+    ] as readonly MessagePart[]
+    const foreign = thread([agentTurn('ada', [request('ada', 1, ...others, text('Done.'))])])
+    const [seen] = toModelMessages(foreign, 'bob')
+    expect(seen?.parts).toEqual([...others, text('{agent:Ada}: Done.')])
   })
 
   test('TP-40 no view changes the thread', () => {
@@ -184,6 +196,16 @@ describe('the view of the specification', () => {
       )
       expect(bob?.parts.filter(({ part_kind }) => part_kind === 'text')).toHaveLength(2)
     }
+    const own = toModelMessages(threeAgents(), 'bob').find(
+      (message) => message['agent_id'] === 'bob',
+    )
+    expect(own?.parts.slice(1)).toEqual([text('It is sunny.'), text('Bring a hat.')])
+    const asked = [
+      { part_kind: 'text', content: 'a' },
+      { part_kind: 'text', content: '' },
+      { part_kind: 'text', content: 'b' },
+    ] as const
+    expect(toModelMessages(thread([userTurn([...asked])]), 'ada')[0]?.parts).toEqual(asked)
   })
 })
 

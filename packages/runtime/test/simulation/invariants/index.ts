@@ -6,7 +6,7 @@ import { busyLaws } from '../laws-busy.ts'
 import { orderLaws } from '../laws-order.ts'
 import { effectsKeepTheirWord } from '../laws-effects.ts'
 import { finish } from './finished.ts'
-import { foldsAreOfTheLog } from './folds.ts'
+import { foldsAreOfTheLog, snapshotsGiveTheFold, viewsGrowWithTheLog } from './folds.ts'
 import { nothingIsLeft, numbersAreWhole, terminationIsFinal } from './logs.ts'
 import { messagesAreTakenOnce } from './messages.ts'
 import { auditsVerify, requestsAreStrict } from './models.ts'
@@ -17,6 +17,8 @@ export async function checkInvariants(world: World, clients: Clients): Promise<v
   const finished = await finish(world, clients)
   numbersAreWhole(finished)
   foldsAreOfTheLog(finished)
+  snapshotsGiveTheFold(finished)
+  viewsGrowWithTheLog(finished)
   nothingIsLeft(finished)
   terminationIsFinal(finished)
   messagesAreTakenOnce(finished)

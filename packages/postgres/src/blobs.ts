@@ -1,0 +1,170 @@
+import type { Blob } from '@skein/runtime'
+import type { Connections, Run, Statement } from './connections.ts'
+import { insertStatements } from './rows.ts'
+
+/**
+ * Where contents lie that are too big for a database, such as an object store. The store writes a content
+ * before the commit that names it, and deletes contents that nobody names after `keepMs`, so a content whose
+ * commit was refused stays for a while. All methods may be repeated.
+ */
+export interface BlobStore {
+  /** Writes a content; resolves when it is durable. */
+  put(hash: string, bytes: Uint8Array): Promise<void>
+  get(hash: string): Promise<Uint8Array | undefined>
+  /** Deletes contents; hashes that do not exist are ignored. */
+  delete(hashes: readonly string[]): Promise<void>
+}
+
+/** How long a content that no commit has named is kept, because its commit may still be under way. */
+const KEEP_MS = 3_600_000
+const CHUNK_BYTES = 1024 * 1024
+
+/**
+ * The contents of a store. By default they are rows of 1 MiB in the transaction of their commit, written before
+ * the heads are locked. With a `BlobStore` they are written before the transaction.
+ */
+export class Blobs {
+  readonly #s: string
+  readonly #connections: Connections
+  readonly #outside: BlobStore | undefined
+
+  constructor(s: string, connections: Connections, outside: BlobStore | undefined) {
+    this.#s = s
+    this.#connections = connections
+    this.#outside = outside
+  }
+
+  /** Writes contents outside of the database. The row makes them at least as young as this call. */
+  async putOutside(blobs: readonly Blob[]): Promise<void> {
+    if (!this.#outside) return
+    for (const { hash, bytes } of inOrder(blobs)) {
+      await this.#connections.query(
+        `INSERT INTO ${this.#s}.blobs (hash, size, written_at, is_stored)
+        VALUES ($1, $2, clock_timestamp(), false)
+        ON CONFLICT (hash) DO UPDATE SET written_at = excluded.written_at`,
+        [hash, bytes.length],
+      )
+      await this.#outside.put(hash, bytes)
+    }
+  }
+
+  /**
+   * Writes contents in the transaction of their commit. The row of a content that exists already is locked, so
+   * that a concurrent erasure sees the name that this commit adds.
+   */
+  async putInside(run: Run, blobs: readonly Blob[]): Promise<void> {
+    const own = inOrder(blobs)
+    const rows = await run(
+      own.map(({ hash, bytes }) => ({
+        text: `INSERT INTO ${this.#s}.blobs AS old (hash, size, written_at, is_stored)
+          VALUES ($1, $2, clock_timestamp(), true)
+          ON CONFLICT (hash) DO UPDATE SET is_stored = true
+          RETURNING (xmax = 0) AS is_new`,
+        values: [hash, bytes.length],
+      })),
+    )
+    if (this.#outside) return
+    for (const [index, { hash, bytes }] of own.entries()) {
+      if (rows[index]?.[0]?.['is_new'] !== true) continue
+      for (let at = 0; at < bytes.length; at += CHUNK_BYTES)
+        await run(
+          insertStatements(
+            `${this.#s}.blob_chunks`,
+            ['hash', 'number', 'bytes'],
+            [[hash, at / CHUNK_BYTES, bytes.subarray(at, at + CHUNK_BYTES)]],
+          ),
+        )
+    }
+  }
+
+  async read(hash: string): Promise<Uint8Array | undefined> {
+    const s = this.#s
+    const [row] = await this.#connections.query(
+      `SELECT size, (SELECT bytes FROM ${s}.blob_chunks c WHERE c.hash = b.hash AND number = 0) AS bytes
+      FROM ${s}.blobs b WHERE hash = $1 AND is_stored`,
+      [hash],
+    )
+    if (!row) return undefined
+    if (this.#outside) return this.#outside.get(hash)
+    const all = new Uint8Array(row['size'] as number)
+    if (row['bytes']) all.set(row['bytes'] as Uint8Array)
+    for (let at = CHUNK_BYTES; at < all.length; at += CHUNK_BYTES) {
+      const [chunk] = await this.#connections.query(
+        `SELECT bytes FROM ${s}.blob_chunks WHERE hash = $1 AND number = $2`,
+        [hash, at / CHUNK_BYTES],
+      )
+      if (!chunk) return undefined // erased in the meantime
+      all.set(chunk['bytes'] as Uint8Array, at)
+    }
+    return all
+  }
+
+  /**
+   * Returns the statements that end the names of a thread and delete the contents that no other thread names.
+   * The rows are locked before the names are looked up, so that a commit that adds a name is either seen or
+   * waits, and then writes the content again. `kept` are contents that the thread still names.
+   */
+  endNames(threadId: string, kept: readonly string[]): Statement[] {
+    const s = this.#s
+    const own = `(SELECT hash FROM ${s}.blob_names WHERE thread_id = $1 AND hash <> ALL($2))`
+    const unnamed = `hash IN ${own} AND NOT EXISTS (
+      SELECT 1 FROM ${s}.blob_names n WHERE n.hash = b.hash AND n.thread_id <> $1)`
+    const values = [threadId, kept]
+    return [
+      {
+        text: `SELECT 1 FROM ${s}.blobs WHERE hash IN ${own} ORDER BY hash FOR UPDATE`,
+        values,
+      },
+      ...(this.#outside
+        ? [{ text: `UPDATE ${s}.blobs b SET is_stored = false WHERE ${unnamed}`, values }]
+        : [
+            { text: `DELETE FROM ${s}.blob_chunks b WHERE ${unnamed}`, values },
+            { text: `DELETE FROM ${s}.blobs b WHERE ${unnamed}`, values },
+          ]),
+      { text: `DELETE FROM ${s}.blob_names WHERE thread_id = $1 AND hash <> ALL($2)`, values },
+      ...insertStatements(
+        `${s}.blob_names`,
+        ['thread_id', 'hash'],
+        [...new Set(kept)].map((hash) => [threadId, hash]),
+        'ON CONFLICT DO NOTHING',
+      ),
+    ]
+  }
+
+  /** Deletes contents outside of the database that no commit has named for `keepMs`; returns how many. */
+  async sweep(keepMs: number = KEEP_MS): Promise<number> {
+    const outside = this.#outside
+    if (!outside) return 0
+    let count = 0
+    for (;;) {
+      // The rows stay locked while the contents are deleted, so that a commit that writes one again waits.
+      const found = await this.#connections.transaction(async (run) => {
+        const [, rows = []] = await run([
+          { text: 'BEGIN' },
+          {
+            text: `SELECT hash FROM ${this.#s}.blobs WHERE NOT is_stored
+              AND written_at < clock_timestamp() - $1 * interval '1 millisecond'
+              ORDER BY hash LIMIT 100 FOR UPDATE SKIP LOCKED`,
+            values: [keepMs],
+          },
+        ])
+        const hashes = rows.map((row) => row['hash'] as string)
+        if (hashes.length > 0) await outside.delete(hashes)
+        await run([
+          { text: `DELETE FROM ${this.#s}.blobs WHERE hash = ANY($1)`, values: [hashes] },
+          { text: 'COMMIT' },
+        ])
+        return hashes.length
+      })
+      count += found
+      if (found < 100) return count
+    }
+  }
+}
+
+/** Sorted by hash and without repetitions, so that transactions lock their rows in one order. */
+function inOrder(blobs: readonly Blob[]): Blob[] {
+  const byHash = new Map<string, Blob>()
+  for (const blob of blobs) if (!byHash.has(blob.hash)) byHash.set(blob.hash, blob)
+  return [...byHash.values()].sort((a, b) => (a.hash < b.hash ? -1 : 1))
+}

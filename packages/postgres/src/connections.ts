@@ -1,0 +1,207 @@
+import pg from 'pg'
+import { StoreError } from '@skein/runtime'
+import { isConflict, isLost, storeFailure } from './errors.ts'
+
+/** A value of a statement. */
+export type Value = string | number | boolean | null | Uint8Array | readonly (string | number)[]
+
+/** One SQL statement. Its text is the same each time, so that the server can keep its plan. */
+export interface Statement {
+  readonly text: string
+  readonly values?: readonly Value[]
+  /** Whether the text holds several statements, or is made for one use: it is never prepared under a name. */
+  readonly isScript?: boolean
+}
+
+/** A row as the server returns it, with bigint as number: all our numbers are below 2^53. */
+export type Row = Readonly<Record<string, unknown>>
+
+/** Sends statements together and returns the rows of each; throws the first error. */
+export type Run = (statements: readonly Statement[]) => Promise<readonly [Row[], ...Row[][]]>
+
+/** Options of `Connections`. */
+export interface ConnectionOptions {
+  /** The address of the database, `postgres://user:password@host:port/database`. */
+  readonly connectionString?: string
+  /** A pool of the caller, which stays open when the store is closed. Set `pipeline` in it: see the manual. */
+  readonly pool?: pg.Pool
+  /** The largest number of connections of the store's own pool. Default 10. */
+  readonly maxConnections?: number
+  /**
+   * Whether a transaction pooler such as pgbouncer is in between, so that nothing may outlive a transaction:
+   * statements are not prepared under names then. Default false.
+   */
+  readonly isPooled?: boolean
+  /** How long reads and writes are tried again while the server cannot be reached. Default 15 s. */
+  readonly retryMs?: number
+  /** How long a statement may take before its connection counts as lost. Default 30 s. */
+  readonly timeoutMs?: number
+}
+
+const types: pg.CustomTypesConfig = {
+  getTypeParser: (oid: number, format?: string) =>
+    oid === 20 ? Number : (pg.types.getTypeParser(oid, format as 'text') as never),
+}
+
+/** Runs statements on a pool of connections, and tries again what failed for a passing reason. */
+export class Connections {
+  readonly #pool: pg.Pool
+  readonly #isOwn: boolean
+  readonly #isPooled: boolean
+  readonly #retryMs: number
+  readonly #names = new Map<string, string>()
+  #isClosed = false
+  /** How often statements were sent and answered; the number of round trips. */
+  roundTrips = 0
+
+  constructor(options: ConnectionOptions) {
+    const { pool, isPooled = false, retryMs = 15_000 } = options
+    this.#pool = pool ?? newPool(options)
+    this.#isOwn = pool === undefined
+    this.#isPooled = isPooled
+    this.#retryMs = retryMs
+    // An idle connection that breaks is removed from the pool; the next statement opens another.
+    if (this.#isOwn) this.#pool.on('error', () => {})
+  }
+
+  /** Runs one statement by itself. It may run twice if its connection breaks, so it has to be repeatable. */
+  async query(text: string, values: readonly Value[] = []): Promise<Row[]> {
+    return this.retrying(() =>
+      this.#withClient(async (client) => (await this.#send(client, [{ text, values }]))[0]),
+    )
+  }
+
+  /** As `query`, for a statement that is made for one use. */
+  async queryOnce(text: string, values: readonly Value[] = []): Promise<Row[]> {
+    return this.retrying(() =>
+      this.#withClient(
+        async (client) => (await this.#send(client, [{ text, values, isScript: true }]))[0],
+      ),
+    )
+  }
+
+  /** Runs a transaction that may be repeated as a whole. `work` begins and ends it. */
+  transaction<T>(work: (run: Run) => Promise<T>): Promise<T> {
+    return this.retrying(() => this.once(work))
+  }
+
+  /**
+   * Runs a transaction once. If it fails, its connection is closed, which also rolls back; so the connections
+   * of the pool are never inside a transaction.
+   */
+  once<T>(work: (run: Run) => Promise<T>): Promise<T> {
+    return this.#withClient((client) => work((statements) => this.#send(client, statements)))
+  }
+
+  /** Repeats work until it succeeds, fails for a lasting reason, or has failed for too long. */
+  async retrying<T>(work: () => Promise<T>): Promise<T> {
+    const until = performance.now() + this.#retryMs
+    for (let attempt = 0; ; attempt++) {
+      this.mustBeOpen()
+      try {
+        return await work()
+      } catch (error) {
+        const isPassing = isConflict(error) || isLost(error)
+        if (!isPassing || this.#isClosed || performance.now() > until) throw storeFailure(error)
+        await pause(attempt, isConflict(error))
+      }
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    if (this.#isOwn) await this.#pool.end()
+  }
+
+  mustBeOpen(): void {
+    if (this.#isClosed) throw new StoreError('The store is closed.', { code: 'STORE_CLOSED' })
+  }
+
+  async #withClient<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+    const client = await this.#pool.connect()
+    // A connection that breaks while it is in use also emits an error, besides failing its statements.
+    let broken: unknown
+    const onError = (error: unknown): void => void (broken = error)
+    client.on('error', onError)
+    try {
+      const value = await work(client)
+      client.off('error', onError)
+      client.release(broken !== undefined)
+      return value
+    } catch (error) {
+      client.release(true)
+      throw error
+    }
+  }
+
+  async #send(
+    client: pg.PoolClient,
+    statements: readonly Statement[],
+  ): Promise<readonly [Row[], ...Row[][]]> {
+    this.roundTrips += 1
+    const send = ({ text, values, isScript }: Statement): Promise<pg.QueryResult<Row>> =>
+      client.query<Row>({
+        text,
+        types,
+        values: values as unknown[] | undefined,
+        // Without values a statement is sent as plain text, which may hold several statements.
+        name: isScript || this.#isPooled || !values ? undefined : this.#nameOf(text),
+      } as pg.QueryConfig)
+    const results: Row[][] = []
+    if (isPipelined(client)) {
+      const settled = await Promise.allSettled(statements.map(send))
+      // The first failure is the reason for those that follow in its transaction.
+      for (const outcome of settled)
+        if (outcome.status === 'rejected') throw outcome.reason
+        else results.push(outcome.value.rows ?? [])
+    } else {
+      this.roundTrips += statements.length - 1
+      for (const statement of statements) results.push((await send(statement)).rows ?? [])
+    }
+    return results as [Row[], ...Row[][]]
+  }
+
+  #nameOf(text: string): string {
+    let name = this.#names.get(text)
+    if (name === undefined) {
+      name = `skein_${this.#names.size}`
+      this.#names.set(text, name)
+    }
+    return name
+  }
+}
+
+function isPipelined(client: pg.PoolClient): boolean {
+  return (client as { readonly pipeline?: boolean }).pipeline === true
+}
+
+function newPool(options: ConnectionOptions): pg.Pool {
+  const { connectionString, maxConnections = 10, timeoutMs = 30_000 } = options
+  try {
+    // Options that the types of pg do not know yet are passed on to each client.
+    const config: pg.PoolConfig & { readonly pipeline: boolean } = {
+      connectionString,
+      max: maxConnections,
+      pipeline: true,
+      keepAlive: true,
+      application_name: 'skein',
+      connectionTimeoutMillis: 10_000,
+      query_timeout: timeoutMs,
+    }
+    return new pg.Pool(config)
+  } catch {
+    // Without the cause, whose text contains the address with the password.
+    throw new StoreError('The address of the database is not valid.', {
+      code: 'STORE_UNREACHABLE',
+      hint: 'Write it as postgres://user:password@host:5432/database, with special characters percent-encoded.',
+    })
+  }
+}
+
+/** Waits before another attempt: 5 ms for a conflict, 50 ms otherwise, doubled up to 1 s, with jitter. */
+function pause(attempt: number, isShort: boolean): Promise<void> {
+  const longest = Math.min((isShort ? 5 : 50) * 2 ** Math.min(attempt, 8), 1000)
+  const ms = longest * (0.5 + Math.random() / 2)
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}

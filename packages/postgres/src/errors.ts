@@ -1,0 +1,125 @@
+import { isStoreError, StoreError } from '@skein/runtime'
+
+/** Returns the code of an error: SQLSTATE from the server, or the code of the operating system. */
+export function codeOf(error: unknown): string | undefined {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  return typeof code === 'string' ? code : undefined
+}
+
+/** Whether other transactions got in the way, so that the same transaction may succeed at once. */
+export function isConflict(error: unknown): boolean {
+  const code = codeOf(error)
+  // Deadlock, serialization failure, and a lock that was not free in time.
+  return code === '40P01' || code === '40001' || code === '55P03'
+}
+
+/** Whether another transaction has written the same key: a thread id, client id, token or audit line. */
+export function isDuplicate(error: unknown): boolean {
+  return codeOf(error) === '23505'
+}
+
+const LOST: ReadonlySet<string> = new Set([
+  'ECONNRESET',
+  'ECONNREFUSED',
+  'ECONNABORTED',
+  'EPIPE',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'EHOSTDOWN',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  '57P01', // admin_shutdown
+  '57P02', // crash_shutdown
+  '57P03', // cannot_connect_now
+  '57P05', // idle_session_timeout
+  '25P03', // idle_in_transaction_session_timeout
+  '25006', // read_only_sql_transaction: still connected to the former primary
+  '53300', // too_many_connections
+])
+
+/** What pg says without a code when a connection is gone or does not come about. */
+const LOST_TEXT =
+  /^(?:Connection terminated|Client has encountered a connection error|Client was closed|Query read timeout|timeout exceeded|timeout expired)/
+
+/** Whether the connection was lost, or the server cannot be used now, e.g. because it is failing over. */
+export function isLost(error: unknown): boolean {
+  const code = codeOf(error)
+  if (code !== undefined) return LOST.has(code) || code.startsWith('08')
+  return error instanceof Error && LOST_TEXT.test(error.message)
+}
+
+/**
+ * Converts an error of the server, of the network or of pg to a `StoreError` that says what to do. Returns
+ * errors of the store unchanged, and all others too. No text contains the address or the password.
+ */
+export function storeFailure(error: unknown): unknown {
+  if (isStoreError(error)) return error
+  const code = codeOf(error)
+  switch (code) {
+    case '53100':
+      return new StoreError('The disk of the database is full: nothing more can be written.', {
+        code: 'STORE_FULL',
+        hint: 'Free space on the disk of the server. Work goes on by itself then.',
+        cause: error,
+      })
+    case '25006':
+    case '42501':
+      return new StoreError('The database cannot be written by this connection.', {
+        code: 'STORE_READ_ONLY',
+        hint: 'Connect to the primary server (`target_session_attrs`), with the role that owns the schema.',
+        cause: error,
+      })
+    case '53000':
+    case '53200':
+    case '53300':
+    case '53400':
+    case '54000':
+    case '22026':
+      return new StoreError('The database has reached a limit.', {
+        code: 'STORE_LIMIT',
+        hint: `PostgreSQL says ${code}: see max_connections, memory, and the size of what is stored (1 GB per value).`,
+        cause: error,
+      })
+    case 'XX001':
+    case 'XX002':
+      return new StoreError('The database is damaged.', {
+        code: 'STORE_CORRUPT',
+        hint: 'Stop the server, keep a copy of its files, and restore a backup.',
+        cause: error,
+      })
+    case '28000':
+    case '28P01':
+    case '3D000':
+      return unreachable(
+        'The database refused the connection',
+        error,
+        'Check user, password and database name.',
+      )
+    case '42P01':
+    case '3F000':
+      return new StoreError('Tables of the store are missing.', {
+        code: 'STORE_CORRUPT',
+        hint: 'Somebody has dropped them. Restore a backup.',
+        cause: error,
+      })
+    default:
+      return isLost(error) || isConflict(error)
+        ? unreachable(
+            'The database cannot be reached',
+            error,
+            'Nothing is lost that was acknowledged. Work goes on by itself when the server is back.',
+          )
+        : error
+  }
+}
+
+function unreachable(what: string, cause: unknown, hint: string): StoreError {
+  const code = codeOf(cause)
+  const detail = code ?? (cause instanceof Error ? cause.message : undefined)
+  return new StoreError(`${what}${detail === undefined ? '' : ` (${detail})`}.`, {
+    code: 'STORE_UNREACHABLE',
+    hint,
+    cause,
+  })
+}

@@ -1,0 +1,184 @@
+import { SkeinError } from '@skein/base'
+import type { Dispatcher, RuntimeOptions } from '@skein/runtime'
+import {
+  type Engine,
+  engineDispatcher,
+  type EngineNode,
+  type EngineSend,
+} from '@skein/runtime/engine'
+import pg from 'pg'
+import type { Logger, Runner, WorkerUtils } from 'graphile-worker'
+
+/** Options of `queueDispatcher`. */
+export interface QueueDispatcherOptions {
+  /**
+   * The database of the queue, usually that of the store. The connection has to be direct: a pooler in
+   * transaction mode does not pass notifications on.
+   */
+  readonly connectionString: string
+  /** The schema of the queue's tables, which it creates at the start. Default `skein_queue`. */
+  readonly schema?: string
+  /** How many connections the queue may open. Default 4. */
+  readonly maxConnections?: number
+  /** How often this node looks for lost wake-ups in the store, on average. Default 1000 ms. */
+  readonly sweepMs?: number
+}
+
+/**
+ * Creates the dispatcher of a node whose threads are woken through a queue in PostgreSQL (graphile-worker), for
+ * those who run no other engine. Each wake-up is a job that one of the nodes takes. The lease of the store
+ * keeps two nodes from working on one thread, and the sweep of the other nodes finds the threads of a node
+ * that died, long before the queue would.
+ *
+ *     const connectionString = process.env.DATABASE_URL
+ *     const store = await postgresStore({ connectionString })
+ *     const dispatcher = queueDispatcher({ connectionString })
+ *     const runtime = await createRuntime({ agents, store, dispatcher })
+ */
+export function queueDispatcher(
+  options: QueueDispatcherOptions,
+): NonNullable<RuntimeOptions['dispatcher']> {
+  return ({ maxConcurrent = 128, onError, ...parts }): Dispatcher => {
+    const engine = new QueueEngine(options, { maxConcurrent, onError })
+    return engineDispatcher({ ...parts, maxConcurrent, onError, engine, sweepMs: options.sweepMs })
+  }
+}
+
+const TASK = 'skein_wake'
+/** How often the queue is asked for jobs whose time has come; new ones are announced by a notification. */
+const POLL_MS = 500
+/** How long a node that has no free place keeps jobs that it has fetched, before it gives them back. */
+const KEPT_MS = 2_000
+/** The most jobs that are added by one statement. */
+const BATCH = 200
+
+interface Job {
+  readonly threadId: string
+  readonly runAt: Date | undefined
+  readonly resolve: () => void
+  readonly reject: (error: unknown) => void
+}
+
+class QueueEngine implements Engine {
+  readonly #options: QueueDispatcherOptions
+  readonly #maxConcurrent: number
+  readonly #onError: (error: unknown) => void
+  #runner: Runner | undefined
+  #utils: WorkerUtils | undefined
+  #pool: pg.Pool | undefined
+  /** Jobs that wait for the statement that is under way, by their key. */
+  #waiting = new Map<string, Job>()
+  #isAdding = false
+
+  constructor(
+    options: QueueDispatcherOptions,
+    { maxConcurrent, onError }: { maxConcurrent: number; onError: (error: unknown) => void },
+  ) {
+    this.#options = options
+    this.#maxConcurrent = maxConcurrent
+    this.#onError = onError
+  }
+
+  async start(node: EngineNode): Promise<void> {
+    const { connectionString, schema = 'skein_queue', maxConnections = 4 } = this.#options
+    const { Logger, makeWorkerUtils, run } = await import('graphile-worker')
+    const pgPool = new pg.Pool({ connectionString, max: maxConnections })
+    this.#pool = pgPool
+    // A connection that is lost while it is idle would otherwise end the process.
+    pgPool.on('error', () => {})
+    pgPool.on('connect', (client) => client.on('error', () => {}))
+    const shared = { pgPool, schema, logger: this.#logger(Logger) }
+    try {
+      this.#utils = await makeWorkerUtils(shared)
+      await this.#utils.migrate()
+    } catch (cause) {
+      throw unreachable(connectionString, cause)
+    }
+    this.#runner = await run({
+      ...shared,
+      noHandleSignals: true,
+      pollInterval: POLL_MS,
+      preset: {
+        worker: {
+          concurrentJobs: this.#maxConcurrent,
+          localQueue: { size: this.#maxConcurrent, ttl: KEPT_MS },
+        },
+      },
+      taskList: { [TASK]: (payload) => this.#work(node, threadOf(payload)) },
+    })
+  }
+
+  /** Adds a job. Jobs that are added while a statement is under way share the next one. */
+  send(threadId: string, { delayMs = 0, key = 'now' }: EngineSend): Promise<void> {
+    const runAt = delayMs > 0 ? new Date(Date.now() + delayMs) : undefined
+    return new Promise((resolve, reject) => {
+      const jobKey = `${threadId} ${key}`
+      const before = this.#waiting.get(jobKey)
+      this.#waiting.set(jobKey, {
+        threadId,
+        runAt,
+        resolve: () => (before?.resolve(), resolve()),
+        reject: (error) => (before?.reject(error), reject(error as Error)),
+      })
+      if (!this.#isAdding) void this.#add()
+    })
+  }
+
+  async stop(): Promise<void> {
+    await this.#runner?.stop()
+    await this.#utils?.release()
+    await this.#pool?.end()
+  }
+
+  async #work(node: EngineNode, threadId: string): Promise<void> {
+    try {
+      const { againMs } = await node.run(threadId)
+      if (againMs !== undefined) await this.send(threadId, { delayMs: againMs, key: 'again' })
+    } catch {
+      // This node is stopping. Without a new job the queue would try this one again after some seconds.
+      await this.send(threadId, { delayMs: 50 })
+    }
+  }
+
+  async #add(): Promise<void> {
+    this.#isAdding = true
+    while (this.#waiting.size > 0) {
+      const batch = [...this.#waiting].slice(0, BATCH)
+      for (const [jobKey] of batch) this.#waiting.delete(jobKey)
+      const specs = batch.map(([jobKey, { threadId, runAt }]) => ({
+        identifier: TASK,
+        payload: { threadId },
+        jobKey,
+        runAt,
+      }))
+      try {
+        await this.#utils?.addJobs(specs)
+        for (const [, { resolve }] of batch) resolve()
+      } catch (error) {
+        for (const [, { reject }] of batch) reject(error)
+      }
+    }
+    this.#isAdding = false
+  }
+
+  /** Errors of the queue go to the runtime; it has nothing else to say. */
+  #logger(Class: typeof Logger): Logger {
+    return new Class(() => (level, message) => {
+      if (level === 'error') this.#onError(new Error(`The queue in PostgreSQL: ${message}`))
+    })
+  }
+}
+
+function unreachable(connectionString: string, cause: unknown): SkeinError {
+  const { host, pathname } = new URL(connectionString)
+  const why = cause instanceof Error ? cause.message : String(cause)
+  return new SkeinError(`The queue in the database ${host}${pathname} cannot be opened: ${why}.`, {
+    code: 'QUEUE_UNREACHABLE',
+    hint: 'Check the address, and that the role may create the schema of the queue. The connection has to be direct, not through a pooler.',
+    cause,
+  })
+}
+
+function threadOf(payload: unknown): string {
+  return (payload as { readonly threadId: string }).threadId // written by `#add`
+}

@@ -1,0 +1,313 @@
+import {
+  isStorable,
+  pageOf,
+  searchText,
+  type Lease,
+  type ThreadHead,
+  type ThreadQuery,
+} from '@skein/runtime'
+import type { Row, Statement, Value } from './connections.ts'
+
+/** The columns of `threads` that heads are made of; without `search`, which only the server needs. */
+export const HEAD_COLUMNS = `id, tenant, parent_id, root_id, client_id, created_at, owner, agent, title, tags,
+  first_words, forked_from, forked_at, lifecycle, waiting, tokens, output_tokens, cached_tokens, cost_usd,
+  unpriced, updated_at, seq, change, log_id, epoch, wake_at, attempts, lease_owner, lease_until, deaths, survived,
+  on_trial, lease_address`
+
+/** Converts a row of `threads` to a head. */
+export function headFrom(row: Row): ThreadHead {
+  return {
+    id: row['id'] as string,
+    tenant: row['tenant'] as string,
+    owner: row['owner'] as string | null,
+    agent: row['agent'] as string,
+    parentId: row['parent_id'] as string | null,
+    rootId: row['root_id'] as string,
+    title: row['title'] as string | null,
+    tags: row['tags'] as string[],
+    clientId: row['client_id'] as string | null,
+    firstWords: row['first_words'] as string | null,
+    forkedFrom: forkFrom(row),
+    lifecycle: row['lifecycle'] as ThreadHead['lifecycle'],
+    waiting: row['waiting'] as number,
+    tokens: row['tokens'] as number,
+    outputTokens: row['output_tokens'] as number,
+    cachedTokens: row['cached_tokens'] as number,
+    costUsd: row['cost_usd'] as number,
+    unpriced: row['unpriced'] as number,
+    createdAt: row['created_at'] as number,
+    updatedAt: row['updated_at'] as number,
+    seq: row['seq'] as number,
+    change: row['change'] as number,
+    logId: row['log_id'] as number,
+    epoch: row['epoch'] as number,
+    wakeAt: row['wake_at'] as number | null,
+    attempts: row['attempts'] as number,
+    lease: leaseFrom(row),
+  }
+}
+
+function forkFrom(row: Row): ThreadHead['forkedFrom'] {
+  const threadId = row['forked_from'] as string | null
+  return threadId === null ? null : { threadId, messageId: row['forked_at'] as string | null }
+}
+
+function leaseFrom(row: Row): Lease | null {
+  const owner = row['lease_owner'] as string | null
+  if (owner === null) return null
+  const address = row['lease_address'] as string | null
+  return {
+    owner,
+    ...(address !== null && { address }),
+    until: row['lease_until'] as number,
+    deaths: row['deaths'] as number,
+    survived: row['survived'] as number,
+    isOnTrial: row['on_trial'] as boolean,
+  }
+}
+
+/** The columns that change with nearly every commit, with the value of each. */
+const PROGRESS: Readonly<Record<string, (head: ThreadHead) => Value>> = {
+  lifecycle: (head) => head.lifecycle,
+  waiting: (head) => head.waiting,
+  tokens: (head) => head.tokens,
+  output_tokens: (head) => head.outputTokens,
+  cached_tokens: (head) => head.cachedTokens,
+  cost_usd: (head) => head.costUsd,
+  unpriced: (head) => head.unpriced,
+  // Times of events may have fractions of milliseconds in other stores.
+  updated_at: (head) => Math.round(head.updatedAt),
+  seq: (head) => head.seq,
+  change: (head) => head.change,
+  log_id: (head) => head.logId,
+  epoch: (head) => head.epoch,
+  wake_at: (head) => (head.wakeAt === null ? null : Math.ceil(head.wakeAt)),
+  attempts: (head) => head.attempts,
+  lease_owner: (head) => head.lease?.owner ?? null,
+  lease_until: (head) => head.lease?.until ?? null,
+  deaths: (head) => head.lease?.deaths ?? 0,
+  survived: (head) => head.lease?.survived ?? 0,
+  on_trial: (head) => head.lease?.isOnTrial ?? false,
+  lease_address: (head) => head.lease?.address ?? null,
+}
+
+/** The columns that seldom change, and are in several indexes. */
+const LABELS: Readonly<Record<string, (head: ThreadHead) => Value>> = {
+  owner: (head) => head.owner,
+  agent: (head) => head.agent,
+  title: (head) => head.title,
+  tags: (head) => JSON.stringify(head.tags),
+  first_words: (head) => head.firstWords,
+  forked_from: (head) => head.forkedFrom?.threadId ?? null,
+  forked_at: (head) => head.forkedFrom?.messageId ?? null,
+  search: searchText,
+}
+
+const FIXED: Readonly<Record<string, (head: ThreadHead) => Value>> = {
+  id: (head) => head.id,
+  tenant: (head) => head.tenant,
+  parent_id: (head) => head.parentId,
+  root_id: (head) => head.rootId,
+  client_id: (head) => head.clientId,
+  created_at: (head) => Math.round(head.createdAt),
+}
+
+const ALL = { ...FIXED, ...LABELS, ...PROGRESS }
+
+/** Returns the statements that write heads; `before` is undefined for a new thread. */
+export function headStatements(
+  s: string,
+  heads: Iterable<{ readonly head: ThreadHead; readonly before: ThreadHead | undefined }>,
+): Statement[] {
+  const statements: Statement[] = []
+  const inserted: ThreadHead[] = []
+  for (const { head, before } of heads) {
+    if (!before) {
+      inserted.push(head)
+      continue
+    }
+    if (Object.values(PROGRESS).some((value) => value(head) !== value(before)))
+      statements.push({
+        text: updateText(s, PROGRESS),
+        values: [head.id, ...Object.values(PROGRESS).map((value) => value(head))],
+      })
+    if (
+      Object.entries(LABELS).some(
+        ([name, value]) => name !== 'search' && value(head) !== value(before),
+      )
+    )
+      statements.push({
+        text: updateText(s, LABELS),
+        values: [head.id, ...Object.values(LABELS).map((value) => value(head))],
+      })
+  }
+  for (let at = 0; at < inserted.length; at += MAX_ROWS) {
+    const rows = inserted.slice(at, at + MAX_ROWS)
+    statements.push(
+      insertStatement(
+        `${s}.threads`,
+        Object.keys(ALL),
+        rows.map((head) => Object.values(ALL).map((value) => value(head))),
+      ),
+    )
+  }
+  return statements
+}
+
+/** The most rows of one INSERT; a statement has at most 65,535 values. */
+const MAX_ROWS = 500
+
+const updates = new Map<string, string>()
+
+function updateText(s: string, columns: typeof PROGRESS): string {
+  const key = `${s} ${columns === PROGRESS}`
+  let text = updates.get(key)
+  if (text === undefined) {
+    const sets = Object.keys(columns).map((name, index) => `${name} = $${index + 2}`)
+    text = `UPDATE ${s}.threads SET ${sets.join(', ')} WHERE id = $1`
+    updates.set(key, text)
+  }
+  return text
+}
+
+/** Returns statements that insert rows; `conflict` is the clause for rows that exist. */
+export function insertStatements(
+  table: string,
+  columns: readonly string[],
+  rows: readonly (readonly Value[])[],
+  conflict = '',
+): Statement[] {
+  const statements: Statement[] = []
+  for (let at = 0; at < rows.length; at += MAX_ROWS)
+    statements.push(insertStatement(table, columns, rows.slice(at, at + MAX_ROWS), conflict))
+  return statements
+}
+
+function insertStatement(
+  table: string,
+  columns: readonly string[],
+  rows: readonly (readonly Value[])[],
+  conflict = '',
+): Statement {
+  const groups = rows.map(
+    (_, row) =>
+      `(${columns.map((_, column) => `$${row * columns.length + column + 1}`).join(',')})`,
+  )
+  return {
+    text: `INSERT INTO ${table} (${columns.join(', ')}) VALUES ${groups.join(',')} ${conflict}`,
+    values: rows.flat(),
+    // The server keeps the plan of small inserts only, because each number of rows is another statement.
+    isScript: rows.length > 4,
+  }
+}
+
+const orders = {
+  activity: 'updated_at DESC, id DESC',
+  created: 'created_at DESC, id DESC',
+  oldest: 'created_at, id',
+  change: 'change DESC, id DESC',
+}
+
+/**
+ * Changes of transactions that began before one that still runs are hidden until that one has ended: a reader
+ * that has seen a number may rely on having seen all smaller ones.
+ */
+const IS_SETTLED = (s: string): string =>
+  `change < pg_snapshot_xmin(pg_current_snapshot())::text::bigint + ${changeBase(s)}`
+
+/** What the number of a transaction is raised by: not 0 in a database that was restored from a copy. */
+function changeBase(s: string): string {
+  return `coalesce((SELECT (json::jsonb ->> 'base')::bigint FROM ${s}.settings WHERE name = '${CHANGES}'), 0)`
+}
+
+/** The setting of the store that holds the base of the numbers of changes. */
+export const CHANGES = ' changes'
+
+/** Selects the number of the changes of this transaction. Numbers grow in the order of transactions. */
+export function changeNumber(s: string): string {
+  return `SELECT pg_current_xact_id()::text::bigint + ${changeBase(s)} AS change`
+}
+
+/** Builds the statement that lists the threads of a query; undefined if no thread can match. */
+export function listStatement(s: string, query: ThreadQuery): Statement | undefined {
+  const { tenant, owner, agent, lifecycle, parentId, rootId, isWaiting, search, tag } = query
+  const { forkedFrom, changedAfter } = query
+  const values: Value[] = []
+  const conditions: string[] = []
+  let isOdd = false
+  const add = (condition: (place: string) => string, value: string | undefined): void => {
+    if (value === undefined) return
+    isOdd ||= !isStorable(value)
+    values.push(value)
+    conditions.push(condition(`$${values.length}`))
+  }
+  add((place) => `tenant = ${place}`, tenant)
+  add((place) => `owner = ${place}`, owner)
+  add((place) => `agent = ${place}`, agent)
+  add((place) => `lifecycle = ${place}`, lifecycle)
+  if (parentId === null) conditions.push('parent_id IS NULL')
+  else add((place) => `parent_id = ${place}`, parentId)
+  add((place) => `root_id = ${place}`, rootId)
+  if (isWaiting !== undefined) conditions.push(isWaiting ? 'waiting > 0' : 'waiting <= 0')
+  add((place) => `strpos(search, ${place}) > 0`, search?.toLowerCase())
+  add((place) => `tags ? ${place}`, tag)
+  add((place) => `forked_from = ${place}`, forkedFrom)
+  if (changedAfter) {
+    values.push(changedAfter.change)
+    const change = `$${values.length}`
+    add((place) => `(change, id) > (${change}, ${place})`, changedAfter.id)
+  }
+  if (changedAfter || query.sort === 'change') conditions.push(IS_SETTLED(s))
+  if (isOdd) return undefined
+  const order = changedAfter ? 'change, id' : orders[query.sort ?? 'activity']
+  const where = conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : ''
+  const { limit, offset } = pageOf(query)
+  const end = `LIMIT $${values.length + 1} OFFSET $${values.length + 2}`
+  return {
+    text: `SELECT ${HEAD_COLUMNS} FROM ${s}.threads ${where} ORDER BY ${order} ${end}`,
+    values: [...values, limit, offset],
+  }
+}
+
+/** Returns the statement that adds the difference between heads to the sums; undefined if there is none. */
+export function totalsStatement(
+  s: string,
+  heads: Iterable<{
+    readonly head: ThreadHead | undefined
+    readonly before: ThreadHead | undefined
+  }>,
+): Statement | undefined {
+  const sums = new Map<string, number>()
+  const add = (name: string, value: number): void => {
+    sums.set(name, (sums.get(name) ?? 0) + value)
+  }
+  for (const { head, before } of heads) {
+    if (before) add(before.lifecycle, -1)
+    if (head) add(head.lifecycle, 1)
+    add('tokens', (head?.tokens ?? 0) - (before?.tokens ?? 0))
+    add('cost_usd', (head?.costUsd ?? 0) - (before?.costUsd ?? 0))
+  }
+  if ([...sums.values()].every((value) => value === 0)) return undefined
+  const sets = TOTALS.map((name, index) => `${name} = ${name} + $${index + 1}`)
+  return {
+    // Any row that nobody has locked will do. If all are locked, one is waited for.
+    text: `UPDATE ${s}.totals SET ${sets.join(', ')} WHERE part = coalesce(
+      (SELECT part FROM ${s}.totals LIMIT 1 FOR UPDATE SKIP LOCKED),
+      (SELECT part FROM ${s}.totals ORDER BY random() LIMIT 1))`,
+    values: TOTALS.map((name) => sums.get(name) ?? 0),
+  }
+}
+
+/** The lifecycles, which are columns of `totals`. */
+export const LIFECYCLES: readonly ThreadHead['lifecycle'][] = [
+  'idle',
+  'queued',
+  'running',
+  'waiting',
+  'stopped',
+  'failed',
+  'terminated',
+  'erased',
+]
+
+const TOTALS: readonly string[] = [...LIFECYCLES, 'tokens', 'cost_usd']

@@ -1,0 +1,324 @@
+import { StoreError } from '@skein/runtime'
+import type { Connections } from './connections.ts'
+
+/** One step of the schema from the previous version. A step that was released is never changed. */
+interface Migration {
+  readonly version: number
+  /** Returns the statements; `s` is the quoted name of the schema. */
+  readonly sql: (s: string) => string
+}
+
+/** How many rows the sums over all threads are spread over, so that commits do not wait for one another. */
+const TOTAL_ROWS = 64
+
+/**
+ * All steps of the schema. Texts are compared byte by byte (`COLLATE "C"`), as in the other stores. Events are
+ * `text` and not `jsonb`, which would change their bytes and refuse the escape of NUL.
+ */
+const migrations: readonly Migration[] = [
+  {
+    version: 1,
+    sql: (s) => `
+CREATE SEQUENCE ${s}.log_ids;
+CREATE SEQUENCE ${s}.user_versions;
+
+-- The row of a thread changes with every commit; the free space lets it stay on its page.
+CREATE TABLE ${s}.threads (
+  id text COLLATE "C" PRIMARY KEY,
+  tenant text COLLATE "C" NOT NULL,
+  parent_id text COLLATE "C",
+  root_id text COLLATE "C" NOT NULL,
+  client_id text COLLATE "C",
+  created_at bigint NOT NULL,
+  owner text COLLATE "C",
+  agent text COLLATE "C" NOT NULL,
+  title text COLLATE "C",
+  tags jsonb NOT NULL,
+  first_words text COLLATE "C",
+  forked_from text COLLATE "C",
+  forked_at text COLLATE "C",
+  search text COLLATE "C" NOT NULL,
+  lifecycle text COLLATE "C" NOT NULL,
+  waiting int NOT NULL,
+  tokens bigint NOT NULL,
+  output_tokens bigint NOT NULL,
+  cached_tokens bigint NOT NULL,
+  cost_usd double precision NOT NULL,
+  unpriced int NOT NULL,
+  updated_at bigint NOT NULL,
+  seq int NOT NULL,
+  change bigint NOT NULL,
+  log_id bigint NOT NULL,
+  epoch bigint NOT NULL,
+  wake_at bigint,
+  attempts int NOT NULL,
+  lease_owner text COLLATE "C",
+  lease_until bigint,
+  deaths int NOT NULL,
+  survived int NOT NULL,
+  on_trial boolean NOT NULL,
+  lease_address text COLLATE "C"
+) WITH (fillfactor = 75);
+CREATE UNIQUE INDEX threads_by_client_id ON ${s}.threads (tenant, client_id, owner)
+  NULLS NOT DISTINCT WHERE client_id IS NOT NULL;
+CREATE INDEX threads_by_activity ON ${s}.threads (tenant, updated_at, id);
+CREATE INDEX threads_by_owner ON ${s}.threads (tenant, owner, updated_at, id) WHERE owner IS NOT NULL;
+CREATE INDEX threads_by_creation ON ${s}.threads (created_at, id);
+CREATE INDEX threads_by_root ON ${s}.threads (root_id, created_at, id);
+CREATE INDEX threads_by_parent ON ${s}.threads (parent_id) WHERE parent_id IS NOT NULL;
+CREATE INDEX threads_by_wake ON ${s}.threads (wake_at) WHERE wake_at IS NOT NULL;
+CREATE INDEX threads_by_turn ON ${s}.threads (tenant, wake_at, id) WHERE wake_at IS NOT NULL;
+CREATE INDEX threads_waiting ON ${s}.threads (tenant, updated_at, id) WHERE waiting > 0;
+CREATE INDEX threads_by_change ON ${s}.threads (tenant, change, id);
+CREATE INDEX threads_by_fork ON ${s}.threads (forked_from) WHERE forked_from IS NOT NULL;
+CREATE INDEX threads_by_lease ON ${s}.threads (lease_owner) WHERE lease_owner IS NOT NULL;
+
+CREATE TABLE ${s}.events (
+  log_id bigint NOT NULL,
+  seq int NOT NULL,
+  json text COLLATE "C" NOT NULL,
+  PRIMARY KEY (log_id, seq)
+);
+
+-- Parts of folds of long logs, which may be deleted at any time.
+CREATE TABLE ${s}.snapshots (
+  log_id bigint NOT NULL,
+  place int NOT NULL,
+  bytes bytea NOT NULL,
+  PRIMARY KEY (log_id, place)
+);
+
+-- is_stored: a commit has named the content. Contents that none has named are swept by the time of their writing.
+CREATE TABLE ${s}.blobs (
+  hash text COLLATE "C" PRIMARY KEY,
+  size bigint NOT NULL,
+  written_at timestamptz NOT NULL,
+  is_stored boolean NOT NULL
+);
+CREATE INDEX blobs_unstored ON ${s}.blobs (written_at) WHERE NOT is_stored;
+CREATE TABLE ${s}.blob_chunks (
+  hash text COLLATE "C" NOT NULL,
+  number int NOT NULL,
+  bytes bytea NOT NULL,
+  PRIMARY KEY (hash, number)
+);
+ALTER TABLE ${s}.blob_chunks ALTER COLUMN bytes SET STORAGE EXTERNAL;
+-- Which threads need a blob: it goes when the last of them goes.
+CREATE TABLE ${s}.blob_names (
+  thread_id text COLLATE "C" NOT NULL,
+  hash text COLLATE "C" NOT NULL,
+  PRIMARY KEY (thread_id, hash)
+);
+CREATE INDEX blob_names_by_hash ON ${s}.blob_names (hash);
+
+CREATE TABLE ${s}.audit_trees (
+  tree text COLLATE "C" PRIMARY KEY,
+  key bigint GENERATED ALWAYS AS IDENTITY,
+  length int NOT NULL DEFAULT 0
+);
+CREATE TABLE ${s}.audit (
+  tree_key bigint NOT NULL,
+  number int NOT NULL,
+  request_id text COLLATE "C" NOT NULL,
+  seq int NOT NULL,
+  line text COLLATE "C" NOT NULL,
+  PRIMARY KEY (tree_key, number)
+);
+CREATE UNIQUE INDEX audit_by_request ON ${s}.audit (request_id, seq);
+
+CREATE TABLE ${s}.spent (jti text COLLATE "C" PRIMARY KEY, exp bigint NOT NULL);
+CREATE TABLE ${s}.settings (name text COLLATE "C" PRIMARY KEY, json text COLLATE "C" NOT NULL);
+CREATE TABLE ${s}.counters (
+  name text COLLATE "C" PRIMARY KEY,
+  value double precision NOT NULL
+) WITH (fillfactor = 50);
+CREATE TABLE ${s}.user_values (
+  tenant text COLLATE "C" NOT NULL,
+  user_id text COLLATE "C" NOT NULL,
+  key text COLLATE "C" NOT NULL,
+  json text COLLATE "C" NOT NULL,
+  version bigint NOT NULL,
+  updated_at text COLLATE "C" NOT NULL,
+  PRIMARY KEY (tenant, user_id, key)
+);
+
+-- Sums over all threads. A commit adds to any row that no other commit has locked; readers add up all rows.
+CREATE TABLE ${s}.totals (
+  part int PRIMARY KEY,
+  idle bigint NOT NULL DEFAULT 0,
+  queued bigint NOT NULL DEFAULT 0,
+  running bigint NOT NULL DEFAULT 0,
+  waiting bigint NOT NULL DEFAULT 0,
+  stopped bigint NOT NULL DEFAULT 0,
+  failed bigint NOT NULL DEFAULT 0,
+  terminated bigint NOT NULL DEFAULT 0,
+  erased bigint NOT NULL DEFAULT 0,
+  tokens bigint NOT NULL DEFAULT 0,
+  cost_usd double precision NOT NULL DEFAULT 0
+) WITH (fillfactor = 50);
+INSERT INTO ${s}.totals (part) SELECT generate_series(0, ${TOTAL_ROWS - 1});
+
+-- One row per lane of a node (see commits.ts); its number says which transaction of the lane was committed last.
+CREATE TABLE ${s}.lanes (
+  name text COLLATE "C" PRIMARY KEY,
+  number bigint NOT NULL,
+  used_at timestamptz NOT NULL
+) WITH (fillfactor = 50);
+
+-- The second wall between tenants, for roles other than the owner of the tables (see tenantAccessSql): they see
+-- the rows of the tenant that the setting skein.tenant names, and no rows of tables without a policy.
+ALTER TABLE ${s}.threads ENABLE ROW LEVEL SECURITY;
+CREATE POLICY tenant ON ${s}.threads FOR SELECT
+  USING (tenant = current_setting('skein.tenant', true));
+ALTER TABLE ${s}.user_values ENABLE ROW LEVEL SECURITY;
+CREATE POLICY tenant ON ${s}.user_values FOR SELECT
+  USING (tenant = current_setting('skein.tenant', true));
+ALTER TABLE ${s}.events ENABLE ROW LEVEL SECURITY;
+CREATE POLICY tenant ON ${s}.events FOR SELECT
+  USING (log_id IN (SELECT log_id FROM ${s}.threads));
+ALTER TABLE ${s}.blob_names ENABLE ROW LEVEL SECURITY;
+CREATE POLICY tenant ON ${s}.blob_names FOR SELECT
+  USING (thread_id IN (SELECT id FROM ${s}.threads));
+ALTER TABLE ${s}.blobs ENABLE ROW LEVEL SECURITY;
+CREATE POLICY tenant ON ${s}.blobs FOR SELECT
+  USING (hash IN (SELECT hash FROM ${s}.blob_names));
+ALTER TABLE ${s}.blob_chunks ENABLE ROW LEVEL SECURITY;
+CREATE POLICY tenant ON ${s}.blob_chunks FOR SELECT
+  USING (hash IN (SELECT hash FROM ${s}.blob_names));
+ALTER TABLE ${s}.audit_trees ENABLE ROW LEVEL SECURITY;
+CREATE POLICY tenant ON ${s}.audit_trees FOR SELECT
+  USING (tree IN (SELECT id FROM ${s}.threads));
+ALTER TABLE ${s}.audit ENABLE ROW LEVEL SECURITY;
+CREATE POLICY tenant ON ${s}.audit FOR SELECT
+  USING (tree_key IN (SELECT key FROM ${s}.audit_trees));
+ALTER TABLE ${s}.snapshots ENABLE ROW LEVEL SECURITY;
+ALTER TABLE ${s}.spent ENABLE ROW LEVEL SECURITY;
+ALTER TABLE ${s}.settings ENABLE ROW LEVEL SECURITY;
+ALTER TABLE ${s}.counters ENABLE ROW LEVEL SECURITY;
+ALTER TABLE ${s}.totals ENABLE ROW LEVEL SECURITY;
+ALTER TABLE ${s}.lanes ENABLE ROW LEVEL SECURITY;
+`,
+  },
+]
+
+/** The tables of which a role of `tenantAccessSql` may read the rows of a tenant. */
+const TENANT_TABLES = [
+  'threads',
+  'events',
+  'blobs',
+  'blob_chunks',
+  'blob_names',
+  'audit_trees',
+  'audit',
+  'user_values',
+]
+
+/**
+ * Returns the statements with which an administrator gives a role read access to the rows of one tenant, e.g.
+ * for reports. The role sees the tenant that the setting `skein.tenant` names:
+ *
+ *     BEGIN; SET LOCAL ROLE skein_app; SET LOCAL skein.tenant = 'acme'; SELECT … FROM skein.threads; COMMIT
+ *
+ * Whoever may write SQL may also change the setting, so the role is for programs that set it, not for people.
+ */
+export function tenantAccessSql({
+  schema = 'skein',
+  role = 'skein_app',
+}: {
+  readonly schema?: string
+  readonly role?: string
+} = {}): string {
+  const s = quoted(schema)
+  const tables = TENANT_TABLES.map((table) => `${s}.${table}`).join(', ')
+  return `DO $$ BEGIN CREATE ROLE ${quoted(role)} NOLOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$;
+GRANT USAGE ON SCHEMA ${s} TO ${quoted(role)};
+GRANT SELECT ON ${tables} TO ${quoted(role)};
+`
+}
+
+/** Returns the quoted name of a schema or role; throws if it is not a plain lower-case name. */
+export function quoted(name: string): string {
+  if (/^[a-z_][a-z0-9_]{0,62}$/.test(name)) return `"${name}"`
+  throw new StoreError(`"${name}" cannot be the name of a schema or role.`, {
+    code: 'TEXT_INVALID',
+    hint: 'Use at most 63 lower-case letters, digits and underscores, and begin with a letter.',
+  })
+}
+
+/** The oldest PostgreSQL whose SQL the schema uses (NULLS NOT DISTINCT). */
+const OLDEST = 15
+
+/**
+ * Creates the schema or brings it up to date, in one transaction. Nodes that start together wait for one
+ * another. Throws `STORE_VERSION` for a schema of a newer program.
+ */
+export async function migrate(
+  connections: Connections,
+  schema: string,
+  steps: readonly Migration[] = migrations,
+): Promise<void> {
+  const s = quoted(schema)
+  const newest = steps.at(-1)?.version ?? 0
+  await connections.transaction(async (run) => {
+    const [, , [facts] = []] = await run([
+      { text: 'BEGIN' },
+      {
+        text: 'SELECT pg_advisory_xact_lock(hashtextextended($1, 0))',
+        values: [`skein migrate ${schema}`],
+      },
+      {
+        text: `SELECT current_setting('server_version_num')::int / 10000 AS major,
+          current_setting('server_encoding') AS encoding,
+          to_regclass($1) IS NOT NULL AS is_known,
+          EXISTS (SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+            WHERE n.nspname = $2) AS is_used`,
+        values: [`${s}.store_version`, schema],
+      },
+    ])
+    checkServer(facts!)
+    let version = 0
+    if (facts!['is_known']) {
+      const [[row]] = await run([{ text: `SELECT version FROM ${s}.store_version` }])
+      version = Number(row?.['version'] ?? 0)
+    } else if (facts!['is_used'])
+      throw new StoreError(`The schema ${schema} belongs to another program.`, {
+        code: 'STORE_CORRUPT',
+        hint: 'Choose another schema for the store (option `schema`).',
+      })
+    if (version > newest)
+      throw new StoreError(
+        `The schema ${schema} has version ${version}; this program knows ${newest}.`,
+        {
+          code: 'STORE_VERSION',
+          hint: 'A newer version of the program has used it. Update, or use a backup from before.',
+        },
+      )
+    if (version === newest) return run([{ text: 'ROLLBACK' }])
+    // Not `IF NOT EXISTS` alone: a role without the right to create schemas may use one that was made for it.
+    const creation = `CREATE SCHEMA IF NOT EXISTS ${s};
+      CREATE TABLE ${s}.store_version (version int NOT NULL);
+      INSERT INTO ${s}.store_version VALUES (0);
+      ALTER TABLE ${s}.store_version ENABLE ROW LEVEL SECURITY;`
+    const script = steps.filter((step) => step.version > version).map((step) => step.sql(s))
+    return run([
+      ...(facts!['is_known'] ? [] : [{ text: creation, isScript: true }]),
+      ...script.map((text) => ({ text, isScript: true })),
+      { text: `UPDATE ${s}.store_version SET version = $1`, values: [newest] },
+      { text: 'COMMIT' },
+    ])
+  })
+}
+
+function checkServer(facts: Readonly<Record<string, unknown>>): void {
+  const { major, encoding } = facts
+  if (Number(major) < OLDEST)
+    throw new StoreError(`The server is PostgreSQL ${String(major)}; ${OLDEST} is the oldest.`, {
+      code: 'STORE_VERSION',
+      hint: 'Update the server.',
+    })
+  if (encoding !== 'UTF8')
+    throw new StoreError(`The database has the encoding ${String(encoding)}, not UTF8.`, {
+      code: 'STORE_VERSION',
+      hint: "Create a database with ENCODING 'UTF8'.",
+    })
+}

@@ -1,0 +1,163 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { deserialize, serialize } from 'node:v8'
+import { crc32 } from 'node:zlib'
+import { expect, test } from 'vitest'
+import { sha256Hex } from '@skein/base'
+import { says, scripted } from '@skein/ai/testing'
+import type { StoredEvent } from '../contract/event.ts'
+import { upcastEvent } from '../contract/upcast.ts'
+import { defineAgent, definePrompt } from '../definitions/define.ts'
+import { createRuntime } from '../runtime.ts'
+import { memoryStore } from '../store/memory-store.ts'
+import { sqliteStore } from '../store/sqlite-store.ts'
+import type { Store } from '../store/store.ts'
+import { foldKernel, KernelFold } from './fold.ts'
+import { restoreSnapshot, SNAPSHOT_FORMAT, takeSnapshot } from './snapshot.ts'
+
+/** The logs of the database that version 1 has left: of many kinds of agents, parked in many ways. */
+const logs: readonly StoredEvent[][] = (() => {
+  const database = new DatabaseSync(':memory:')
+  database.exec(
+    readFileSync(join(import.meta.dirname, '../../test/upgrade/threads-v1.sql'), 'utf8'),
+  )
+  const rows = database.prepare('SELECT thread_id, seq, json FROM events ORDER BY 1, 2').all()
+  const threads = new Map<unknown, StoredEvent[]>()
+  for (const { thread_id: id, seq, json } of rows) {
+    const event = upcastEvent(JSON.parse(String(json)) as StoredEvent['event'], 1)
+    threads.set(id, [...(threads.get(id) ?? []), { seq: Number(seq), event }])
+  }
+  return [...threads.values()]
+})()
+
+function foldOf(log: readonly StoredEvent[]): KernelFold {
+  const fold = new KernelFold()
+  for (const stored of log) fold.push(stored)
+  return fold
+}
+
+const longest = logs.toSorted((a, b) => b.length - a.length)[0]!
+
+test('a snapshot at any place, with the events after it, gives the fold of the log', () => {
+  expect(logs.length).toBeGreaterThan(5)
+  for (const log of logs)
+    for (let cut = 0; cut <= log.length; cut++) {
+      const restored = restoreSnapshot(takeSnapshot(foldOf(log.slice(0, cut)))!.parts)
+      const fold = new KernelFold()
+      fold.restore(restored!)
+      expect(fold.state).toStrictEqual(foldKernel(log.slice(0, cut)))
+      for (const stored of log) fold.push(stored)
+      expect(fold.state).toStrictEqual(foldKernel(log))
+    }
+})
+
+test('a snapshot with a wrong byte or without a part is ignored', () => {
+  const { parts } = takeSnapshot(foldOf(longest), 2)!
+  expect(parts.size).toBeGreaterThan(3)
+  expect(restoreSnapshot(parts)).toBeDefined()
+  for (const [place, bytes] of parts) {
+    const rest = new Map(parts)
+    rest.delete(place)
+    expect(restoreSnapshot(rest)).toBeUndefined()
+    for (const at of [0, 5, bytes.length >> 1, bytes.length - 1]) {
+      const damaged = bytes.slice()
+      damaged[at]! ^= 1
+      expect(restoreSnapshot(new Map([...parts, [place, damaged]]))).toBeUndefined()
+    }
+    const cut = bytes.subarray(0, bytes.length - 1)
+    expect(restoreSnapshot(new Map([...parts, [place, cut]]))).toBeUndefined()
+  }
+  expect(restoreSnapshot(new Map([[0, new Uint8Array(3)]]))).toBeUndefined()
+})
+
+test('a snapshot of another form is ignored', () => {
+  const { parts } = takeSnapshot(foldOf(longest))!
+  const first = deserialize(parts.get(0)!.subarray(4)) as object
+  const as = (format: string): Map<number, Uint8Array> => {
+    const bytes = serialize({ ...first, format })
+    const sum = Buffer.alloc(4)
+    sum.writeUInt32LE(crc32(bytes))
+    return new Map([...parts, [0, Buffer.concat([sum, bytes])]])
+  }
+  expect(restoreSnapshot(as(SNAPSHOT_FORMAT))).toBeDefined()
+  expect(restoreSnapshot(as(`${SNAPSHOT_FORMAT}1`))).toBeUndefined()
+})
+
+// If the fold of the same events has become another one, raise FOLD_VERSION in snapshot.ts and write the new
+// hash here; otherwise snapshots of earlier versions would be taken for the new fold.
+test('the same events give the same state as before, unless the version of the fold is another', () => {
+  const plain = (_: string, value: unknown): unknown =>
+    value === undefined
+      ? '(undefined)'
+      : value instanceof Map || value instanceof Set
+        ? [...value]
+        : value
+  const states = logs.map((log) => JSON.stringify(foldKernel(log), plain))
+  expect({ format: SNAPSHOT_FORMAT, states: sha256Hex(states.join('\n')).slice(0, 16) }).toEqual({
+    format: '1.2.810c8db5ea2c',
+    states: '0a81d04539356f91',
+  })
+})
+
+/** A store that counts the events it reads and takes snapshots early. */
+function counting(store: Store): { readonly store: Store; read: number } {
+  const counts = { store, read: 0 }
+  const { snapshots } = store
+  const events: Store['events'] = async (...asked) => {
+    const page = await store.events(...asked)
+    counts.read += page.length
+    return page
+  }
+  counts.store = new Proxy(store, {
+    get(target, name) {
+      if (name === 'events') return events
+      if (name === 'snapshots') return { ...snapshots, every: 10 }
+      const member: unknown = Reflect.get(target, name)
+      return typeof member === 'function' ? member.bind(target) : member
+    },
+  })
+  return counts
+}
+
+for (const [name, open] of [
+  ['memory', memoryStore],
+  ['SQLite', () => sqliteStore({ path: ':memory:' })],
+] as const)
+  test(`another process opens a long thread without its first events (${name})`, async () => {
+    const store = open()
+    const start = async (counted: Store) => {
+      const model = scripted(Array.from({ length: 9 }, () => says('Fine.')))
+      const prompt = definePrompt({ name: 'talker', prompt: 'Talk.', model })
+      const talker = defineAgent({ name: 'talker', sideA: { prompt } })
+      const runtime = await createRuntime({ agents: [talker], store: counted })
+      await runtime.start()
+      return runtime
+    }
+    const first = counting(store)
+    const one = await start(first.store)
+    const { id } = await one.threads.create({ agent: 'talker' })
+    for (let turn = 0; turn < 5; turn++) await one.threads.run(id, `Message ${turn}`)
+    const { seq, logId } = (await store.head(id))!
+    await expect.poll(async () => (await store.snapshots!.read(id, logId)).size).toBeGreaterThan(1)
+
+    const second = counting(store)
+    const other = await start(second.store)
+    expect(await other.threads.messages(id)).toEqual(await one.threads.messages(id))
+    expect(second.read).toBeLessThan(seq / 2)
+    await other.threads.run(id, 'One more')
+    const messages = await other.threads.messages(id)
+
+    // A snapshot that cannot be read costs time and nothing else.
+    await store.snapshots!.save(id, logId, new Map([[0, Uint8Array.of(1, 2, 3, 4, 5)]]))
+    const third = counting(store)
+    const last = await start(third.store)
+    expect(await last.threads.messages(id)).toEqual(messages)
+    expect(third.read).toBeGreaterThan(seq)
+    await expect
+      .poll(async () => restoreSnapshot(await store.snapshots!.read(id, logId)))
+      .toBeDefined()
+
+    await last.threads.erase(id)
+    expect((await store.snapshots!.read(id, logId)).size).toBe(0)
+  })
