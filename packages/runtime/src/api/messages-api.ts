@@ -1,5 +1,5 @@
 import { IF_BUSY, type SendMessage, type Sent, type Threads } from '../contract/runtime-api.ts'
-import { isFromPerson } from '../contract/state.ts'
+import { isFromPerson, registryOf } from '../contract/state.ts'
 import { type FacadeBuffer, facadeFiles, jsonCopy } from '../thread/values.ts'
 import {
   facadeMessages,
@@ -81,7 +81,7 @@ async function hooksOf(
   name: HookName,
 ): Promise<readonly HookDefinition[]> {
   const { state } = await load(context, threadId)
-  const agent = context.registry.agents.get(state.agent)
+  const agent = registryOf(context.registry, state).agents.get(state.agent)
   return agent?.a.hooks.filter(({ hook }) => hook === name) ?? []
 }
 

@@ -4,7 +4,7 @@ import { threadFromEvents } from '@skein/threads/events'
 import { RuntimeError } from '../contract/error.ts'
 import type { VariablesProvided } from '../contract/event.ts'
 import type { CostReport, CostUsd, Threads, ThreadVariables } from '../contract/runtime-api.ts'
-import type { KernelState, PendingVariables } from '../contract/state.ts'
+import { type KernelState, type PendingVariables, registryOf } from '../contract/state.ts'
 import { modelLogs, rebuildRequest } from '../model/log.ts'
 import { descendantsOf } from '../store/thread-head.ts'
 import { envSet } from '../thread/env.ts'
@@ -262,7 +262,7 @@ function sealed(
 ): VariablesProvided['values'] {
   const { vault, registry } = context
   const { threadId } = state
-  const agent = registry.agents.get(state.agent)
+  const agent = registryOf(registry, state).agents.get(state.agent)
   const declared = [agent?.a, agent?.b]
     .flatMap((side) => side?.prompt.tools ?? [])
     .flatMap((tool) =>

@@ -14,7 +14,7 @@ import type {
   VariablesRequested,
 } from './event.ts'
 import type { Budget } from '../definitions/types.ts'
-import type { ResolvedAgent, ResolvedSide } from '../definitions/resolved.ts'
+import type { Registry, ResolvedAgent, ResolvedSide } from '../definitions/resolved.ts'
 import type { FileStat, Side } from './thread-state.ts'
 
 /**
@@ -428,4 +428,24 @@ export function openForPeople({ interrupts }: KernelState): readonly OpenInterru
     ({ answer, interrupt: { kind } }) =>
       !answer && (kind === 'approval' || kind === 'input' || kind === 'in_doubt'),
   )
+}
+
+/**
+ * Returns the definitions that a thread uses: those of the version before, if its session began with them and
+ * this version has others.
+ */
+export function registryOf(
+  registry: Registry,
+  {
+    agent,
+    session,
+  }: {
+    readonly agent: string
+    readonly session?: { readonly definitions?: string | undefined } | undefined
+  },
+): Registry {
+  const { previous } = registry
+  const hash = session?.definitions
+  if (!previous || hash === undefined || registry.agents.get(agent)?.hash === hash) return registry
+  return previous.agents.get(agent)?.hash === hash ? previous : registry
 }
