@@ -14,7 +14,7 @@ let client: OpenApiClient
 const seen = new Set<string>()
 
 beforeAll(async () => {
-  kit = await startKit({ http: { prefix: '/api', a2a: { agent: 'desk' } } })
+  kit = await startKit({ http: { prefix: '/api', a2a: { agent: 'desk' }, playground: true } })
   // The same with limits that are soon reached.
   small = await startKit({
     runtime: { limits: { maxFileBytes: 50, variablesTtlMs: 0 } },
