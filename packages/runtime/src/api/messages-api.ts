@@ -1,6 +1,6 @@
 import { IF_BUSY, type SendMessage, type Sent, type Threads } from '../contract/runtime-api.ts'
 import { CHOSEN_RUN, isFromPerson } from '../contract/state.ts'
-import { findModel, modelNames } from '../definitions/resolved.ts'
+import { modelNamed, modelNames } from '../definitions/resolved.ts'
 import { type FacadeBuffer, facadeFiles, jsonCopy } from '../thread/values.ts'
 import {
   facadeMessages,
@@ -237,7 +237,7 @@ function messageMetadata(
       hint: 'Give `model` and `settings` beside the metadata.',
     })
   if (model === undefined && settings === undefined && call === undefined) return own
-  if (model !== undefined && !findModel(context.registry, model))
+  if (model !== undefined && !modelNamed(context.registry, model))
     throw new RuntimeError(`There is no model ${JSON.stringify(model)}.`, {
       code: 'INPUT_INVALID',
       hint: `Known models: ${modelNames(context.registry).join(', ')}.`,

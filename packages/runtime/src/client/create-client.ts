@@ -17,13 +17,7 @@ import {
   type ClientThreads,
   type ClientUserValues,
 } from './client-threads.ts'
-import {
-  ClientError,
-  createRequester,
-  notReached,
-  type Requester,
-  type RequesterOptions,
-} from './requester.ts'
+import { ClientError, createRequester, notReached, type RequesterOptions } from './requester.ts'
 
 /** The address of the server, the key, and how streams reconnect. */
 export interface ClientOptions extends RequesterOptions {

@@ -190,7 +190,7 @@ export function modelNames({ agents }: Pick<Registry, 'agents'>): readonly strin
 }
 
 /** Finds a model that an agent of the registry uses, by its name. */
-export function findModel(
+export function modelNamed(
   { agents }: Pick<Registry, 'agents'>,
   name: string,
 ): ResolvedModel | undefined {

@@ -12,7 +12,7 @@ import { messageOf, toJsonSchema } from '@skein/base'
 import type { DrainContext } from '../contract/context.ts'
 import { RuntimeError } from '../contract/error.ts'
 import {
-  findModel,
+  modelNamed,
   type ResolvedModel,
   type ResolvedPrompt,
   type ResolvedSide,
@@ -109,7 +109,7 @@ function chosenSide(
   { model: name, settings }: ChosenRun,
 ): ResolvedSide | undefined {
   const { prompt } = side
-  const model = name === undefined ? undefined : findModel(environment.registry, name)
+  const model = name === undefined ? undefined : modelNamed(environment.registry, name)
   const budget = state.budget ?? agent.definition.budget
   const hasCost = (budget?.maxCostUsd ?? budget?.tree?.maxCostUsd) !== undefined
   if (name !== undefined && (!model || (hasCost && !model.price))) return undefined

@@ -157,7 +157,7 @@ export const agentOperations: readonly OperationRoute[] = [
         threadId,
         outcome: end.outcome,
         result: (end.result ?? null) as JsonValue, // the log is JSON
-        ...(start && { durationMs: Date.parse(end.at) - Date.parse(start.at) }),
+        durationMs: start && Date.parse(end.at) - Date.parse(start.at),
         waiting,
       }
     },
@@ -203,7 +203,7 @@ function detailOf(registry: Registry, agent: ResolvedAgent, showsTexts: boolean)
     ...summary,
     sides: sides.map(({ prompt, maxSteps, stopOnResponse }, index) => ({
       ...summary.sides[index]!,
-      ...(showsTexts && { text: textOf(prompt) }),
+      text: showsTexts ? textOf(prompt) : undefined,
       model: modelOf(prompt, showsTexts),
       maxSteps: finite(maxSteps),
       stopsOnResponse: stopOnResponse,
@@ -214,7 +214,8 @@ function detailOf(registry: Registry, agent: ResolvedAgent, showsTexts: boolean)
       budget: definition.budget ?? null,
     },
     taskClass: definition.taskClass?.name ?? null,
-    ...(showsTexts && { problems: registry.problems ?? [], warnings: registry.warnings }),
+    problems: showsTexts ? (registry.problems ?? []) : undefined,
+    warnings: showsTexts ? registry.warnings : undefined,
   }
 }
 
@@ -258,8 +259,8 @@ function toolOf({ agents }: Registry, tool: ResolvedTool): AgentTool {
         description,
         parameters,
         risk,
-        ...(!isRead && { undo }),
-        ...(!run && { isClientSide: true }),
+        undo: isRead ? undefined : undo,
+        isClientSide: run ? undefined : true,
       }
     }
     case 'handoff':
@@ -267,7 +268,6 @@ function toolOf({ agents }: Registry, tool: ResolvedTool): AgentTool {
     case 'subagent': {
       const { agent, description, isBlocking, isResumable, maxInstances } = tool.relation
       const schema = agents.get(agent)?.a.prompt.definition.requiredSchema
-      const most = finite(maxInstances)
       return {
         name,
         kind,
@@ -276,7 +276,7 @@ function toolOf({ agents }: Registry, tool: ResolvedTool): AgentTool {
         agent,
         isBlocking,
         isResumable,
-        ...(most !== null && { maxInstances: most }),
+        maxInstances: finite(maxInstances) ?? undefined,
       }
     }
     case 'prompt': {

@@ -313,7 +313,7 @@ export const SCHEMAS: { readonly [Name in keyof NamedTypes]: Shape<NamedTypes[Na
     'createdAt?': time,
     status: string,
     'parentCommunication?': choice('implicit', 'explicit'),
-    thread: nullable(ref('Thread')),
+    thread: nullable(answer(thread)),
   }),
   File: answer({
     path: string,

@@ -141,7 +141,7 @@ export const threadOperations: readonly OperationRoute[] = [
         subagents: children.map(({ createdAt, ...child }) => ({
           ...child,
           // Standard Agents counts in microseconds.
-          ...(createdAt !== undefined && { createdAt: new Date(createdAt / 1000).toISOString() }),
+          createdAt: createdAt === undefined ? undefined : new Date(createdAt / 1000).toISOString(),
           thread: known.get(child.reference) ?? null,
         })),
       }
