@@ -57,7 +57,13 @@ export const dev: Command = defineCommand({
     const runtime = await openRuntime(registry, { logger })
     try {
       await runtime.start()
-      const serving = await listen(runtime, { port, auth: 'none', local: localPerson(), logger })
+      const serving = await listen(runtime, {
+        port,
+        auth: 'none',
+        local: localPerson(),
+        logger,
+        playground: true,
+      })
       const stopped = untilStopped(output)
       writeServerFile({ url: serving.url, pid: process.pid })
       const watching = await watchDefinitions(
