@@ -78,6 +78,7 @@ export const dev: Command = defineCommand({
         local,
         cors: { origins },
         logger,
+        playground: true,
       })
       const stopped = untilStopped(output)
       writeServerFile({ url: serving.url, pid: process.pid })

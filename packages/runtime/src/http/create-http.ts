@@ -143,8 +143,10 @@ class HttpSurface implements Http {
     const { requestsPerMinutePerAddress: perMinute } = limits
     this.#perAddress = createBuckets({ perMinute, clock }, 'address', runtime.node)
     const { auth, playground: isPlayground = false } = options
-    const sessions = new StudioSessions({ auth, verify: toVerify(auth, local), clock })
-    const { verify } = sessions
+    const byKey = toVerify(auth, local)
+    const sessions = new StudioSessions({ auth, verify: byKey, clock })
+    const verify: Verify = (request) =>
+      request.headers.has('cookie') ? sessions.verify(request) : byKey(request)
     this.#services = {
       clock,
       timers,
