@@ -43,6 +43,7 @@ export function Approval({
   const decide = useDecision(item)
   const title = useId()
   const choose = (decision: Decision): void => {
+    if (decide.outcome !== undefined || decide.isBusy) return
     if (decision === 'approve')
       void decide.run(
         (inbox) => inbox.approve({ ...idOf(item), digest: digestOf(item) }),

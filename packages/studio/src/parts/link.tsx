@@ -9,6 +9,8 @@ export function To({
   ...rest
 }: {
   readonly address: Address
+  /** Whether the address takes the place of the present one in the history. */
+  readonly replace?: boolean
   readonly children: ReactNode
 } & Omit<AnchorHTMLAttributes<HTMLAnchorElement>, 'href'>): ReactNode {
   return (

@@ -54,7 +54,8 @@ export const Message: ComponentType<MessageProps> = memo(function Message({
 }: MessageProps): ReactNode {
   const { from, text, reasoning, attachments, at, subagentId } = message
   const delivery = facts?.delivery
-  const kind = from === 'agent' ? 'model' : subagentId === undefined ? 'person' : 'child'
+  const isPerson = subagentId === undefined && name !== 'parent'
+  const kind = from === 'agent' ? 'model' : isPerson ? 'person' : 'child'
   return (
     <article className={`msg ${isSideB ? 'side-b' : ''}`} aria-label={`${line(name, 40)}: message`}>
       <Who name={name} kind={kind} at={at} />

@@ -4,6 +4,7 @@ import { readSetting, writeSetting } from '../state/store.ts'
 /** A pane of fixed width with the rest beside it. The divider moves, by mouse and by keys, and is remembered. */
 export function Split({
   name,
+  className = '',
   label,
   side,
   initial,
@@ -12,8 +13,9 @@ export function Split({
   fixed,
   children,
 }: {
-  /** Under this name the width is kept. */
+  /** Under this name the width is kept; it is also a class of the element. */
   readonly name: string
+  readonly className?: string
   /** What the pane is, for the divider. */
   readonly label: string
   readonly side: 'start' | 'end'
@@ -58,7 +60,7 @@ export function Split({
     </div>
   )
   return (
-    <div className={`split ${name}`}>
+    <div className={`split ${name}-split ${className}`}>
       {side === 'start' && pane}
       {side === 'end' && (
         <div key="rest" className="pane rest">

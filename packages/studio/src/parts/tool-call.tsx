@@ -11,7 +11,6 @@ import {
 } from 'lucide-react'
 import { memo, type ComponentType, type ReactNode } from 'react'
 import type { ViewCall } from '@skein/runtime/view'
-import { callText } from '@skein/base/safe-text'
 import type { CallFacts } from '../state/facts.ts'
 import { Checklist, Evidence } from './evidence.tsx'
 import { Time } from './basics.tsx'
@@ -151,21 +150,18 @@ export function CallBody({
   )
 }
 
-function argumentsText({ toolName, arguments: args }: ViewCall): string {
-  // `callText` names the tool first; here the name stands beside it in its colour.
-  const text = callText('', small(args)).trim()
-  return text === '{}' ? '' : line(text, 160).replace(/^\{(.*)\}$/, '$1') || toolName.slice(0, 0)
+/** The arguments in one line: `order: "O-7", amount: 25`. The whole of them is one click away. */
+function argumentsText({ arguments: args }: ViewCall): string {
+  if (!args || typeof args !== 'object' || Array.isArray(args)) return valueText(args)
+  const entries = Object.entries(args)
+  const shown = entries.slice(0, 8).map(([name, value]) => `${line(name, 40)}: ${valueText(value)}`)
+  return [...shown, ...(entries.length > 8 ? [`${entries.length - 8} more`] : [])].join(', ')
 }
 
-/** Large arguments are cut before they are written as one line. */
-function small(args: unknown): unknown {
-  if (!args || typeof args !== 'object' || Array.isArray(args)) return args
-  return Object.fromEntries(
-    Object.entries(args).map(([key, value]) => [
-      key,
-      typeof value === 'string' && value.length > 400 ? `${value.slice(0, 400)}…` : value,
-    ]),
-  )
+function valueText(value: unknown): string {
+  if (value === undefined) return ''
+  const text = typeof value === 'string' ? value.slice(0, 400) : value
+  return line(JSON.stringify(text) ?? '', 160)
 }
 
 function resultText(result: unknown): string {

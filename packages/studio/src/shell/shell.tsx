@@ -105,7 +105,8 @@ function Screen({ address }: { readonly address: Address }): ReactNode {
     case 'thread':
       return (
         <Split
-          name={address.screen === 'threads' ? 'threads at-list' : 'threads at-thread'}
+          name="threads"
+          className={address.screen === 'threads' ? 'at-list' : 'at-thread'}
           label="the list"
           side="start"
           initial={300}

@@ -257,9 +257,12 @@ function Child({ threadId, ...props }: EntryProps & { readonly threadId: string 
   const key = `child ${threadId}`
   const isOpen = open.has(key)
   const isBackground = thread.facts.background.has(threadId)
-  const [shape, word] = stateOf(child?.view.status ?? known?.status ?? 'running', {
-    waiting: child?.view.waiting.filter((wait) => wait.for === 'person').length ?? 0,
-  })
+  const [shape, word] = stateOf(
+    isOver(known?.status) ? known!.status : (child?.view.status ?? 'running'),
+    {
+      waiting: child?.view.waiting.filter((wait) => wait.for === 'person').length ?? 0,
+    },
+  )
   const items = child?.view.items ?? []
   const shown = items.slice(-CHILD_ITEMS)
   return (
@@ -275,11 +278,11 @@ function Child({ threadId, ...props }: EntryProps & { readonly threadId: string 
           {known?.statusText === undefined ? word : line(known.statusText, 60)}
         </Badge>
         <span className="soft">
-          {isBackground ? 'in the background' : 'the call waits for it'}
+          {isBackground ? 'in the background' : shape === 'run' && 'the call waits for it'}
           {child && (
             <span className="num">
-              {' '}
-              · {plural(child.view.usage.turns, 'turn')} ·{' '}
+              {(isBackground || shape === 'run') && ' · '}
+              {plural(child.view.usage.turns, 'turn')} ·{' '}
               {child.view.usage.inputTokens + child.view.usage.outputTokens} tok ·{' '}
               {duration(Date.parse(child.view.updatedAt) - Date.parse(child.view.createdAt))}
             </span>
@@ -313,6 +316,11 @@ function Child({ threadId, ...props }: EntryProps & { readonly threadId: string 
       )}
     </div>
   )
+}
+
+/** Whether the parent knows that a child has ended; its own log then says only that it takes no more messages. */
+function isOver(status: string | undefined): boolean {
+  return status === 'completed' || status === 'failed'
 }
 
 const CHILD_ITEMS = 100
