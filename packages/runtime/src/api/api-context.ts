@@ -107,15 +107,21 @@ export async function threadInfos(
   const trees = new Map<string, Promise<readonly ThreadHead[]>>()
   return Promise.all(
     heads.map(async (head) => {
-      const { costUsd, unpriced, createdAt, updatedAt, wakeAt, lease: _, logId: __, ...rest } = head
+      const { costUsd, unpriced, createdAt, updatedAt, wakeAt, ...others } = head
+      const { lease: _, logId: __, change: ___, ...rest } = others
       const sum = head.parentId === null ? await store.treeUsage(head.rootId) : await subtree(head)
       return {
         ...rest,
+        inputTokens: head.tokens - head.outputTokens,
         costUsd: unpriced > 0 ? null : costUsd,
         createdAt: timeText(createdAt),
         updatedAt: timeText(updatedAt),
         wakeAt: wakeAt === null ? null : timeText(wakeAt),
-        tree: { tokens: sum.tokens, costUsd: sum.unpriced > 0 ? null : sum.costUsd },
+        tree: {
+          tokens: sum.tokens,
+          costUsd: sum.unpriced > 0 ? null : sum.costUsd,
+          waiting: sum.waiting,
+        },
       }
     }),
   )
@@ -123,11 +129,12 @@ export async function threadInfos(
   async function subtree(head: ThreadHead): Promise<TreeUsage> {
     const reading = trees.get(head.rootId) ?? treeOf(store, head.rootId)
     trees.set(head.rootId, reading)
-    const sum = { tokens: 0, costUsd: 0, unpriced: 0 }
+    const sum = { tokens: 0, costUsd: 0, unpriced: 0, waiting: 0 }
     for (const one of [head, ...below(await reading, head.id)]) {
       sum.tokens += one.tokens
       sum.costUsd += one.costUsd
       sum.unpriced += one.unpriced
+      sum.waiting += one.waiting
     }
     return sum
   }

@@ -26,7 +26,7 @@ import { eraseThread, removeThread, resumeThread, stopThread, terminateThread } 
 import { createThread, forkStoredThread } from './create-thread.ts'
 import { exportThread, importThread } from './import-thread.ts'
 import { messagesApi, sendMessage, unsendMessage } from './messages-api.ts'
-import { runThread, settledThread } from './session-result.ts'
+import { changedThreads, runThread, settledThread } from './session-result.ts'
 
 /** Creates the API of threads: everything that can be done with threads from outside. */
 export function createThreads(environment: ApiEnvironment): Threads {
@@ -40,6 +40,7 @@ export function createThreads(environment: ApiEnvironment): Threads {
       return head && (await threadInfos(context, [head]))[0]
     },
     list: async (query = {}) => threadInfos(context, await store.list(query)),
+    changes: (query) => changedThreads(context, query),
     totals: () => store.totals(),
     async update(threadId, { title, tags }) {
       if (title !== undefined) checkLabel(title, 'The title of the thread')

@@ -46,7 +46,7 @@ export interface ClientThreads extends Pick<
 > {
   create(thread: Omit<CreateThread, 'tenant'>): Promise<ThreadInfo>
   byClientId(clientId: string): Promise<ThreadInfo | undefined>
-  list(query?: Omit<ThreadQuery, 'tenant'>): Promise<readonly ThreadInfo[]>
+  list(query?: Omit<ThreadQuery, 'tenant' | 'changedAfter'>): Promise<readonly ThreadInfo[]>
   /** The thread as it is shown to people; with `upTo`, as it was after the event with this number. */
   view(threadId: string, options?: { readonly upTo?: number }): Promise<ThreadView>
   stop(threadId: string, options?: { readonly afterStep?: boolean }): Promise<void>

@@ -5,6 +5,7 @@ import type {
   FoundEffect,
   Inbox,
   LimitsReport,
+  ThreadInfo,
   NumberedEvent,
   WaitingItem,
 } from '../contract/runtime-api.ts'
@@ -58,6 +59,23 @@ export interface Client {
   }
   /** Yields the events of a thread, each once and in order; reconnects whenever the connection breaks. */
   stream(threadId: string, options?: StreamOptions): AsyncIterable<NumberedEvent>
+  /**
+   * Yields the threads that the key may see as they change, with what waits in them for a person; reconnects as
+   * `stream` does. `ready`: everything that has changed was sent. `reset`: list the threads again.
+   */
+  changes(options?: {
+    /** The position of an earlier change: what has changed since comes first. Default: the present. */
+    readonly after?: string
+    readonly signal?: AbortSignal
+  }): AsyncIterable<
+    | {
+        readonly type: 'thread'
+        readonly position: string
+        readonly thread: ThreadInfo
+        readonly waiting: readonly WaitingItem[]
+      }
+    | { readonly type: 'ready' | 'reset'; readonly position: string }
+  >
   /** Yields the events of a thread and of all its descendants, as `stream` does. */
   streamTree(threadId: string, options?: StreamOptions): AsyncIterable<TreeEvent>
 }
@@ -74,8 +92,21 @@ export function createClient(options: ClientOptions): Client {
   const { call, pick } = requester
   const decide = ({ threadId, interruptId }: Item, json: object): Promise<void> =>
     call('decide', { threadId, interruptId }, { json })
-  const read = (threadId: string, query: { readonly tree?: boolean }, stream: StreamOptions) =>
-    readEvents(requester, { threadId, query }, stream, options.streams)
+  const read = (
+    threadId: string,
+    query: { readonly tree?: boolean },
+    { after = '0', untilParked, includesDeltas, signal }: StreamOptions,
+  ) => {
+    const until = untilParked === true ? 'parked' : undefined
+    const deltas = includesDeltas === false ? false : undefined
+    const send: SendStream = (input) =>
+      requester.send(
+        'streamThread',
+        { threadId },
+        { ...input, query: { ...query, after, until, deltas } },
+      )
+    return readEvents(send, signal, options.streams)
+  }
   return {
     threads: threadsOf(requester),
     inbox: {
@@ -92,6 +123,14 @@ export function createClient(options: ClientOptions): Client {
       list: () => pick('listAgents', {}, 'agents'),
       get: (agent) => call('getAgent', { agent }),
     },
+    async *changes({ after, signal } = {}) {
+      const send: SendStream = (input) =>
+        requester.send('streamChanges', {}, { ...input, query: { after } })
+      for await (const { id: position, event, data } of readEvents(send, signal, options.streams))
+        if (event === 'thread')
+          yield { type: 'thread', position, ...(JSON.parse(data) as ChangedThread) }
+        else if (event === 'ready' || event === 'reset') yield { type: event, position }
+    },
     async *stream(threadId, stream = {}) {
       for await (const { id, data } of read(threadId, {}, stream))
         yield { id, event: JSON.parse(data) as NumberedEvent['event'] } // the server sends JSON of this type
@@ -103,6 +142,18 @@ export function createClient(options: ClientOptions): Client {
     },
   }
 }
+
+/** A changed thread, as the server sends it. */
+interface ChangedThread {
+  readonly thread: ThreadInfo
+  readonly waiting: readonly WaitingItem[]
+}
+
+/** Requests a stream from the server. */
+type SendStream = (input: {
+  readonly headers: Readonly<Record<string, string>>
+  readonly signal: AbortSignal | undefined
+}) => Promise<Response>
 
 /** The part of a stream to read. */
 interface StreamOptions {
@@ -134,15 +185,8 @@ const LONGEST_WAIT_MS = 15_000
  * until the server ends the stream or refuses it for good, or the signal aborts.
  */
 async function* readEvents(
-  requester: Requester,
-  {
-    threadId,
-    query,
-  }: {
-    readonly threadId: string
-    readonly query: Readonly<Record<string, boolean | string | undefined>>
-  },
-  { after = '0', untilParked, includesDeltas, signal }: StreamOptions,
+  send: SendStream,
+  signal: AbortSignal | undefined,
   { wait = waitFor, random = Math.random, quietMs = 60_000 }: EventSourceOptions = {},
 ): AsyncGenerator<SseEvent, void, undefined> {
   let lastId: string | undefined
@@ -150,23 +194,9 @@ async function* readEvents(
   while (!signal?.aborted) {
     let waitMs: number | undefined
     try {
-      const response = await requester.send(
-        'streamThread',
-        { threadId },
-        {
-          query: {
-            ...query,
-            after,
-            until: untilParked === true ? 'parked' : undefined,
-            deltas: includesDeltas === false ? false : undefined,
-          },
-          headers: {
-            accept: 'text/event-stream',
-            ...(lastId !== undefined && { 'last-event-id': lastId }),
-          },
-          signal,
-        },
-      )
+      const headers: Record<string, string> = { accept: 'text/event-stream' }
+      if (lastId) headers['last-event-id'] = lastId
+      const response = await send({ headers, signal })
       for await (const event of decoded(response, quietMs)) {
         failures = 0
         if (event.event === 'stream_end') return

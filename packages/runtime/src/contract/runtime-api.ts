@@ -179,7 +179,7 @@ export type CostUsd = number | null
 /** A thread as the API shows it. Times are ISO 8601 texts in UTC. */
 export interface ThreadInfo extends Omit<
   ThreadHead,
-  'costUsd' | 'unpriced' | 'createdAt' | 'updatedAt' | 'wakeAt' | 'lease' | 'logId'
+  'costUsd' | 'unpriced' | 'createdAt' | 'updatedAt' | 'wakeAt' | 'lease' | 'logId' | 'change'
 > {
   /** The cost of the thread itself, without its descendants. */
   readonly costUsd: CostUsd
@@ -188,8 +188,23 @@ export interface ThreadInfo extends Omit<
   readonly updatedAt: string
   /** When the thread works next; null while it waits for a message or an answer. */
   readonly wakeAt: string | null
+  /** The part of `tokens` that models have read. */
+  readonly inputTokens: number
   /** The sums of the thread and all its descendants. */
-  readonly tree: { readonly tokens: number; readonly costUsd: CostUsd }
+  readonly tree: { readonly tokens: number; readonly costUsd: CostUsd; readonly waiting: number }
+}
+
+/** The threads that have changed since the last page. */
+interface ThreadChanges {
+  /** The position after this page; `after` accepts it. */
+  readonly position: string
+  /** Whether threads were removed, or the position is unknown here: list the threads again. */
+  readonly isReset?: boolean
+  /** The changed threads and the roots of their trees, each with what waits in it for a person. */
+  readonly threads: readonly {
+    readonly thread: ThreadInfo
+    readonly waiting: readonly WaitingItem[]
+  }[]
 }
 
 /** A thread to create. */
@@ -394,6 +409,17 @@ export interface Threads {
     owner?: string | null,
   ): Promise<ThreadInfo | undefined>
   list(query?: ThreadQuery): Promise<readonly ThreadInfo[]>
+  /**
+   * Yields the threads of a tenant that have changed since a position, and goes on with those that change. A
+   * thread that changes several times in between is yielded once, as it is then. Without `after` it begins with
+   * the present. Positions hold over restarts. A page without threads says that nothing more has changed.
+   */
+  changes(query?: {
+    readonly tenant?: string
+    readonly owner?: string
+    readonly after?: string
+    readonly signal?: AbortSignal
+  }): AsyncIterable<ThreadChanges>
   /** Returns how many threads there are and what they have used; the time does not grow with their number. */
   totals(): Promise<StoreTotals>
   update(

@@ -84,7 +84,14 @@ export interface KernelState {
   readonly variables: Map<string, PendingVariables>
   readonly compacted: { a: Compaction | undefined; b: Compaction | undefined }
   /** `costUsd` is the known cost; `unpriced` counts the answers whose cost is not known. */
-  readonly usage: { tokens: number; costUsd: number; unpriced: number; startedAt: number }
+  readonly usage: {
+    tokens: number
+    outputTokens: number
+    cachedTokens: number
+    costUsd: number
+    unpriced: number
+    startedAt: number
+  }
   readonly lastLog: { a: RequestLog | undefined; b: RequestLog | undefined }
   status: ThreadStatus
   statusText: string | undefined
@@ -338,7 +345,14 @@ export function emptyKernelState(): KernelState {
     effectsYield: false,
     variables: new Map(),
     compacted: { a: undefined, b: undefined },
-    usage: { tokens: 0, costUsd: 0, unpriced: 0, startedAt: 0 },
+    usage: {
+      tokens: 0,
+      outputTokens: 0,
+      cachedTokens: 0,
+      costUsd: 0,
+      unpriced: 0,
+      startedAt: 0,
+    },
     lastLog: { a: undefined, b: undefined },
     status: 'idle',
     statusText: undefined,

@@ -6,7 +6,7 @@ import type {
 } from '../contract/event.ts'
 import { checkVersion } from '../contract/upcast.ts'
 import { foldCall, newCall } from './calls.ts'
-import { addCost, foldService, foldSession } from './sessions.ts'
+import { addCost, addTokens, foldService, foldSession } from './sessions.ts'
 import {
   emptyKernelState,
   isAwaited,
@@ -164,7 +164,7 @@ function addMessage(state: KernelState, event: RuntimeMessageAdded): void {
   })
   if (state.usage.startedAt === 0) state.usage.startedAt = Date.parse(event.at)
   if (usage) {
-    state.usage.tokens += (usage.input_tokens ?? 0) + (usage.output_tokens ?? 0)
+    addTokens(state.usage, usage)
     addCost(state.usage, costUsd)
   }
   if (metadata?.['kind'] === 'registry' && message.type === 'user')

@@ -80,8 +80,14 @@ export function foldSession(state: KernelState, event: SessionEvent): void {
       if (!session?.turn) return
       session.turn.inferences.push(event)
       if (!event.message) return // the `message_added` event of the answer counts usage and step
-      const { inputTokens = 0, outputTokens = 0 } = event.usage as Partial<TokenUsage>
+      const {
+        inputTokens = 0,
+        outputTokens = 0,
+        cacheReadTokens = 0,
+      } = event.usage as Partial<TokenUsage>
       usage.tokens += inputTokens + outputTokens
+      usage.outputTokens += outputTokens
+      usage.cachedTokens += cacheReadTokens
       addCost(usage, event.costUsd)
       session.steps[event.side]++
       const { step } = session.turn
@@ -369,9 +375,15 @@ function foldWork(state: KernelState, event: RuntimeEvent): void {
   }
 }
 
-function addTokens(usage: KernelState['usage'], used: object): void {
-  const { input_tokens, output_tokens } = used as Record<string, number | null | undefined>
+/** Adds the tokens of one answer, as ThreadProtocol names them. */
+export function addTokens(usage: KernelState['usage'], used: object): void {
+  const { input_tokens, output_tokens, cache_read_tokens } = used as Record<
+    string,
+    number | null | undefined
+  >
   usage.tokens += (input_tokens ?? 0) + (output_tokens ?? 0)
+  usage.outputTokens += output_tokens ?? 0
+  usage.cachedTokens += cache_read_tokens ?? 0
 }
 
 /** Adds the cost of one answer; an answer whose cost is not known is counted instead. */

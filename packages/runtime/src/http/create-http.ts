@@ -8,13 +8,13 @@ import { clientError, errorCodeOf, errorResponse } from './error-response.ts'
 import { HttpError, rateLimited } from '../operations/http-error.ts'
 import { DEFAULT_LIMITS, type HttpLimits, type Services } from './services.ts'
 import { Metrics } from './metrics.ts'
-import { openApi } from './openapi.ts'
+import { openApi, ROUTES } from './openapi.ts'
 import { COMPATIBLE, withVendorFields } from './compat/compat-error.ts'
 import type { Principal } from '../operations/principal.ts'
 import { RequestGuard, TokenBuckets } from './guard.ts'
 import type { OperationRoute, ThreadCall } from '../operations/operation.ts'
-import { ROUTES } from './routes.ts'
 import { OpenStreams } from './stream/event-stream.ts'
+import { studioPage, StudioSessions, type StudioFiles } from './studio.ts'
 import { guardedLogger, loggedError, type RuntimeLogger } from '../telemetry/logger.ts'
 import { withTraceparent } from '../telemetry/telemetry.ts'
 
@@ -47,6 +47,16 @@ export interface HttpOptions {
    * `isPublic`: whether cards can be read without a key. Default false.
    */
   readonly a2a?: { readonly agent?: string; readonly url?: string; readonly isPublic?: boolean }
+  /**
+   * Serves Studio under `/studio/`, and sends browsers there from `/`: `studioFiles()` of `@skein/studio`. The files
+   * need no key; with `auth`, people sign in with theirs.
+   */
+  readonly studio?: StudioFiles
+  /**
+   * Whether a client may choose another model and other settings for one run, e.g. to compare models. Default
+   * false; the command `skein dev` sets it.
+   */
+  readonly playground?: boolean
   /**
    * Called before our routes, e.g. to serve pages. Return a `Response`, or undefined to continue with our
    * routes. Host and origin are already checked at this point, the key is not.
@@ -127,6 +137,9 @@ class HttpSurface implements Http {
     this.routes = [...routes, ...(options.routes ?? [])]
     this.#guard = new RequestGuard({ ...options, maxUrlLength: limits.maxUrlLength })
     this.#perAddress = new TokenBuckets({ perMinute: limits.requestsPerMinutePerAddress, clock })
+    const { auth, playground: isPlayground = false } = options
+    const sessions = new StudioSessions({ auth, verify: toVerify(auth, local), clock })
+    const { verify } = sessions
     this.#services = {
       clock,
       timers,
@@ -135,13 +148,13 @@ class HttpSurface implements Http {
       prefix,
       holdsGoverned: options.chat?.hold ?? false,
       a2a: options.a2a ?? {},
+      studio: { sessions, isPlayground },
       metrics: new Metrics(runtime, streams),
       openapi: () => this.openapi(),
       clientError,
       isClosing: () => this.#isClosing,
       report: (error) => this.#report(error, (options.ids ?? uuidV7)()),
     }
-    const verify = toVerify(options.auth, local)
     const identify: Verify = async (request) => {
       const principal = await verify(request)
       if (principal) this.#tenants.set(request, principal.tenant)
@@ -190,7 +203,9 @@ class HttpSurface implements Http {
       const waitMs = address === undefined ? 0 : this.#perAddress.take(address)
       if (waitMs > 0) throw rateLimited(waitMs)
       const early = this.#guard.preflight(request) ?? (await this.#options.before?.(request))
-      return early ?? (await this.#app.fetch(request, { connection }))
+      const { studio } = this.#options
+      const page = early || !studio ? early : studioPage(studio, request, this.#services.prefix)
+      return page ?? (await this.#app.fetch(request, { connection: { ...connection, address } }))
     } catch (error) {
       return this.#refuse(error, request)
     }

@@ -2,6 +2,7 @@ import type { Clock, SkeinError } from '@skein/base'
 import type { ApiErrorCode } from '../operations/http-error.ts'
 import type { Metrics } from './metrics.ts'
 import type { OpenStreams } from './stream/event-stream.ts'
+import type { StudioSessions } from './studio.ts'
 import type { Timers } from '../dispatch/dispatcher.ts'
 
 /** The services that all operations share. */
@@ -16,6 +17,8 @@ export interface Services {
   readonly holdsGoverned: boolean
   /** The agent of the server's own A2A card, and the address that cards name. */
   readonly a2a: { readonly agent?: string; readonly url?: string }
+  /** The sessions of people at the page, and whether a run may have another model than its agent's. */
+  readonly studio: { readonly sessions: StudioSessions; readonly isPlayground: boolean }
   readonly openapi: () => object
   /** Reports an error to the operator when no client will receive it. */
   readonly report: (error: unknown) => void

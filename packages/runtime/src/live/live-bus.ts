@@ -19,6 +19,8 @@ export interface LiveBus {
   removed(head: ThreadHead): void
   subscribe(threadId: string, options?: SubscribeOptions): AsyncIterable<NumberedEvent>
   changes(options?: { readonly signal?: AbortSignal }): AsyncIterable<ThreadHead>
+  /** Yields once immediately, and then whenever any thread has changed or was removed since the last time. */
+  rings(options?: { readonly signal?: AbortSignal }): AsyncIterable<void>
   /**
    * Yields once immediately, and then after each commit to these threads that could end a caller's wait;
    * commits from the middle of a running session are skipped. Ends when the first thread is removed.
@@ -117,6 +119,10 @@ class Bus implements LiveBus {
     return closable(signal, (gate) => readHeads(this.#options.store, this.#headReaders, gate))
   }
 
+  rings({ signal }: { readonly signal?: AbortSignal } = {}): AsyncIterable<void> {
+    return closable(signal, (gate) => readRings(this.#headReaders, gate))
+  }
+
   /** Registers a reader with the channels, reads, and unregisters it when it ends. */
   async *#reading<T>(
     threadIds: readonly [string, ...string[]],
@@ -207,6 +213,22 @@ function closable<T>(
 /** A reader of changes. A thread that changes several times before it is read is yielded once. */
 interface HeadReader {
   note(threadId: string, removed?: ThreadHead): void
+}
+
+async function* readRings(readers: Set<HeadReader>, gate: AbortGate): AsyncGenerator<void, void> {
+  const bell = new Bell()
+  const reader: HeadReader = { note: bell.ring }
+  readers.add(reader)
+  try {
+    while (!gate.isClosed) {
+      bell.mute()
+      yield
+      await gate.through(bell.rung())
+    }
+  } finally {
+    readers.delete(reader)
+    gate.close()
+  }
 }
 
 /** Yields the heads of threads that change, until the gate closes. */

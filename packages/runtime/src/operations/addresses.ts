@@ -10,6 +10,10 @@ export const ADDRESSES = {
   getLimits: 'GET /limits',
   getOpenApi: 'GET /openapi.json',
 
+  getStudioMe: 'GET /studio/me',
+  createStudioSession: 'POST /studio/session',
+  deleteStudioSession: 'DELETE /studio/session',
+
   listAgents: 'GET /agents',
   getAgent: 'GET /agents/{agent}',
 
@@ -34,6 +38,7 @@ export const ADDRESSES = {
   forkThread: 'POST /threads/{threadId}/fork',
   getResult: 'GET /threads/{threadId}/result',
 
+  streamChanges: 'GET /changes',
   listEvents: 'GET /threads/{threadId}/events',
   streamThread: 'GET /threads/{threadId}/stream',
 

@@ -25,6 +25,7 @@ export interface Call {
   readonly services: Services
   /** The client's connection, as far as the server provides access to it. */
   readonly connection: {
+    readonly address?: string
     readonly disconnect?: () => void
     readonly unsentBytes?: () => number
   }

@@ -129,7 +129,11 @@ const sendMessage = shape({
 const time: Shape<string> = { type: 'string', format: 'date-time' }
 
 /** The sums of a thread and all its descendants. */
-const tree: Shape<ThreadInfo['tree']> = answer({ tokens: number, costUsd: nullable(number) })
+const tree: Shape<ThreadInfo['tree']> = answer({
+  tokens: number,
+  costUsd: nullable(number),
+  waiting: integer,
+})
 
 const amount: Shape<number> = { type: 'number', minimum: 0 }
 const bounds = { 'maxTokens?': amount, 'maxCostUsd?': amount, 'maxDurationMs?': amount }
@@ -170,11 +174,16 @@ export const SCHEMAS: { readonly [Name in keyof NamedTypes]: Shape<NamedTypes[Na
     parentId: nullable(string),
     rootId: string,
     title: nullable(string),
+    firstWords: nullable(string),
+    forkedFrom: nullable(answer({ threadId: string, messageId: nullable(string) })),
     tags: arrayOf(string),
     clientId: nullable(string),
     lifecycle,
     waiting: integer,
     tokens: number,
+    inputTokens: number,
+    outputTokens: number,
+    cachedTokens: number,
     costUsd: nullable(number),
     createdAt: time,
     updatedAt: time,

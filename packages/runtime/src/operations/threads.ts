@@ -29,6 +29,7 @@ const listQuery = {
   waiting: boolean,
   search: maxText(200),
   tag: maxText(100),
+  forkedFrom: maxText(200),
   clientId: maxText(200),
   sort: choice('activity', 'created', 'oldest'),
   limit: between(1, 1000),
@@ -138,7 +139,7 @@ function threadQuery(
   query: OperationCall<'listThreads', typeof listQuery, unknown>['query'],
   principal: Principal,
 ): ThreadQuery {
-  const { agent, owner, lifecycle: wanted, rootId, search, tag, sort } = query
+  const { agent, owner, lifecycle: wanted, rootId, search, tag, forkedFrom, sort } = query
   return {
     tenant: principal.tenant,
     owner: seesAllOwners(principal) ? owner : principal.user,
@@ -149,6 +150,7 @@ function threadQuery(
     isWaiting: query.waiting,
     search,
     tag,
+    forkedFrom,
     sort,
   }
 }

@@ -340,14 +340,14 @@ export async function park(
   const text = retry && waitText(retry)
   const isNew = lifecycle !== state.status || (retry && text !== state.statusText)
   const waiting = openForPeople(state).length
-  const { tokens, costUsd, unpriced } = state.usage
+  const { startedAt: _, ...usage } = state.usage
   const told = toldToParent(context)
   const status = { type: 'status_changed', at: context.at(), status: lifecycle, text } as const
   try {
     await context.commit('park', {
       events: isNew || told.others.length > 0 ? [{ ...status, ...told.field }] : [],
       others: told.others,
-      head: { lifecycle, waiting, tokens, costUsd, unpriced },
+      head: { lifecycle, waiting, ...usage },
       wake: { exactly: wakeAt },
       expectsNoMail: true,
       isProgress: true,

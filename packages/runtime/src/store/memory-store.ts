@@ -24,6 +24,7 @@ import {
   type ThreadLifecycle,
   type ThreadQuery,
   type TreeUsage,
+  removalsOf,
   type UserOf,
   type UserValue,
 } from './store.ts'
@@ -65,6 +66,7 @@ class MemoryStore implements Store {
   #tokens = 0
   #costUsd = 0
   #lastLogId = 0
+  #lastChange = 0
   #lastVersion = 0
   readonly #clock: Clock
   #isClosed = false
@@ -79,6 +81,7 @@ class MemoryStore implements Store {
       head: (id) => this.#heads.get(id),
       hasClientId: (tenant, owner, clientId) => this.#clientIds.has(keyOf(tenant, owner, clientId)),
       newLogId: () => ++this.#lastLogId,
+      newChange: () => ++this.#lastChange,
       hasAuditLine: (requestId, seq) => this.#auditKeys.has(keyOf(requestId, seq)),
       auditLength: (tree) => this.#audit.get(tree)?.length ?? 0,
       isSpent: (jti) => this.#spent.has(jti),
@@ -171,12 +174,13 @@ class MemoryStore implements Store {
 
   async treeUsage(rootId: string): Promise<TreeUsage> {
     this.#mustBeOpen()
-    const sum = { tokens: 0, costUsd: 0, unpriced: 0 }
+    const sum = { tokens: 0, costUsd: 0, unpriced: 0, waiting: 0 }
     for (const head of this.#heads.values()) {
       if (head.rootId !== rootId) continue
       sum.tokens += head.tokens
       sum.costUsd += head.costUsd
       sum.unpriced += head.unpriced
+      sum.waiting += head.waiting
     }
     return sum
   }
@@ -211,7 +215,8 @@ class MemoryStore implements Store {
     const head = this.#heads.get(threadId)
     if (!head) throw notFound(threadId)
     const rows = eventRows({ id: threadId, append: skeleton }, 0)
-    this.#setHead(erasedHead(head, skeleton, ++this.#lastLogId))
+    const numbers = { logId: ++this.#lastLogId, change: ++this.#lastChange }
+    this.#setHead(erasedHead(head, skeleton, numbers))
     this.#events.delete(threadId)
     this.#append(rows)
     this.#forgetBlobs(threadId, blobNames({ point: 'erase', threads: [] }, rows))
@@ -228,6 +233,8 @@ class MemoryStore implements Store {
       this.#auditKeys.delete(keyOf(requestId, seq))
     this.#audit.delete(threadId)
     this.#forgetBlobs(threadId, [])
+    const removals = removalsOf(head.tenant)
+    this.#counters.set(removals, (this.#counters.get(removals) ?? 0) + 1)
   }
 
   async userValues(of: UserOf, prefix = ''): Promise<readonly UserValue[]> {

@@ -173,6 +173,23 @@ CREATE TABLE user_values (
 INSERT INTO counters (name, value) VALUES ('user_version', 0);
 `,
   },
+  {
+    version: 6,
+    sql: `
+-- What lists show of a thread besides its labels. Threads of earlier versions have no first words.
+ALTER TABLE threads ADD COLUMN first_words TEXT;
+ALTER TABLE threads ADD COLUMN output_tokens INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE threads ADD COLUMN cached_tokens INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE threads ADD COLUMN forked_from TEXT;
+ALTER TABLE threads ADD COLUMN forked_at TEXT;
+CREATE INDEX threads_by_fork ON threads (forked_from) WHERE forked_from IS NOT NULL;
+
+-- Orders the latest changes of threads. The counter keeps the last number over the removal of its thread.
+ALTER TABLE threads ADD COLUMN change INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX threads_by_change ON threads (tenant, change, id);
+INSERT INTO counters (name, value) VALUES ('change', 0);
+`,
+  },
 ]
 
 /**

@@ -19,6 +19,8 @@ export interface StoreView {
   hasClientId(tenant: string, owner: string | null, clientId: string): boolean
   /** Returns a number for a new log that no log of this store has had. */
   newLogId(): number
+  /** Returns the number of this change, for `ThreadHead.change`. */
+  newChange(): number
   hasAuditLine(requestId: string, seq: number): boolean
   /** Number of lines in the audit log of a root thread. */
   auditLength(tree: string): number
@@ -80,10 +82,11 @@ export function planCommit(commit: Commit, view: StoreView): CommitPlan {
   }
   const counters = newCounters(commit, view)
   const heads = new Map(before)
+  const number = commit.threads.length > 0 ? view.newChange() : 0
   const events = commit.threads.flatMap((change) => {
     const head = heads.get(change.id)
     if (!head) throw notFound(change.id)
-    heads.set(change.id, changeHead(head, change))
+    heads.set(change.id, changeHead(head, change, number))
     return eventRows(change, head.seq)
   })
   const audit = numberAudit(commit, view)
@@ -137,7 +140,7 @@ function checkThreads(
     const known = heads.get(id) ?? view.head(id)
     if (create && known)
       throw new StoreError(`The thread ${id} exists already.`, { code: 'THREAD_EXISTS' })
-    const head = create ? newHead(id, create, view.newLogId()) : known
+    const head = create ? newHead(id, create, view.newLogId(), 0) : known
     if (!head) throw notFound(id)
     checkConditions(change, head)
     heads.set(id, head)

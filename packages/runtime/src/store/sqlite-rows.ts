@@ -24,22 +24,32 @@ export function headFrom(row: Row): ThreadHead {
     parentId: row['parent_id'] as string | null,
     rootId: row['root_id'] as string,
     title: row['title'] as string | null,
+    firstWords: row['first_words'] as string | null,
+    forkedFrom: forkFrom(row),
     tags: tagsFrom(row),
     clientId: row['client_id'] as string | null,
     lifecycle: row['lifecycle'] as ThreadLifecycle,
     waiting: row['waiting'] as number,
     tokens: row['tokens'] as number,
+    outputTokens: row['output_tokens'] as number,
+    cachedTokens: row['cached_tokens'] as number,
     costUsd: row['cost_usd'] as number,
     unpriced: row['unpriced'] as number,
     createdAt: row['created_at'] as number,
     updatedAt: row['updated_at'] as number,
     seq: row['seq'] as number,
+    change: row['change'] as number,
     logId: row['log_id'] as number,
     epoch: row['epoch'] as number,
     wakeAt: row['wake_at'] as number | null,
     attempts: row['attempts'] as number,
     lease: leaseFrom(row),
   }
+}
+
+function forkFrom(row: Row): ThreadHead['forkedFrom'] {
+  const threadId = row['forked_from'] as string | null
+  return threadId === null ? null : { threadId, messageId: row['forked_at'] as string | null }
 }
 
 function leaseFrom(row: Row): Lease | null {
@@ -101,14 +111,14 @@ export function damaged(what: string, why = 'its checksum is wrong'): StoreError
 /** Inserts a new thread, with the values of `newRow`. */
 export const insertHead = `INSERT INTO threads (
   id, tenant, parent_id, root_id, client_id, created_at,
-  owner, agent, title, tags, search,
-  lifecycle, waiting, tokens, cost_usd, unpriced, updated_at, seq, log_id, epoch, wake_at, attempts,
-  lease_owner, lease_until, deaths, survived, on_trial
-) VALUES (?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?)`
+  owner, agent, title, tags, first_words, forked_from, forked_at, search,
+  lifecycle, waiting, tokens, output_tokens, cached_tokens, cost_usd, unpriced, updated_at, seq, change, log_id, epoch,
+  wake_at, attempts, lease_owner, lease_until, deaths, survived, on_trial
+) VALUES (?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?)`
 
 /** The columns that change with nearly every commit, in the order of `progress`. */
 const PROGRESS =
-  'lifecycle waiting tokens cost_usd unpriced updated_at seq log_id epoch wake_at attempts lease_owner lease_until deaths survived on_trial'.split(
+  'lifecycle waiting tokens output_tokens cached_tokens cost_usd unpriced updated_at seq change log_id epoch wake_at attempts lease_owner lease_until deaths survived on_trial'.split(
     ' ',
   )
 
@@ -135,7 +145,7 @@ export function headUpdate(
  * slow.
  */
 export const updateLabels =
-  'UPDATE threads SET owner = ?, agent = ?, title = ?, tags = ?, search = ? WHERE id = ?'
+  'UPDATE threads SET owner = ?, agent = ?, title = ?, tags = ?, first_words = ?, forked_from = ?, forked_at = ?, search = ? WHERE id = ?'
 
 /** Returns the values for `insertHead`. */
 export function newRow(head: ThreadHead): SQLInputValue[] {
@@ -145,31 +155,36 @@ export function newRow(head: ThreadHead): SQLInputValue[] {
 
 /** Returns the values of the columns `PROGRESS`. */
 function progress(head: ThreadHead): SQLInputValue[] {
-  const { lifecycle, waiting, tokens, costUsd, unpriced } = head
-  const { updatedAt, seq, logId, epoch, wakeAt, attempts } = head
+  const { lifecycle, waiting, tokens, outputTokens, cachedTokens, costUsd, unpriced } = head
+  const { updatedAt, seq, change, logId, epoch, wakeAt, attempts } = head
   const { owner, until, deaths, survived, isOnTrial } = head.lease ?? noLease
-  const spent = [tokens, costUsd, unpriced]
+  const spent = [tokens, outputTokens, cachedTokens, costUsd, unpriced]
   const lease = [owner, until, deaths, survived, isOnTrial ? 1 : 0]
-  return [lifecycle, waiting, ...spent, updatedAt, seq, logId, epoch, wakeAt, attempts, ...lease]
+  const place = [updatedAt, seq, change, logId, epoch]
+  return [lifecycle, waiting, ...spent, ...place, wakeAt, attempts, ...lease]
 }
 
 const noLease = { owner: null, until: null, deaths: 0, survived: 0, isOnTrial: false }
 
 /** Returns the values for `updateLabels`. */
 export function labels(head: ThreadHead): SQLInputValue[] {
-  return [head.owner, head.agent, head.title, JSON.stringify(head.tags), searchText(head)]
+  const { owner, agent, title, tags, firstWords, forkedFrom } = head
+  const fork = [forkedFrom?.threadId ?? null, forkedFrom?.messageId ?? null]
+  return [owner, agent, title, JSON.stringify(tags), firstWords, ...fork, searchText(head)]
 }
 
 const orders = {
   activity: 'updated_at DESC, id DESC',
   created: 'created_at DESC, id DESC',
   oldest: 'created_at, id',
+  change: 'change DESC, id DESC',
 }
 
 /** Builds the SQL statement that lists the threads of a query. Values are always passed as parameters. */
 export function listStatement(query: ThreadQuery): { sql: string; values: SQLInputValue[] } {
   const { tenant, owner, agent, lifecycle, parentId, rootId, isWaiting, search, tag } = query
-  const parts: [condition: string, value?: SQLInputValue][] = []
+  const { forkedFrom, changedAfter } = query
+  const parts: [condition: string, ...values: SQLInputValue[]][] = []
   if (tenant !== undefined) parts.push(['tenant = ?', tenant])
   if (owner !== undefined) parts.push(['owner = ?', owner])
   if (agent !== undefined) parts.push(['agent = ?', agent])
@@ -181,10 +196,13 @@ export function listStatement(query: ThreadQuery): { sql: string; values: SQLInp
   if (search !== undefined) parts.push(['instr(search, ?) > 0', search.toLowerCase()])
   if (tag !== undefined)
     parts.push(['EXISTS (SELECT 1 FROM json_each(tags) WHERE json_each.value = ?)', tag])
+  if (forkedFrom !== undefined) parts.push(['forked_from = ?', forkedFrom])
+  if (changedAfter) parts.push(['(change, id) > (?, ?)', changedAfter.change, changedAfter.id])
   const where = parts.length > 0 ? `WHERE ${parts.map(([text]) => text).join(' AND ')}` : ''
   const { limit, offset } = pageOf(query)
+  const order = changedAfter ? 'change, id' : orders[query.sort ?? 'activity']
   return {
-    sql: `SELECT * FROM threads ${where} ORDER BY ${orders[query.sort ?? 'activity']} LIMIT ? OFFSET ?`,
-    values: [...parts.flatMap(([, value]) => (value === undefined ? [] : [value])), limit, offset],
+    sql: `SELECT * FROM threads ${where} ORDER BY ${order} LIMIT ? OFFSET ?`,
+    values: [...parts.flatMap(([, ...values]) => values), limit, offset],
   }
 }

@@ -16,16 +16,17 @@ import {
   userValueFrom,
   userValueName,
 } from './sqlite-rows.ts'
-import type {
-  ClaimOptions,
-  HeldThread,
-  StoreTotals,
-  ThreadHead,
-  ThreadLifecycle,
-  ThreadQuery,
-  TreeUsage,
-  UserOf,
-  UserValue,
+import {
+  type ClaimOptions,
+  type HeldThread,
+  removalsOf,
+  type StoreTotals,
+  type ThreadHead,
+  type ThreadLifecycle,
+  type ThreadQuery,
+  type TreeUsage,
+  type UserOf,
+  type UserValue,
 } from './store.ts'
 import { claimedHead } from './thread-head.ts'
 
@@ -53,6 +54,8 @@ function range(log: string, compare: string): string {
 export class SqliteTables implements StoreView {
   readonly #database: DatabaseSync
   readonly #statements = new Map<string, StatementSync>()
+  /** The number of the last change; undefined until it was read. Only this process changes threads. */
+  #lastChange: number | undefined
 
   constructor(database: DatabaseSync) {
     this.#database = database
@@ -80,6 +83,14 @@ export class SqliteTables implements StoreView {
 
   newLogId(): number {
     return this.#nextOf('log_id')
+  }
+
+  newChange(): number {
+    this.#lastChange ??= Number(
+      this.#get(`SELECT max(value, (SELECT coalesce(max(change), 0) FROM threads)) AS last
+        FROM counters WHERE name = 'change'`)?.['last'],
+    )
+    return ++this.#lastChange
   }
 
   newVersion(): number {
@@ -183,7 +194,8 @@ export class SqliteTables implements StoreView {
 
   treeUsage(rootId: string): TreeUsage {
     const row = this.#get(
-      `SELECT total(tokens) AS tokens, total(cost_usd) AS cost, total(unpriced) AS unpriced
+      `SELECT total(tokens) AS tokens, total(cost_usd) AS cost, total(unpriced) AS unpriced,
+        total(waiting) AS waiting
       FROM threads WHERE root_id = ?`,
       rootId,
     )
@@ -191,6 +203,7 @@ export class SqliteTables implements StoreView {
       tokens: Number(row?.['tokens']),
       costUsd: Number(row?.['cost']),
       unpriced: Number(row?.['unpriced']),
+      waiting: Number(row?.['waiting']),
     }
   }
 
@@ -342,7 +355,13 @@ export class SqliteTables implements StoreView {
 
   remove(id: string): void {
     const hashes = this.#blobsOf(id)
-    this.#count(undefined, this.head(id))
+    const head = this.head(id)
+    this.#count(undefined, head)
+    if (head) {
+      this.#add(removalsOf(head.tenant), 1)
+      // The thread may have the greatest number, which must not be given again after a restart.
+      this.#run(`UPDATE counters SET value = ? WHERE name = 'change'`, this.newChange())
+    }
     this.#run(`DELETE FROM events WHERE ${inLog()}`, id, 0)
     // The database deletes the blob names of the thread with it.
     this.#run('DELETE FROM threads WHERE id = ?', id)
@@ -375,9 +394,10 @@ export class SqliteTables implements StoreView {
       return
     }
     this.#updateHead(head, before)
-    const { owner, agent, title, tags } = before
+    const { owner, agent, title, tags, firstWords } = before
     const isSame = owner === head.owner && agent === head.agent && title === head.title
-    if (!isSame || tags !== head.tags) this.#run(updateLabels, ...labels(head), head.id)
+    if (!isSame || tags !== head.tags || firstWords !== head.firstWords)
+      this.#run(updateLabels, ...labels(head), head.id)
   }
 
   #updateHead(head: ThreadHead, before: ThreadHead): void {

@@ -125,6 +125,7 @@ function contentsOfModel(model: Model): unknown {
     tokens: model.threads.get(id)?.tokens ?? 0,
     costUsd: 0,
     unpriced: 0,
+    waiting: 0,
   }))
   return { threads, blobs, audit, times, usage }
 }

@@ -15,6 +15,10 @@ export interface ThreadHead {
   /** The outermost ancestor; a thread without a parent has its own id here. */
   readonly rootId: string
   readonly title: string | null
+  /** The beginning of the first message that a person or a parent sent, safe to show on one line. */
+  readonly firstWords: string | null
+  /** The thread that this one is a fork of, and the last message that both have; null for all of them. */
+  readonly forkedFrom: { readonly threadId: string; readonly messageId: string | null } | null
   readonly tags: readonly string[]
   /** An id chosen by the client, unique among the threads of one owner in the tenant. */
   readonly clientId: string | null
@@ -23,6 +27,10 @@ export interface ThreadHead {
   readonly waiting: number
   /** The tokens of the thread itself, without its descendants. */
   readonly tokens: number
+  /** The part of `tokens` that models have written; the rest is what they have read. */
+  readonly outputTokens: number
+  /** The part of the tokens read that came from a vendor's cache. */
+  readonly cachedTokens: number
   /** The known cost of the thread itself, without the answers that `unpriced` counts. */
   readonly costUsd: number
   /** The number of answers whose cost is not known. */
@@ -31,6 +39,11 @@ export interface ThreadHead {
   readonly updatedAt: number
   /** Number of the last event. */
   readonly seq: number
+  /**
+   * Orders the latest changes of all threads: a commit, an erasure and a new thread set it to a number that is
+   * greater than all that readers have seen. Two threads may have the same number. Claims do not change it.
+   */
+  readonly change: number
   /**
    * Names the log itself: a new number when a thread is created and when its log is replaced (erasure), never
    * used twice in one store. A fold of events that was kept under another number belongs to another log.
@@ -70,7 +83,7 @@ export interface Lease {
 }
 
 /** The sums of a thread and all its descendants. */
-export type TreeUsage = Pick<ThreadHead, 'tokens' | 'costUsd' | 'unpriced'>
+export type TreeUsage = Pick<ThreadHead, 'tokens' | 'costUsd' | 'unpriced' | 'waiting'>
 
 /** Columns of the head that a writer may set. */
 export type HeadPatch = Partial<
@@ -83,6 +96,8 @@ export type HeadPatch = Partial<
     | 'lifecycle'
     | 'waiting'
     | 'tokens'
+    | 'outputTokens'
+    | 'cachedTokens'
     | 'costUsd'
     | 'unpriced'
     | 'attempts'
@@ -207,6 +222,11 @@ export interface UserValueChange extends UserOf {
   readonly expectVersion?: number | null
 }
 
+/** Names the counter of the threads that were removed from a tenant. */
+export function removalsOf(tenant: string): string {
+  return `removed ${tenant}`
+}
+
 /** The largest number of values of one user; a commit beyond it is refused (`VALUE_LIMIT`). */
 export const MAX_USER_VALUES = 1000
 
@@ -262,8 +282,15 @@ export interface ThreadQuery {
   readonly isWaiting?: boolean
   readonly search?: string
   readonly tag?: string
-  /** Default `activity`. */
-  readonly sort?: 'activity' | 'created' | 'oldest'
+  /** Forks of this thread. */
+  readonly forkedFrom?: string
+  /**
+   * Threads whose last change comes after this place: by number, and by id where the number is the same. The
+   * earliest change comes first, whatever `sort` says.
+   */
+  readonly changedAfter?: Pick<ThreadHead, 'change' | 'id'>
+  /** Default `activity`. All but `oldest` begin with the latest. */
+  readonly sort?: 'activity' | 'created' | 'oldest' | 'change'
   /** Default 50, at most 1000. */
   readonly limit?: number
   readonly offset?: number
@@ -338,7 +365,10 @@ export interface Store {
   ): Promise<readonly { readonly index: number; readonly line: string }[]>
   /** Replaces the events of a thread with `skeleton` and deletes blobs that no other thread names. */
   erase(threadId: string, skeleton: readonly RuntimeEvent[]): Promise<void>
-  /** Removes a thread with its events, audit log and blobs. */
+  /**
+   * Removes a thread with its events, audit log and blobs, and adds 1 to the counter that `removalsOf` names,
+   * so that readers of changes learn that there is one thread less.
+   */
   remove(threadId: string): Promise<void>
   /** Returns the values of a user whose keys begin with the prefix, by key. */
   userValues(of: UserOf, prefix?: string): Promise<readonly UserValue[]>

@@ -1,3 +1,5 @@
+import { isPlainObject } from '@skein/base'
+import { safeText } from '@skein/base/safe-text'
 import type { RuntimeEvent } from '../contract/event.ts'
 import type {
   ClaimOptions,
@@ -11,7 +13,7 @@ import type {
 } from './store.ts'
 
 /** Creates the head of a thread that has no events yet. */
-export function newHead(id: string, thread: NewThread, logId: number): ThreadHead {
+export function newHead(id: string, thread: NewThread, logId: number, change: number): ThreadHead {
   const { tenant, owner, agent, parentId, rootId, title, tags, clientId, createdAt } = thread
   return {
     id,
@@ -21,16 +23,21 @@ export function newHead(id: string, thread: NewThread, logId: number): ThreadHea
     parentId,
     rootId,
     title: title === null ? null : labelText(title),
+    firstWords: null,
+    forkedFrom: null,
     tags: tags.map(labelText),
     clientId,
     lifecycle: 'idle',
     waiting: 0,
     tokens: 0,
+    outputTokens: 0,
+    cachedTokens: 0,
     costUsd: 0,
     unpriced: 0,
     createdAt,
     updatedAt: createdAt,
     seq: 0,
+    change,
     logId,
     epoch: 0,
     wakeAt: null,
@@ -81,27 +88,33 @@ function changeLease(lease: Lease | null, change: ThreadChange['lease']): Lease 
   }
 }
 
-/** Returns the head after a change. */
-export function changeHead(head: ThreadHead, change: ThreadChange): ThreadHead {
+/** Returns the head after a change. `number` is the place of the change among those of all threads. */
+export function changeHead(head: ThreadHead, change: ThreadChange, number: number): ThreadHead {
   const { append = [], head: patch = {}, raisesEpoch, wake } = change
   // Fields are picked one by one, so that no other field of a patch gets into the head. Undefined means
   // unchanged, null is a value.
   const { agent, title, tags, owner, waiting, tokens, costUsd, unpriced, attempts } = patch
+  const { outputTokens, cachedTokens } = patch
   return {
     ...head,
     agent: agent ?? head.agent,
     title: title === undefined ? head.title : title === null ? null : labelText(title),
+    firstWords: head.firstWords ?? firstWordsIn(append),
+    forkedFrom: head.forkedFrom ?? forkIn(append),
     tags: tags ? tags.map(labelText) : head.tags,
     owner: owner === undefined ? head.owner : owner,
     lifecycle: patch.lifecycle ?? lifecycleAfter(head, change),
     waiting: waiting ?? head.waiting,
     tokens: tokens ?? head.tokens,
+    outputTokens: outputTokens ?? head.outputTokens,
+    cachedTokens: cachedTokens ?? head.cachedTokens,
     costUsd: costUsd ?? head.costUsd,
     unpriced: unpriced ?? head.unpriced,
     attempts: attempts ?? head.attempts,
     lease: changeLease(head.lease, change.lease),
     updatedAt: latest(head.updatedAt, append),
     seq: head.seq + append.length,
+    change: number,
     epoch: head.epoch + (raisesEpoch ? 1 : 0),
     wakeAt: wake
       ? 'exactly' in wake
@@ -109,6 +122,42 @@ export function changeHead(head: ThreadHead, change: ThreadChange): ThreadHead {
         : Math.min(head.wakeAt ?? Infinity, wake.by)
       : head.wakeAt,
   }
+}
+
+const FIRST_WORDS = 120
+
+/**
+ * Returns the beginning of the first message to a thread, as a person is shown it in a list: one line, without
+ * characters that hide or reorder others. Null if the events have no such message.
+ */
+function firstWordsIn(events: readonly RuntimeEvent[]): string | null {
+  for (const event of events) {
+    if (event.type !== 'message_queued' && event.type !== 'message_added') continue
+    const { message, isSilent, metadata } = event
+    // The list of subagents is written by the runtime, as a message of a user.
+    if (isSilent || message.type !== 'user' || metadata?.['kind'] === 'registry') continue
+    const text = message.content
+      .map((block) => (block.type === 'text' ? block.text : ''))
+      .join(' ')
+      .slice(0, 50 * FIRST_WORDS)
+      .replace(/\s+/g, ' ')
+      .trim()
+    if (text === '') continue
+    const shown = labelText(safeText(text, { isLine: true }))
+    const characters = Array.from(shown.slice(0, 2 * FIRST_WORDS + 2))
+    return characters.length > FIRST_WORDS
+      ? `${characters.slice(0, FIRST_WORDS - 1).join('')}…`
+      : shown
+  }
+  return null
+}
+
+function forkIn([first]: readonly RuntimeEvent[]): ThreadHead['forkedFrom'] {
+  const from = first?.type === 'thread_created' ? first.metadata?.['forked_from'] : undefined
+  if (!isPlainObject(from) || typeof from['thread_id'] !== 'string') return null
+  const messageId = from['message_id']
+  const id = typeof messageId === 'string' ? labelText(messageId) : null
+  return { threadId: labelText(from['thread_id']), messageId: id }
 }
 
 /** Events from outside that give a resting thread something to do, if the commit also wakes the thread. */
@@ -149,16 +198,18 @@ function lifecycleAfter(
 export function erasedHead(
   head: ThreadHead,
   skeleton: readonly { at: string }[],
-  logId: number,
+  { logId, change }: Pick<ThreadHead, 'logId' | 'change'>,
 ): ThreadHead {
   return {
     ...head,
     title: null,
+    firstWords: null,
     tags: [],
     lifecycle: 'erased',
     waiting: 0,
     updatedAt: latest(head.updatedAt, skeleton),
     seq: skeleton.length,
+    change,
     logId,
     // Raises the epoch, so that a drain that still has the erased contents in memory cannot write them.
     epoch: head.epoch + 1,
@@ -214,7 +265,8 @@ export function dueThreads(heads: Iterable<ThreadHead>, now: number, limit: numb
 
 /** Returns the text that searches match against, in lower case. */
 export function searchText(head: ThreadHead): string {
-  return [head.id, head.title ?? '', head.agent, head.clientId ?? '', ...head.tags]
+  const words = head.firstWords === null ? [] : [head.firstWords]
+  return [head.id, head.title ?? '', head.agent, head.clientId ?? '', ...head.tags, ...words]
     .join('\n')
     .toLowerCase()
 }
@@ -232,6 +284,7 @@ export function selectThreads(
 ): readonly ThreadHead[] {
   const { limit, offset } = pageOf(query)
   const { tenant, owner, agent, lifecycle, parentId, rootId, isWaiting, search, tag } = query
+  const { forkedFrom, changedAfter } = query
   const matches = (head: ThreadHead): boolean =>
     (tenant === undefined || head.tenant === tenant) &&
     (owner === undefined || head.owner === owner) &&
@@ -241,10 +294,12 @@ export function selectThreads(
     (rootId === undefined || head.rootId === rootId) &&
     (isWaiting === undefined || head.waiting > 0 === isWaiting) &&
     (search === undefined || searchText(head).includes(search.toLowerCase())) &&
-    (tag === undefined || head.tags.includes(tag))
+    (tag === undefined || head.tags.includes(tag)) &&
+    (forkedFrom === undefined || head.forkedFrom?.threadId === forkedFrom) &&
+    (changedAfter === undefined || byChange(changedAfter, head) < 0)
   return [...heads]
     .filter(matches)
-    .toSorted(orders[query.sort ?? 'activity'])
+    .toSorted(changedAfter ? byChange : orders[query.sort ?? 'activity'])
     .slice(offset, offset + limit)
 }
 
@@ -262,6 +317,13 @@ const orders: Readonly<
   activity: (a, b) => b.updatedAt - a.updatedAt || byId(b, a),
   created: (a, b) => b.createdAt - a.createdAt || byId(b, a),
   oldest: (a, b) => a.createdAt - b.createdAt || byId(a, b),
+  change: (a, b) => byChange(b, a),
+}
+
+type Place = Pick<ThreadHead, 'change' | 'id'>
+
+function byChange(a: Place, b: Place): number {
+  return a.change - b.change || byId(a, b)
 }
 
 function byId(a: { readonly id: string }, b: { readonly id: string }): number {

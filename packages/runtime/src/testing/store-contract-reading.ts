@@ -1,6 +1,8 @@
+import type { RuntimeEvent } from '../contract/event.ts'
 import {
   MAX_USER_VALUES,
   type NewThread,
+  removalsOf,
   type Store,
   type ThreadHead,
   type ThreadQuery,
@@ -66,24 +68,133 @@ export const readingCases: Readonly<Record<string, Case>> = {
     for (const [id, [tokens, costUsd]] of Object.entries(heads))
       await store.commit({ point: 'test', threads: [{ id, head: { tokens, costUsd } }] })
     await store.commit({ point: 'test', threads: [{ id: 'b', head: { unpriced: 2 } }] })
-    const sum = { tokens: 30, costUsd: 0.75, unpriced: 2 }
+    const sum = { tokens: 30, costUsd: 0.75, unpriced: 2, waiting: 1 }
     same(await store.treeUsage('a'), sum, 'the tree of a')
-    same(await store.treeUsage('nobody'), { tokens: 0, costUsd: 0, unpriced: 0 }, 'no tree')
+    const none = { tokens: 0, costUsd: 0, unpriced: 0, waiting: 0 }
+    same(await store.treeUsage('nobody'), none, 'no tree')
   },
   'a patch sets what it names and nothing else': async (store) => {
     await library(store)
-    const before = await store.head('a')
+    const headOf = async () => ({ ...(await store.head('a')), change: 0 }) as ThreadHead
+    const before = await headOf()
     // An untyped program might pass columns that writers may not set, or a column whose value is undefined.
     const wrong = { seq: 99, epoch: 99, id: 'x', wakeAt: 1, title: undefined } as object
     await store.commit({ point: 'test', threads: [{ id: 'a', head: { ...wrong, owner: null } }] })
-    same(await store.head('a'), { ...before, owner: null } as ThreadHead, 'the head')
+    same(await headOf(), { ...before, owner: null }, 'the head')
     const all = { agent: 'z', title: 'Z', tags: ['z'], owner: 'z', lifecycle: 'failed' } as const
-    const numbers = { waiting: 2, tokens: 3, costUsd: 0.5, unpriced: 1, attempts: 4 }
+    const spent = { tokens: 3, outputTokens: 2, cachedTokens: 1, costUsd: 0.5, unpriced: 1 }
+    const numbers = { waiting: 2, ...spent, attempts: 4 }
     await store.commit({ point: 'test', threads: [{ id: 'a', head: { ...all, ...numbers } }] })
-    same(await store.head('a'), { ...before, ...all, ...numbers } as ThreadHead, 'all of it')
+    same(await headOf(), { ...before, ...all, ...numbers }, 'all of it')
     same((await store.list({ search: 'z' })).length, 1, 'found by its new title')
     await store.commit({ point: 'test', threads: [{ id: 'a', head: { tags: ['only', 'tags'] } }] })
     same((await store.head('a'))?.tags, ['only', 'tags'], 'the tags')
+  },
+  'each change of a thread moves it to the end of the changes; claims do not': async (store) => {
+    await addThreads(store, 'a', 'b')
+    await addThreads(store, 'c')
+    const other = { id: 'd', create: newThread('d', { tenant: 'beta' }) }
+    await store.commit({ point: 'test', threads: [other] })
+    const heads = (changedAfter: ThreadQuery['changedAfter'] = { change: 0, id: '' }) =>
+      store.list({ tenant: 'acme', changedAfter })
+    const ids = async (...after: Parameters<typeof heads>) =>
+      (await heads(...after)).map(({ id }) => id).join()
+    same(await ids(), 'a,b,c', 'the earliest change first')
+    const [, second, last] = await heads()
+    same([await ids(second), await ids(last)], ['c', ''], 'after a place')
+    await claimed(store, 'a')
+    await store.renew(['a'], { owner: 'one', leaseMs: 10 })
+    await store.release('one')
+    same(await ids(last), '', 'after claims')
+    await store.commit({ point: 'test', threads: [{ id: 'a', head: { waiting: 1 } }] })
+    same([await ids(last), await ids()], ['a', 'b,c,a'], 'after a commit without events')
+    await store.erase('b', [])
+    same(await ids(last), 'a,b', 'after an erasure')
+    const latest = await store.list({ tenant: 'acme', sort: 'change', limit: 2 })
+    same(latest.map(({ id }) => id).join(), 'b,a', 'the latest change first')
+    const page = await store.list({ tenant: 'acme', changedAfter: second, limit: 1 })
+    same(page[0]?.id, 'c', 'a page')
+    const before = (await heads()).at(-1)
+    await store.remove('b')
+    same((await store.counters(removalsOf('acme'))).get(removalsOf('acme')), 1, 'the removals')
+    same((await store.counters(removalsOf('beta'))).size, 0, 'the removals of another tenant')
+    await addThreads(store, 'e')
+    same(await ids(before), 'e', 'a number is not given again after its thread was removed')
+  },
+  'a head has the first words of its thread, safe to show': async (store) => {
+    const added = (text: string, rest: object = {}): RuntimeEvent => ({
+      type: 'message_queued',
+      at: new Date(0).toISOString(),
+      queueId: 'q',
+      role: 'user',
+      message: { id: 'm', type: 'user', timestamp: '', content: [{ type: 'text', text }] },
+      ...rest,
+    })
+    const words = async (id: string, ...events: RuntimeEvent[]) => {
+      const create = newThread(id)
+      await store.commit({ point: 'test', threads: [{ id, create, append: events }] })
+      return (await store.head(id))?.firstWords
+    }
+    same(await words('a', added('  Where\nis  my order? ')), 'Where is my order?', 'one line')
+    same(await words('b', added('x'.repeat(5000))), `${'x'.repeat(119)}…`, 'what is too long')
+    same(await words('c', added('a\u202eb\u001b[2J')), 'a\\u{202e}b\\u{1b}[2J', 'what hides')
+    same(await words('d', added('hush', { isSilent: true })), null, 'what is silent')
+    same(await words('e', valueSet(1), added(' '), added('Then.')), 'Then.', 'after nothing')
+    const later = { id: 'd', append: [added('First.'), added('Second.')] }
+    await store.commit({ point: 'test', threads: [later] })
+    await store.commit({ point: 'test', threads: [{ id: 'd', append: [added('Third.')] }] })
+    same((await store.head('d'))?.firstWords, 'First.', 'only the first')
+    same(
+      (await store.list({ search: 'FIRST' })).map(({ id }) => id),
+      ['d'],
+      'found by them',
+    )
+    await store.erase('d', [])
+    same((await store.head('d'))?.firstWords, null, 'after an erasure')
+    same((await store.list({ search: 'first' })).length, 0, 'found after an erasure')
+  },
+  'a fork names the thread and the message that it comes from': async (store) => {
+    const created = (threadId: string, from?: object) =>
+      ({
+        type: 'thread_created',
+        at: new Date(0).toISOString(),
+        threadId,
+        agent: 'helper',
+        version: 2,
+        depth: 0,
+        metadata: from && { forked_from: from },
+      }) as RuntimeEvent
+    for (const [id, from] of [
+      ['a', undefined],
+      ['b', { thread_id: 'a', message_id: 'm' }],
+      ['c', { thread_id: 'a' }],
+      ['d', { thread_id: 7 }],
+    ] as const)
+      await store.commit({
+        point: 'test',
+        threads: [{ id, create: newThread(id), append: [created(id, from)] }],
+      })
+    const forks = await store.list({ forkedFrom: 'a', sort: 'oldest' })
+    const from = forks.map(({ id, forkedFrom }) => [
+      id,
+      forkedFrom?.threadId,
+      forkedFrom?.messageId,
+    ])
+    same(
+      from,
+      [
+        ['b', 'a', 'm'],
+        ['c', 'a', null],
+      ],
+      'the forks',
+    )
+    same(
+      [(await store.head('a'))?.forkedFrom, (await store.head('d'))?.forkedFrom],
+      [null, null],
+      'others',
+    )
+    await store.erase('b', [])
+    same((await store.head('b'))?.forkedFrom?.threadId, 'a', 'after an erasure')
   },
   'a blob is kept once and as it is': async (store) => {
     const bytes = Uint8Array.from({ length: 300_000 }, (_, index) => index % 251)

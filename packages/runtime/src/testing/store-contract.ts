@@ -63,9 +63,12 @@ const writingCases: Readonly<Record<string, Case>> = {
     const { seqs } = await store.commit(change({ create: thread }))
     same([...seqs], [['t', 0]], 'the numbers')
     const made = { lifecycle: 'idle', waiting: 0, tokens: 0, costUsd: 0, seq: 0, epoch: 0 }
-    const { logId } = (await store.head('t'))! // a store may number its logs as it likes
+    // A store may number its logs and changes as it likes.
+    const { logId, change: number } = (await store.head('t'))!
     const rest = { unpriced: 0, updatedAt: 1000, wakeAt: null, attempts: 0, lease: null, logId }
-    same(await store.head('t'), { id: 't', ...thread, ...made, ...rest }, 'the head')
+    const shown = { firstWords: null, forkedFrom: null, outputTokens: 0, cachedTokens: 0 }
+    const all = { id: 't', ...thread, ...made, ...rest, ...shown, change: number }
+    same(await store.head('t'), all, 'the head')
     same(await store.events('t'), [], 'the log')
   },
   'a resting thread that is given work is queued until a drain takes it up': async (store) => {

@@ -206,7 +206,11 @@ describe('a secret of a thread is nowhere', () => {
     )
     for (const route of routes) {
       const path = route.path.replace(/\{(\w+)\*?\}/g, (_, name: string) => params[name]!)
-      const query = route.id === 'streamThread' ? '?until=parked' : ''
+      const queries: Record<string, string> = {
+        streamThread: '?until=parked',
+        streamChanges: '?after=0:0:&until=ready',
+      }
+      const query = queries[route.id] ?? ''
       look(route.id, (await ask('GET', `${path}${query}`)).text)
     }
     expect(routes.length).toBeGreaterThan(20)

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ROUTES } from '../../src/http/routes.ts'
+import { ROUTES } from '../../src/http/openapi.ts'
 import { compatId } from '../../src/http/compat/compat-id.ts'
 import { errorsOf } from '../../src/http/openapi.ts'
 import { STATUS, type ApiErrorCode } from '../../src/operations/http-error.ts'
-import { startKit, type Kit, type Who } from './http-kit.ts'
+import { KEYS, startKit, type Kit, type Who } from './http-kit.ts'
 import { OpenApiClient, type Operation } from './openapi-client.ts'
 import { buildWorld, type World } from './world.ts'
 
@@ -99,6 +99,7 @@ function special(
   if (id === 'createThread')
     return { body: { agent: 'desk', message: { text: 'Hello' }, tags: ['a'] } }
   if (id === 'importThread') return { body: '' }
+  if (id === 'createStudioSession') return { body: { key: KEYS.ada.key } }
   if (id === 'provideVariables') return { body: { VAULT_CODE: '1' } }
   if (id.endsWith('Endpoint')) return { params: { path: 'example' } }
   if (id === 'streamThread') return { query: { until: 'parked' } }

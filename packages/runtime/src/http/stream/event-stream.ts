@@ -1,8 +1,8 @@
-import type { Clock } from '@skein/base'
+import { type Clock, encodeSse } from '@skein/base'
 import type { Timers } from '../../dispatch/dispatcher.ts'
 import { HttpError } from '../../operations/http-error.ts'
 import { type Call, operation, type OperationRoute, stream } from '../../operations/operation.ts'
-import { accountOf } from '../../operations/principal.ts'
+import { accountOf, seesAllOwners } from '../../operations/principal.ts'
 import type { HttpLimits } from '../services.ts'
 import { boolean, choice, maxText } from '../../operations/shape.ts'
 import { parsePosition, pieceEnd, threadStream, treeStream } from './tree-stream.ts'
@@ -236,8 +236,54 @@ export class OpenStreams {
   }
 }
 
-/** The operations that stream the log of a thread as it grows. */
+/** The time in which the changes of a thread become one. */
+const CHANGES_MS = 100
+
+/** The operations that stream the log of a thread as it grows, and the changes of all threads. */
 export const streamOperations: readonly OperationRoute[] = [
+  operation('streamChanges', {
+    tag: 'events',
+    summary:
+      'The threads that you may see, as they change, with what waits in them for a person. `after` is the id of an earlier event: what has changed since comes first. `until=ready` ends then.',
+    scope: 'threads:read',
+    query: { after: maxText(500), until: choice('ready') },
+    answers: [
+      stream(
+        '`thread` has a row of the list and what waits in that thread; several changes of a thread may come as one. `ready`: you have everything. `reset`: threads were removed, or the id is unknown; list the threads again.',
+      ),
+    ],
+    errors: ['STREAM_LIMIT'],
+    run(call) {
+      const { request, runtime, principal, services, query } = call
+      // As for a thread: a reconnecting client repeats its first address.
+      const after = request.headers.get('last-event-id') || query.after
+      if (after !== undefined && !/^\d{1,15}:\d{1,15}:.{0,200}$/s.test(after))
+        throw new HttpError('The id of the last event is not one of this stream.', {
+          code: 'INPUT_INVALID',
+          hint: 'Send the `id` of the last event that you received, or leave it out to begin with the present.',
+          problems: [{ field: 'query.after', message: 'must be the id of an event' }],
+        })
+      const { tenant, user } = principal
+      const owner = seesAllOwners(principal) ? undefined : user
+      return eventResponse(call, async function* (signal) {
+        for await (const page of runtime.threads.changes({ tenant, owner, after, signal })) {
+          const { position: id, isReset, threads } = page
+          // Only the last event of a page has its position, so that a client that lost some of them gets all.
+          for (const [index, data] of threads.entries())
+            yield encodeSse({
+              event: 'thread',
+              id: index === threads.length - 1 ? id : undefined,
+              data: JSON.stringify(data),
+            })
+          const isReady = threads.length === 0
+          if (isReset || isReady)
+            yield encodeSse({ event: isReset ? 'reset' : 'ready', id, data: '{}' })
+          if (isReady && query.until === 'ready') return
+          await new Promise<void>((resolve) => void services.timers.set(CHANGES_MS, resolve))
+        }
+      })
+    },
+  }),
   operation('streamThread', {
     tag: 'events',
     summary: 'The log and then what happens, as server-sent events.',
