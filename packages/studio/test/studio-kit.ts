@@ -51,8 +51,9 @@ export async function withStudio(
   const serving = await serve(runtime, {
     port: 0,
     auth: 'none',
+    studio: studioFiles(),
+    playground: true,
     ...options.serve,
-    before: servedFiles(),
   })
   const { open, offences, close } = pagesOf(serving)
   try {
@@ -110,21 +111,5 @@ export function pagesOf({ url }: Pick<Serving, 'url'>): Pick<StudioKit, 'open' |
     async close() {
       await Promise.all(contexts.map((context) => context.close()))
     },
-  }
-}
-
-const POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; " +
-  "font-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
-
-function servedFiles(): (request: Request) => Response | undefined {
-  const files = studioFiles()
-  return (request) => {
-    const { pathname } = new URL(request.url)
-    if (!pathname.startsWith('/studio/')) return undefined
-    const file = files.get(pathname.slice('/studio/'.length))
-    if (!file) return undefined
-    const headers = { 'content-type': file.type, 'content-security-policy': POLICY }
-    return new Response(file.body as BodyInit, { headers }) // bytes are a body
   }
 }

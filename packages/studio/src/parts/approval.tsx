@@ -2,8 +2,9 @@ import { Check, Pencil, X } from 'lucide-react'
 import { useEffect, useId, useRef, useState, type FormEvent, type ReactNode } from 'react'
 import type { WaitingItem } from '@skein/runtime'
 import { ClientError } from '@skein/runtime/client'
-import { safeText } from '@skein/base/safe-text'
+import { escapeJson, safeText } from '@skein/base/safe-text'
 import type { EvidenceFact, Verdict } from '../state/facts.ts'
+import { useKeys } from '../state/keys.ts'
 import { useStudio } from '../state/studio.ts'
 import { Copy, Dialog, ErrorBox, Time, useNow } from './basics.tsx'
 import { Checklist, Evidence } from './evidence.tsx'
@@ -25,16 +26,17 @@ export function Approval({
   item,
   evidence = [],
   verdicts = [],
-  asked,
-  onAsked,
+  hasKeys = false,
+  onDecide,
   children,
 }: {
   readonly item: WaitingItem
   readonly evidence?: readonly EvidenceFact[]
   readonly verdicts?: readonly Verdict[]
-  /** A decision that a key has asked for: its dialog opens, or it is made. */
-  readonly asked?: Decision | undefined
-  readonly onAsked?: () => void
+  /** Whether the keys `a`, `e` and `d` are about this call. One call of a page has them. */
+  readonly hasKeys?: boolean
+  /** Called before a decision is made or its dialog opens. */
+  readonly onDecide?: () => void
   /** Where the question comes from. */
   readonly children?: ReactNode
 }): ReactNode {
@@ -44,6 +46,7 @@ export function Approval({
   const title = useId()
   const choose = (decision: Decision): void => {
     if (decide.outcome !== undefined || decide.isBusy) return
+    onDecide?.()
     if (decision === 'approve')
       void decide.run(
         (inbox) => inbox.approve({ ...idOf(item), digest: digestOf(item) }),
@@ -51,14 +54,25 @@ export function Approval({
       )
     else setDialog(decision)
   }
-  useEffect(() => {
-    if (asked === undefined) return
-    choose(asked)
-    onAsked?.()
-  }, [asked])
+  const card = useRef<HTMLElement>(null)
+  const byKey = (decision: Decision): void => {
+    if (item.kind !== 'approval') return
+    // What is not on the screen cannot be decided: the first press shows it.
+    if (isOnScreen(card.current)) choose(decision)
+    else card.current?.scrollIntoView({ block: 'center' })
+  }
+  useKeys(
+    hasKeys
+      ? [
+          { keys: 'a', does: 'Approve', run: () => byKey('approve') },
+          { keys: 'e', does: 'Approve with changes', run: () => byKey('change') },
+          { keys: 'd', does: 'Deny, with a reason', run: () => byKey('deny') },
+        ]
+      : [],
+  )
   if (decide.outcome !== undefined) return <Decided outcome={decide.outcome} done={lists.refresh} />
   return (
-    <section className="ask" aria-labelledby={title}>
+    <section className="ask" ref={card} aria-labelledby={title}>
       <h3 id={title} className="ask-title">
         {sentence(item)}
       </h3>
@@ -80,7 +94,7 @@ export function Approval({
             disabled={decide.isBusy}
             onClick={() => choose('approve')}
           >
-            <Check size={15} aria-hidden /> Approve <kbd>a</kbd>
+            <Check size={15} aria-hidden /> Approve {hasKeys && <kbd>a</kbd>}
           </button>
           {item.effectId === undefined && (
             <button
@@ -89,7 +103,7 @@ export function Approval({
               disabled={decide.isBusy}
               onClick={() => choose('change')}
             >
-              <Pencil size={14} aria-hidden /> Approve with changes <kbd>e</kbd>
+              <Pencil size={14} aria-hidden /> Approve with changes {hasKeys && <kbd>e</kbd>}
             </button>
           )}
           <button
@@ -98,7 +112,7 @@ export function Approval({
             disabled={decide.isBusy}
             onClick={() => choose('deny')}
           >
-            <X size={15} aria-hidden /> Deny… <kbd>d</kbd>
+            <X size={15} aria-hidden /> Deny… {hasKeys && <kbd>d</kbd>}
           </button>
         </div>
       )}
@@ -239,7 +253,7 @@ function AskFacts({ item }: { readonly item: WaitingItem }): ReactNode {
       )}
       <dt>Arguments</dt>
       <dd>
-        <Json value={item.arguments} label="Arguments of the call" />
+        <Arguments value={item.arguments} />
       </dd>
       {risk !== undefined && (
         <>
@@ -281,6 +295,20 @@ function AskFacts({ item }: { readonly item: WaitingItem }): ReactNode {
       </dd>
     </dl>
   )
+}
+
+/** A short call fits one line; a longer one has a box of its own. Nothing of it is left out. */
+function Arguments({ value }: { readonly value: unknown }): ReactNode {
+  // Line breaks within texts are escaped in JSON, so those that are left stand between values.
+  const text = escapeJson((JSON.stringify(value, null, 1) ?? 'null').replaceAll(/\n */g, ' '))
+  if (text.length > 100) return <Json value={value} label="Arguments of the call" />
+  return <code>{text}</code>
+}
+
+function isOnScreen(element: HTMLElement | null): boolean {
+  if (!element) return false
+  const { top, bottom } = element.getBoundingClientRect()
+  return top < innerHeight - 40 && bottom > 80
 }
 
 function undoText(rollback: unknown): string {

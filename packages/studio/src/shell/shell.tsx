@@ -1,9 +1,9 @@
-import { Keyboard, Monitor, Moon, Sun } from 'lucide-react'
+import { Keyboard, LogOut, Monitor, Moon, Sun } from 'lucide-react'
 import { useEffect, useState, type ReactNode } from 'react'
 import { Dialog, Empty } from '../parts/basics.tsx'
 import { Split } from '../parts/split.tsx'
 import { To } from '../parts/link.tsx'
-import { plural } from '../parts/format.ts'
+import { line, plural } from '../parts/format.ts'
 import { useAddress, type Address } from '../state/address.ts'
 import { activeKeys, onPageKey, useKeys } from '../state/keys.ts'
 import { useStore } from '../state/store.ts'
@@ -16,10 +16,12 @@ import { StartPane } from '../screens/threads/start-pane.tsx'
 import { ThreadList } from '../screens/threads/thread-list.tsx'
 import iconUrl from '../styles/icon.svg'
 import { useBadge } from './badge.ts'
+import { SignIn } from './sign-in.tsx'
 
 /** The frame around every screen. */
 export function Shell(): ReactNode {
-  const { lists } = useStudio()
+  const { lists, me } = useStudio()
+  const who = useStore(me)
   const [address, go] = useAddress()
   const [isHelpOpen, setHelpOpen] = useState(false)
   const waiting = useStore(lists.inbox).items.length
@@ -34,6 +36,7 @@ export function Shell(): ReactNode {
     { keys: 'g a', does: 'Go to the agents', run: () => go({ screen: 'agents' }) },
     { keys: '?', does: 'Show the keys that work here', run: () => setHelpOpen(true) },
   ])
+  if (who === null) return <SignIn />
   return (
     <div className="shell">
       <a className="btn skip" href="#main">
@@ -72,6 +75,7 @@ export function Shell(): ReactNode {
             <Keyboard size={16} aria-hidden />
           </button>
           <ThemeButton />
+          <Account />
         </div>
       </header>
       <main id="main" tabIndex={-1}>
@@ -180,6 +184,25 @@ function ThemeButton(): ReactNode {
       onClick={() => chooseTheme(NEXT_THEME[now])}
     >
       <Icon size={16} aria-hidden />
+    </button>
+  )
+}
+
+/** Who is signed in, and the way out. A server that asks nobody has neither. */
+function Account(): ReactNode {
+  const { me, signOut } = useStudio()
+  const who = useStore(me)
+  if (!who?.isSignedIn) return null
+  const name = who.name ?? who.user ?? who.tenant
+  return (
+    <button
+      type="button"
+      className="btn quiet"
+      title={`${name}, tenant ${who.tenant}. Sign out`}
+      onClick={() => void signOut()}
+    >
+      <span className="cut">{line(name, 24)}</span>
+      <LogOut size={15} aria-label="Sign out" />
     </button>
   )
 }

@@ -73,3 +73,42 @@ function waitOrWake(ms: number, signal: AbortSignal | undefined): Promise<void> 
     document.addEventListener('visibilitychange', done, { once: true })
   })
 }
+
+/** A page that nobody sees lets go of its streams after this time: browsers allow six connections to a server. */
+const HIDE_MS = 60_000
+
+/**
+ * Runs something while the page can be seen, and again when it is seen again. The signal aborts when the page was
+ * hidden for a while. Returns a function that ends it for good.
+ */
+export function whileVisible(
+  run: (signal: AbortSignal) => Promise<void>,
+  failed: (error: unknown) => void = () => undefined,
+): () => void {
+  let abort: AbortController | undefined
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const start = (): void => {
+    const own = (abort = new AbortController())
+    run(own.signal).catch((error: unknown) => {
+      if (!own.signal.aborted) failed(error)
+    })
+  }
+  const changed = (): void => {
+    clearTimeout(timer)
+    if (!document.hidden) {
+      if (abort === undefined) start()
+      return
+    }
+    timer = setTimeout(() => {
+      abort?.abort()
+      abort = undefined
+    }, HIDE_MS)
+  }
+  document.addEventListener('visibilitychange', changed)
+  start()
+  return () => {
+    document.removeEventListener('visibilitychange', changed)
+    clearTimeout(timer)
+    abort?.abort()
+  }
+}

@@ -4,9 +4,25 @@ import { followLists, type Lists } from './lists.ts'
 import { createStore, useStore, type Store } from './store.ts'
 import { followTree, type FollowedTree, type TreeState } from './tree.ts'
 
+/** Who looks at the page, and what the server allows. */
+export interface Me {
+  readonly tenant: string
+  readonly user?: string
+  readonly name?: string
+  readonly scopes: readonly string[]
+  /** Whether the person signed in to the page with a key, so that signing out makes sense. */
+  readonly isSignedIn: boolean
+  readonly server: { readonly name: string; readonly version: string; readonly playground: boolean }
+}
+
 /** Everything the page knows, in one place. */
 export interface Studio extends Connection {
   readonly lists: Lists
+  /** Undefined until the server has said it; null if nobody is signed in. */
+  readonly me: Store<Me | null | undefined>
+  /** Signs in with a key; the server keeps it in a cookie that scripts cannot read. */
+  signIn(key: string): Promise<void>
+  signOut(): Promise<void>
   /** Short notices at the edge of the page. */
   readonly notices: Store<readonly Notice[]>
   notify(text: string): void
@@ -24,11 +40,37 @@ const NOTICE_MS = 6000
 export function createStudio(url: string): Studio {
   const connection = createConnection(url)
   const notices = createStore<readonly Notice[]>([])
+  const me = createStore<Me | null | undefined>(undefined)
   let count = 0
+  const ask = (method: string, path: string, json?: object): Promise<Response> =>
+    connection.fetch(`${url}/studio/${path}`, {
+      method,
+      ...(json && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(json) }),
+    })
+  const meet = async (): Promise<void> => {
+    for (;;) {
+      const response = await ask('GET', 'me').catch(() => undefined)
+      if (response?.ok) return me.set((await response.json()) as Me) // the server's own answer
+      if (response && response.status < 500 && response.status !== 429) return me.set(null)
+      await new Promise((resolve) => setTimeout(resolve, 1000))
+    }
+  }
+  void meet()
   return {
     ...connection,
     lists: followLists(connection.client),
     notices,
+    me,
+    async signIn(key) {
+      const response = await ask('POST', 'session', { key })
+      if (response.ok) return location.reload()
+      const { error } = (await response.json()) as { error: { message: string } } // an error of ours has this shape
+      throw Object.assign(new Error(error.message), error)
+    },
+    async signOut() {
+      await ask('DELETE', 'session')
+      location.reload()
+    },
     notify(text) {
       const notice = { id: ++count, text }
       notices.set([...notices.get(), notice])
@@ -47,6 +89,13 @@ export function useStudio(): Studio {
   const studio = useContext(StudioContext)
   if (!studio) throw new Error('There is no StudioContext above this component.')
   return studio
+}
+
+/** Whether the person may do something. */
+export function useMay(scope: string): boolean {
+  const { me } = useStudio()
+  const scopes = useStore(me)?.scopes
+  return scopes === undefined || scopes.includes(scope) || scopes.includes('admin')
 }
 
 /** Follows a thread with its descendants while the component is there. */

@@ -1,6 +1,7 @@
 import { ViewFold, type ThreadView, type ViewItem } from '@skein/runtime/view'
 import type { NumberedEvent } from '@skein/runtime'
 import type { Client } from '@skein/runtime/client'
+import { whileVisible } from './connection.ts'
 import { FactsFold, type Facts } from './facts.ts'
 import { createStore, type Store } from './store.ts'
 
@@ -117,8 +118,8 @@ export interface FollowedTree extends Pick<Store<TreeState>, 'get' | 'subscribe'
 export function followTree(client: Client, rootId: string): FollowedTree {
   const store = createStore<TreeState>({ rootId, threads: new Map(), isLoaded: false })
   const folds = new Map<string, ThreadFold>()
-  const abort = new AbortController()
   let historyEnd = Infinity
+  let position: string | undefined
   let isScheduled = false
 
   const publish = (): void => {
@@ -126,29 +127,25 @@ export function followTree(client: Client, rootId: string): FollowedTree {
     const root = folds.get(rootId)
     const isLoaded = store.get().isLoaded || (root?.state.view.seq ?? 0) >= historyEnd
     const threads = new Map(Array.from(folds, ([id, fold]) => [id, fold.state] as const))
-    store.set({ ...store.get(), threads, isLoaded, error: undefined })
+    store.set({ rootId, threads, isLoaded })
   }
-  const schedule = (): void => {
-    if (isScheduled) return
-    isScheduled = true
-    afterFrame(publish)
-  }
-  const read = async (): Promise<void> => {
-    const thread = await client.threads.get(rootId)
-    historyEnd = thread.seq
-    for await (const event of client.streamTree(rootId, { signal: abort.signal })) {
-      const { threadId, path, id } = event
-      let fold = folds.get(threadId)
-      if (!fold) folds.set(threadId, (fold = new ThreadFold(threadId, path)))
-      fold.push(id, event.event)
-      schedule()
-    }
-  }
-  const failed = (error: unknown): void => {
-    if (!abort.signal.aborted) store.set({ ...store.get(), error })
-  }
-  read().catch(failed)
-  return { get: store.get, subscribe: store.subscribe, close: () => abort.abort() }
+  const close = whileVisible(
+    async (signal) => {
+      historyEnd = (await client.threads.get(rootId)).seq
+      for await (const event of client.streamTree(rootId, { after: position, signal })) {
+        const { threadId, path, id } = event
+        position = event.position
+        let fold = folds.get(threadId)
+        if (!fold) folds.set(threadId, (fold = new ThreadFold(threadId, path)))
+        fold.push(id, event.event)
+        if (isScheduled) continue
+        isScheduled = true
+        afterFrame(publish)
+      }
+    },
+    (error) => store.set({ ...store.get(), error }),
+  )
+  return { get: store.get, subscribe: store.subscribe, close }
 }
 
 /** Calls back at the next frame; a page that nobody sees has no frames. */

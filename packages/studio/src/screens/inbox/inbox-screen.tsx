@@ -1,6 +1,6 @@
-import { useEffect, useMemo, useRef, useState, type ReactNode } from 'react'
+import { useEffect, useMemo, useRef, type ReactNode } from 'react'
 import type { WaitingItem } from '@skein/runtime'
-import { Approval, sentence, type Decision } from '../../parts/approval.tsx'
+import { Approval, sentence } from '../../parts/approval.tsx'
 import { Empty, ErrorBox, Skeleton, Time } from '../../parts/basics.tsx'
 import { line, plural } from '../../parts/format.ts'
 import { To } from '../../parts/link.tsx'
@@ -17,7 +17,6 @@ export function InboxScreen({ item: chosen }: { readonly item?: string }): React
   const [, go] = useAddress()
   const { items: waiting, isLoaded, error } = useStore(lists.inbox)
   const items = useStable(waiting, chosen)
-  const [asked, setAsked] = useState<Decision>()
   const index = Math.max(
     0,
     items.findIndex(({ interruptId }) => interruptId === chosen),
@@ -28,18 +27,13 @@ export function InboxScreen({ item: chosen }: { readonly item?: string }): React
     const next = items[Math.min(items.length - 1, Math.max(0, index + step))]
     if (next) go({ screen: 'inbox', item: next.interruptId }, true)
   }
-  const ask = (decision: Decision): void => {
-    if (current?.kind !== 'approval') return
-    // The decided item stays until the person moves on: a second press of the key must not meet the next one.
-    go({ screen: 'inbox', item: current.interruptId }, true)
-    setAsked(decision)
+  // The decided item stays until the person moves on: a second press of the key must not meet the next one.
+  const pin = (): void => {
+    if (current) go({ screen: 'inbox', item: current.interruptId }, true)
   }
   useKeys([
     { keys: 'j', does: 'Next decision', run: () => move(1) },
     { keys: 'k', does: 'Previous decision', run: () => move(-1) },
-    { keys: 'a', does: 'Approve', run: () => ask('approve') },
-    { keys: 'e', does: 'Approve with changes', run: () => ask('change') },
-    { keys: 'd', does: 'Deny, with a reason', run: () => ask('deny') },
     {
       keys: 'Enter',
       does: 'Open the thread',
@@ -95,14 +89,7 @@ export function InboxScreen({ item: chosen }: { readonly item?: string }): React
             ))}
           </ul>
           <div className="inbox-item">
-            {current && (
-              <InboxItem
-                key={current.interruptId}
-                item={current}
-                asked={asked}
-                onAsked={() => setAsked(undefined)}
-              />
-            )}
+            {current && <InboxItem key={current.interruptId} item={current} onDecide={pin} />}
           </div>
         </div>
       )}
@@ -113,12 +100,10 @@ export function InboxScreen({ item: chosen }: { readonly item?: string }): React
 /** The item with what its thread has proved so far. */
 function InboxItem({
   item,
-  asked,
-  onAsked,
+  onDecide,
 }: {
   readonly item: WaitingItem
-  readonly asked: Decision | undefined
-  readonly onAsked: () => void
+  readonly onDecide: () => void
 }): ReactNode {
   const tree = useTree(item.threadId)
   const thread = tree.threads.get(item.threadId)
@@ -127,8 +112,8 @@ function InboxItem({
       item={item}
       evidence={thread?.facts.evidence}
       verdicts={thread?.facts.calls.get(item.toolCallId)?.verdicts}
-      asked={asked}
-      onAsked={onAsked}
+      hasKeys
+      onDecide={onDecide}
     >
       <p className="soft">
         Asked by {pathText(item)} ·{' '}

@@ -245,6 +245,7 @@ function Question({
       item={item}
       evidence={thread.facts.evidence}
       verdicts={thread.facts.calls.get(toolCallId)?.verdicts}
+      hasKeys={inbox.items.find(({ rootId }) => rootId === item.rootId) === item}
     />
   )
 }

@@ -64,7 +64,7 @@ export function ThreadScreen({ address }: { readonly address: ThreadAddress }): 
       name="detail"
       label="the details"
       side="end"
-      initial={380}
+      initial={410}
       max={760}
       fixed={
         <DetailPane
@@ -86,8 +86,8 @@ function titleOf(
     readonly items: readonly { readonly type: string }[]
     readonly agent: string
   },
-  info: { readonly title: string | null } | undefined,
+  info: { readonly title: string | null; readonly firstWords?: string | null } | undefined,
 ): string {
   const first = view.items.find((item) => item.type === 'message') as { text?: string } | undefined
-  return line(info?.title ?? view.title ?? first?.text ?? view.agent, 120)
+  return line(info?.title ?? view.title ?? info?.firstWords ?? first?.text ?? view.agent, 120)
 }

@@ -38,8 +38,7 @@ export function matchesQuery(thread: ThreadInfo, search: ThreadSearch): boolean 
   const { words, agent, status, costAbove, costBelow, after, before } = search
   const { costUsd } = thread.tree
   const updated = Date.parse(thread.updatedAt)
-  const { firstWords } = thread as { firstWords?: string | null }
-  const text = [thread.title, firstWords, thread.agent, thread.id, ...thread.tags]
+  const text = [thread.title, thread.firstWords, thread.agent, thread.id, ...thread.tags]
     .join('\n')
     .toLowerCase()
   return (
@@ -53,7 +52,7 @@ export function matchesQuery(thread: ThreadInfo, search: ThreadSearch): boolean 
   )
 }
 
-function isIn({ lifecycle, waiting }: ThreadInfo, status: string): boolean {
+function isIn({ lifecycle, tree: { waiting } }: ThreadInfo, status: string): boolean {
   if ('waiting'.startsWith(status)) return waiting > 0 || lifecycle === 'waiting'
   if (status === 'done') return lifecycle === 'idle'
   return lifecycle.startsWith(status)

@@ -129,8 +129,8 @@ const ThreadRow = memo(function ThreadRow({
   readonly query: string
   readonly isSelected: boolean
 }): ReactNode {
-  const { id, title, agent, lifecycle, waiting, updatedAt, tree } = thread
-  const [shape, word] = stateOf(lifecycle, { waiting, isNew: thread.seq <= 2 })
+  const { id, title, agent, lifecycle, updatedAt, tree } = thread
+  const [shape, word] = stateOf(lifecycle, { waiting: tree.waiting, isNew: thread.seq <= 2 })
   return (
     <li style={{ transform: `translateY(${start}px)` }}>
       <To
@@ -139,7 +139,9 @@ const ThreadRow = memo(function ThreadRow({
         aria-current={isSelected ? 'true' : undefined}
       >
         <Dot shape={shape} />
-        <span className="title cut">{line(title ?? firstWordsOf(thread) ?? 'Untitled', 120)}</span>
+        <span className="title cut">
+          {line(title ?? thread.firstWords ?? 'No message yet', 120)}
+        </span>
         <Time at={updatedAt} />
         <span className="sub">
           <span>{line(agent, 40)}</span>
@@ -155,8 +157,3 @@ const ThreadRow = memo(function ThreadRow({
     </li>
   )
 })
-
-function firstWordsOf(thread: ThreadInfo): string | undefined {
-  const { firstWords } = thread as { firstWords?: string | null }
-  return firstWords ?? undefined
-}
