@@ -7,6 +7,7 @@ import {
   type ApprovalDecision,
   FOUND_EFFECTS,
   type Inbox,
+  type WaitingDetail,
   type WaitingItem,
 } from '../contract/runtime-api.ts'
 import { queuedTool } from '../thread/effects.ts'
@@ -26,6 +27,7 @@ import {
   type MessageJSON,
   messageOf,
 } from '@skein/base'
+import { safeText } from '@skein/base/safe-text'
 import { messageToJSON, type ToolCall } from '@skein/ai'
 import { foreseeAdmission } from '../calls/gate.ts'
 import { checkSchema, type NamedSchemas } from '../operations/shape.ts'
@@ -43,6 +45,7 @@ export function createInbox(environment: ApiEnvironment, sign: SignApproval): In
   const context = createApiContext(environment)
   return {
     list: (query) => waitingItems(context, query),
+    get: (item) => waitingDetail(context, item),
     approve: (decision) =>
       decision.with === undefined
         ? approve(context, decision, sign)
@@ -450,6 +453,94 @@ function toItem({ registry }: ApiContext, { head, state, open, path }: Found): W
     request: approval,
     question: approval ? undefined : ((interrupt.request ?? null) as JsonValue), // the log is JSON
   }
+}
+
+/** The number of pieces of evidence that are shown with a decision. */
+const MAX_EVIDENCE = 100
+
+/** Reads one item from the log, which keeps it after its answer. */
+async function waitingDetail(
+  context: ApiContext,
+  { threadId, interruptId }: Item,
+): Promise<WaitingDetail> {
+  const { head, state } = await load(context, threadId)
+  const log = (await context.store.events(threadId)).map(({ event }) => event)
+  const place = log.findIndex(
+    (event) => event.type === 'interrupt_opened' && event.interrupt.id === interruptId,
+  )
+  const opened = log[place]
+  if (opened?.type !== 'interrupt_opened' || !PEOPLE.has(opened.interrupt.kind))
+    throw new RuntimeError(`Thread ${threadId} has no request ${interruptId}.`, {
+      code: 'INTERRUPT_NOT_FOUND',
+      hint: 'It may belong to another thread; `inbox.list` lists what is open.',
+    })
+  const { interrupt, turnId, at: openedAt, expiresAt, effectId } = opened
+  const open: OpenInterrupt = {
+    interrupt,
+    turnId,
+    openedAt,
+    expiresAt,
+    effectId,
+    answer: undefined,
+    answeredAt: undefined,
+    answeredBy: undefined,
+  }
+  const path = await new Paths(context).of(head)
+  const item = toItem(context, { head, state, open, path })
+  const answered = log.find(
+    (event) => event.type === 'interrupt_answered' && event.interruptId === interruptId,
+  )
+  const changed = log.find(
+    (event) => event.type === 'call_changed' && event.toolCallId === interrupt.toolCallId,
+  )
+  const isOpen = state.interrupts.has(interruptId) && !state.terminated
+  const isLate = expiresAt !== undefined && Date.parse(expiresAt) <= context.clock.now()
+  const rollback = item.request?.action.rollback
+  return {
+    ...item,
+    status: answered ? 'decided' : isOpen && !isLate ? 'waiting' : 'over',
+    sentence: sentenceOf(context, item),
+    undo: (rollback && rollback.type !== 'impossible' ? rollback : null) as JsonValue, // the log is JSON
+    evidence: log
+      .slice(0, place)
+      .flatMap((event) => (event.type === 'evidence_added' ? [event] : []))
+      .slice(-MAX_EVIDENCE)
+      .map(({ evidenceId, kind, at, summary, toolCallId }) => ({
+        evidenceId,
+        kind,
+        at,
+        ...(summary !== undefined && { summary }),
+        ...(toolCallId !== undefined && { toolCallId }),
+      })),
+    approvedBy: log.flatMap((event) => {
+      if (event.type !== 'custom_event' || event.name !== APPROVAL_GIVEN) return []
+      const { data, at } = event
+      const isOwn = isPlainObject(data) && data['interruptId'] === interruptId
+      return isOwn ? [{ by: String(data['by']), at }] : []
+    }),
+    ...(answered?.type === 'interrupt_answered' && {
+      decision: {
+        type: answered.answer.type,
+        at: answered.at,
+        ...(answered.answeredBy !== undefined && { by: answered.answeredBy }),
+        ...('reason' in answered.answer &&
+          answered.answer.reason !== undefined && { reason: answered.answer.reason }),
+        ...(changed?.type === 'call_changed' && { changedTo: changed.changedTo }),
+      },
+    }),
+  }
+}
+
+const PEOPLE: ReadonlySet<string> = new Set<WaitingItem['kind']>(['approval', 'input', 'in_doubt'])
+
+/** Returns what would happen in one sentence; the arguments are shown beside it. */
+function sentenceOf({ registry }: ApiContext, { kind, toolName, path }: WaitingItem): string {
+  const [who, tool] = [path.at(-1) ?? '', toolName].map((text) => safeText(text, { isLine: true }))
+  if (kind === 'input') return `${who} asks for the result of ${tool}.`
+  if (kind === 'in_doubt') return `A process died while ${who} ran ${tool}: did it have its effect?`
+  const about = registry.tools.get(toolName)?.description
+  const text = about === undefined ? '' : `: ${safeText(about, { isLine: true, maxChars: 300 })}`
+  return `${who} wants to run ${tool}${text}`
 }
 
 /**

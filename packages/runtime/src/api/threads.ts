@@ -66,7 +66,8 @@ export function createThreads(environment: ApiEnvironment): Threads {
     erase: (threadId, options) => eraseThread(context, threadId, options),
     remove: (threadId) => removeThread(context, threadId),
     ...messagesApi(context),
-    children: async (threadId) => childRegistry((await load(context, threadId)).state),
+    children: async (threadId, options) =>
+      childRegistry((await load(context, threadId)).state, options),
     export: (threadId) => exportThread(context, threadId),
     import: async (lines, options) =>
       infoOf(context, (await importThread(context, lines, options)).id),

@@ -10,7 +10,7 @@ import type {
   WaitingItem,
 } from '../contract/runtime-api.ts'
 import type { TreeEvent } from '../http/stream/tree-stream.ts'
-import type { AgentSummary } from '../operations/agents.ts'
+import type { AgentDetail, AgentSummary } from '../operations/agents.ts'
 import {
   threadsOf,
   userValuesOf,
@@ -36,6 +36,8 @@ type Item = Pick<WaitingItem, 'threadId' | 'interruptId'>
 /** Everything that waits for a person. Decisions are recorded under the user of the key. */
 export interface ClientInbox {
   list(query?: { readonly rootId?: string; readonly limit?: number }): ReturnType<Inbox['list']>
+  /** One item, also after it was decided. */
+  get(item: Item): ReturnType<Inbox['get']>
   approve(item: Item & Omit<ApprovalDecision, 'by'>): Promise<void>
   deny(item: Item & { readonly reason: string }): Promise<void>
   /** Records what a person found out about a call in doubt; see `Inbox.settle`. */
@@ -55,7 +57,8 @@ export interface Client {
   }
   readonly agents: {
     list(): Promise<readonly AgentSummary[]>
-    get(name: string): Promise<AgentSummary>
+    /** What an agent is made of; texts of prompts and problems only with the scope `logs:read`. */
+    get(name: string): Promise<AgentDetail>
   }
   /** Yields the events of a thread, each once and in order; reconnects whenever the connection breaks. */
   stream(threadId: string, options?: StreamOptions): AsyncIterable<NumberedEvent>
@@ -111,6 +114,7 @@ export function createClient(options: ClientOptions): Client {
     threads: threadsOf(requester),
     inbox: {
       list: (query) => pick('listApprovals', {}, 'waiting', { query }),
+      get: ({ threadId, interruptId }) => call('getApproval', { threadId, interruptId }),
       approve: ({ reason, tokens, digest, with: args, ...item }) =>
         decide(item, { type: 'approve', reason, tokens, digest, with: args }),
       deny: ({ reason, ...item }) => decide(item, { type: 'deny', reason }),

@@ -3,7 +3,12 @@ import type { Message, UserContent } from '@skein/ai'
 import type { Answer } from '@skein/agents'
 import type { ApprovalRequest, Risk } from '@skein/governance'
 import type { PublicJwk } from '@skein/governance/approvals'
-import type { Thread as ThreadDocument, ThreadEvent, FoldedThread } from '@skein/threads'
+import type {
+  Thread as ThreadDocument,
+  ThreadEvent,
+  FoldedThread,
+  InterruptAnswer,
+} from '@skein/threads'
 import type { Budget } from '../definitions/types.ts'
 import type { Registry } from '../definitions/resolved.ts'
 import type { RuntimeEvent, SessionOutcome, StoredEvent } from './event.ts'
@@ -296,6 +301,34 @@ export interface WaitingItem {
   readonly question?: JsonValue
 }
 
+/** Something that waits or has waited for a person, with all that one needs to decide or to understand it. */
+export interface WaitingDetail extends WaitingItem {
+  /** `over`: it ended without an answer, because the thread was stopped or terminated, or the time was over. */
+  readonly status: 'waiting' | 'decided' | 'over'
+  /** What would happen, in one sentence that is safe to show. */
+  readonly sentence: string
+  /** How the call would be undone; null if there is no way, or nothing to undo. */
+  readonly undo: JsonValue
+  /** The evidence that the thread had when it asked, the latest last. */
+  readonly evidence: readonly {
+    readonly evidenceId: string
+    readonly kind: string
+    readonly at: string
+    readonly summary?: string
+    readonly toolCallId?: string
+  }[]
+  /** Who has approved so far, where several people have to. */
+  readonly approvedBy: readonly { readonly by: string; readonly at: string }[]
+  readonly decision?: {
+    readonly type: InterruptAnswer['type']
+    readonly at: string
+    readonly by?: string
+    readonly reason?: string
+    /** The call with other arguments that the person approved in place of this one. */
+    readonly changedTo?: string
+  }
+}
+
 /** A person's decision about a waiting call. */
 export interface ApprovalDecision {
   readonly threadId: string
@@ -327,6 +360,8 @@ export interface Inbox {
   list(
     query?: Pick<ThreadQuery, 'tenant' | 'owner' | 'rootId' | 'limit'>,
   ): Promise<readonly WaitingItem[]>
+  /** Returns one item, also after it was decided. Rejects with `INTERRUPT_NOT_FOUND`. */
+  get(item: { readonly threadId: string; readonly interruptId: string }): Promise<WaitingDetail>
   /** Approves a call. Only the first decision is used; later ones are refused with `ALREADY_ANSWERED`. */
   approve(decision: ApprovalDecision): Promise<void>
   deny(decision: Omit<ApprovalDecision, 'with'> & { readonly reason: string }): Promise<void>
@@ -392,7 +427,11 @@ export interface CostReport {
 }
 
 /** A child as its parent knows it, as it is sent to clients: its time is ISO 8601 text. */
-export type ChildInfo = Omit<SubagentRegistryEntry, 'createdAt'> & { readonly createdAt?: string }
+export type ChildInfo = Omit<SubagentRegistryEntry, 'createdAt'> & {
+  readonly createdAt?: string
+  /** The thread of the child, with its state, tokens, cost and times; null if it was removed. */
+  readonly thread: ThreadInfo | null
+}
 
 /** The operations on threads. */
 export interface Threads {
@@ -461,8 +500,14 @@ export interface Threads {
   messages(threadId: string, query?: MessageQuery): Promise<readonly StoredMessage[]>
   updateMessage(threadId: string, messageId: string, content: string | Message): Promise<void>
   deleteMessage(threadId: string, messageId: string): Promise<void>
-  /** Returns the children as Standard Agents describes them; `createdAt` is in microseconds. */
-  children(threadId: string): Promise<readonly SubagentRegistryEntry[]>
+  /**
+   * Returns the children as Standard Agents describes them; `createdAt` is in microseconds. With `includesEnded`
+   * also those of every kind that can no longer be reached.
+   */
+  children(
+    threadId: string,
+    options?: { readonly includesEnded?: boolean },
+  ): Promise<readonly SubagentRegistryEntry[]>
 
   events(
     threadId: string,

@@ -149,6 +149,8 @@ export interface Registry {
   readonly effects: ReadonlyMap<string, EffectDefinition>
   readonly endpoints: readonly EndpointDefinition[]
   readonly warnings: readonly Problem[]
+  /** The problems of definitions that were edited and could not be used; those before stay in use. */
+  readonly problems?: readonly Problem[]
   /** Returns an agent. Throws `AGENT_NOT_FOUND`, which lists the existing agents. */
   agent(name: string): ResolvedAgent
 }

@@ -69,6 +69,7 @@ export const ADDRESSES = {
   provideVariables: 'POST /threads/{threadId}/variables/{requestId}',
 
   listApprovals: 'GET /approvals',
+  getApproval: 'GET /approvals/{threadId}/{interruptId}',
   decide: 'POST /approvals/{threadId}/{interruptId}',
 
   listEffects: 'GET /threads/{threadId}/effects',

@@ -1,6 +1,14 @@
-import type { ResolvedAgent } from '../definitions/resolved.ts'
-import type { VariableDefinition } from '../definitions/types.ts'
+import { type JsonObject, type JsonSchema, toJsonSchema } from '@skein/base'
+import type {
+  Problem,
+  Registry,
+  ResolvedAgent,
+  ResolvedPrompt,
+  ResolvedTool,
+} from '../definitions/resolved.ts'
+import type { Budget, VariableDefinition } from '../definitions/types.ts'
 import { json, operation, type OperationRoute } from './operation.ts'
+import { hasScope } from './principal.ts'
 import { ref } from './schemas.ts'
 import { answer, arrayOf } from './shape.ts'
 
@@ -28,6 +36,47 @@ export interface AgentSummary {
   }[]
 }
 
+/** What an agent is made of. Values of variables and settings of vendors' accounts are never part of it. */
+export interface AgentDetail extends Omit<AgentSummary, 'sides'> {
+  readonly sides: readonly (Omit<AgentSummary['sides'][number], 'tools'> & {
+    /** The text of the prompt, with the names of variables as `{{NAME}}`; only with the scope `logs:read`. */
+    readonly text?: string
+    readonly model: {
+      readonly name: string
+      readonly provider?: string
+      readonly settings: JsonObject
+      readonly maxContextTokens?: number
+    } | null
+    readonly maxSteps: number | null
+    readonly stopsOnResponse: boolean
+    readonly tools: readonly AgentTool[]
+  })[]
+  readonly limits: { readonly maxSessionTurns: number | null; readonly budget: Budget | null }
+  /** The conditions under which a session may deliver (UAICP). */
+  readonly taskClass: string | null
+  /** Problems of edited definitions, which are not in use; only with the scope `logs:read`. */
+  readonly problems?: readonly Problem[]
+  readonly warnings?: readonly Problem[]
+}
+
+interface AgentTool {
+  readonly name: string
+  readonly kind: ResolvedTool['kind']
+  readonly description: string
+  /** The JSON Schema of the arguments; null if the tool declares none. */
+  readonly parameters: JsonSchema | null
+  readonly risk?: string
+  /** Whether a call can be undone: `impossible` was declared, `none` was not thought of. */
+  readonly undo?: 'yes' | 'impossible' | 'none'
+  /** Whether the tool runs at the client, so that its calls wait for a result. */
+  readonly isClientSide?: boolean
+  /** The agent that a call creates, messages or hands over to. */
+  readonly agent?: string
+  readonly isBlocking?: boolean
+  readonly isResumable?: boolean
+  readonly maxInstances?: number
+}
+
 /** The operations that read agents. */
 export const agentOperations: readonly OperationRoute[] = [
   operation('listAgents', {
@@ -39,11 +88,14 @@ export const agentOperations: readonly OperationRoute[] = [
   }),
   operation('getAgent', {
     tag: 'agents',
-    summary: 'One agent.',
+    summary:
+      'One agent: its sides, models, tools with their schemas, risk and undo, children, limits, variables. With `logs:read` also the texts of its prompts and the problems of its definitions.',
     scope: 'threads:read',
-    answers: [json('The agent.', ref('Agent'))],
+    answers: [json('The agent.', ref('AgentDetail'))],
     errors: ['AGENT_NOT_FOUND'],
-    run: ({ runtime, params }) => summaryOf(runtime.registry.agent(params.agent)),
+    // Who may read logs sees the same texts in every request to a model.
+    run: ({ runtime: { registry }, params, principal }) =>
+      detailOf(registry, registry.agent(params.agent), hasScope(principal, 'logs:read')),
   }),
 ]
 
@@ -51,8 +103,12 @@ function summaryOf({ name, type, definition, a, b }: ResolvedAgent): AgentSummar
   const { title, description } = definition
   const sides = b ? [a, b] : [a]
   const variables = new Map<string, VariableDefinition>()
-  for (const { prompt } of sides)
+  for (const { prompt } of sides) {
+    for (const tool of prompt.tools)
+      if (tool.kind === 'tool')
+        for (const variable of tool.tool.variables ?? []) variables.set(variable.name, variable)
     for (const variable of prompt.variables) variables.set(variable.name, variable)
+  }
   return {
     name,
     type,
@@ -72,4 +128,100 @@ function summaryOf({ name, type, definition, a, b }: ResolvedAgent): AgentSummar
       description: variable.description,
     })),
   }
+}
+
+function detailOf(registry: Registry, agent: ResolvedAgent, showsTexts: boolean): AgentDetail {
+  const { definition, a, b } = agent
+  const summary = summaryOf(agent)
+  const sides = b ? [a, b] : [a]
+  return {
+    ...summary,
+    sides: sides.map(({ prompt, maxSteps, stopOnResponse }, index) => ({
+      ...summary.sides[index]!,
+      ...(showsTexts && { text: textOf(prompt) }),
+      model: modelOf(prompt, showsTexts),
+      maxSteps: finite(maxSteps),
+      stopsOnResponse: stopOnResponse,
+      tools: prompt.tools.map((tool) => toolOf(registry, tool)),
+    })),
+    limits: {
+      maxSessionTurns: finite(agent.maxSessionTurns),
+      budget: definition.budget ?? null,
+    },
+    taskClass: definition.taskClass?.name ?? null,
+    ...(showsTexts && { problems: registry.problems ?? [], warnings: registry.warnings }),
+  }
+}
+
+function textOf({ parts }: ResolvedPrompt): string {
+  return parts
+    .map((part) => (part.type === 'text' ? part.content : `{{${part.property}}}`))
+    .join('')
+}
+
+function modelOf(
+  { models: [model], definition }: ResolvedPrompt,
+  showsOptions: boolean,
+): AgentDetail['sides'][number]['model'] {
+  if (!model) return null
+  const { toolChoice, parallelToolCalls, reasoning, includeChat, includePastTools } = definition
+  const options = showsOptions && {
+    ...model.definition?.providerOptions,
+    ...definition.providerOptions,
+  }
+  const settings = { toolChoice, parallelToolCalls, reasoning, includeChat, includePastTools }
+  return {
+    name: model.name,
+    provider: model.model.provider.name,
+    // Undefined settings are left out, and what is not JSON is not shown.
+    settings: JSON.parse(JSON.stringify({ ...settings, ...options })) as JsonObject,
+    maxContextTokens: model.definition?.capabilities?.maxContextTokens,
+  }
+}
+
+function toolOf({ agents }: Registry, tool: ResolvedTool): AgentTool {
+  const { name, kind } = tool
+  switch (tool.kind) {
+    case 'tool': {
+      const { description, parameters, run, governance } = tool.tool
+      const { risk, rollback } = governance
+      const undo = rollback === undefined ? 'none' : rollback === 'impossible' ? rollback : 'yes'
+      const isRead = risk === 'read_only'
+      return {
+        name,
+        kind,
+        description,
+        parameters,
+        risk,
+        ...(!isRead && { undo }),
+        ...(!run && { isClientSide: true }),
+      }
+    }
+    case 'handoff':
+      return { name, kind, description: tool.description, parameters: null, agent: tool.agent }
+    case 'subagent': {
+      const { agent, description, isBlocking, isResumable, maxInstances } = tool.relation
+      const schema = agents.get(agent)?.a.prompt.definition.requiredSchema
+      const most = finite(maxInstances)
+      return {
+        name,
+        kind,
+        description,
+        parameters: schema ? toJsonSchema(schema) : null,
+        agent,
+        isBlocking,
+        isResumable,
+        ...(most !== null && { maxInstances: most }),
+      }
+    }
+    case 'prompt': {
+      const schema = tool.prompt.definition.requiredSchema
+      const parameters = schema ? toJsonSchema(schema) : null
+      return { name, kind, description: tool.description, parameters }
+    }
+  }
+}
+
+function finite(number: number): number | null {
+  return Number.isFinite(number) ? number : null
 }

@@ -144,6 +144,16 @@ export const approvalOperations: readonly OperationRoute[] = [
       return { waiting: await runtime.inbox.list({ tenant, owner, ...query }) }
     },
   }),
+  operation('getApproval', {
+    tag: 'approvals',
+    summary:
+      'One request for a decision, waiting or decided: what would run, its risk and undo, the evidence, who decided and when.',
+    scope: 'threads:read',
+    answers: [json('The request.', ref('WaitingDetail'))],
+    errors: ['INTERRUPT_NOT_FOUND'],
+    run: ({ runtime, thread, params }) =>
+      runtime.inbox.get({ threadId: thread.id, interruptId: params.interruptId }),
+  }),
   operation('decide', {
     tag: 'approvals',
     summary: 'Approves, denies, settles what is in doubt, or answers. The first decision counts.',

@@ -13,13 +13,14 @@ import type {
   ThreadEnv,
   ThreadInfo,
   VariablesRequest,
+  WaitingDetail,
   WaitingItem,
 } from '../contract/runtime-api.ts'
 import { IF_BUSY } from '../contract/runtime-api.ts'
 import type { ThreadLifecycle, UserValue } from '../store/store.ts'
 import type { FileStat, ScheduledEffect, StoredMessage } from '../contract/thread-state.ts'
 import type { ThreadView } from '../view/index.ts'
-import type { AgentSummary } from './agents.ts'
+import type { AgentDetail, AgentSummary } from './agents.ts'
 import type { ErrorBody } from './http-error.ts'
 import {
   answer,
@@ -72,12 +73,14 @@ interface NamedTypes {
   readonly VariablesRequest: VariablesRequest
   readonly Effect: ScheduledEffect
   readonly WaitingItem: WaitingItem
+  readonly WaitingDetail: WaitingDetail
   readonly SessionResult: SessionResult
   readonly ModelLog: ModelLog
   readonly ModelLogDetail: ModelLogDetail
   readonly Cost: CostReport
   readonly Audit: AuditExport
   readonly Agent: AgentSummary
+  readonly AgentDetail: AgentDetail
 }
 
 /** Creates a reference to the shape of `SCHEMAS` with this name. */
@@ -155,6 +158,42 @@ const modelLog = {
   'costUsd?': nullable(number),
   'error?': answer({ code: string, message: string, 'hint?': string }),
 }
+
+const waitingItem = {
+  threadId: string,
+  rootId: string,
+  interruptId: string,
+  toolCallId: string,
+  toolName: string,
+  arguments: anything,
+  kind: choice('approval', 'input', 'in_doubt'),
+  'effectId?': string,
+  path: arrayOf(string),
+  openedAt: time,
+  'expiresAt?': time,
+  'risk?': anything,
+  'isIrreversible?': boolean,
+  'request?': anything,
+  'question?': anything,
+}
+
+const agent = {
+  name: string,
+  'title?': string,
+  'description?': string,
+  type: choice('ai_human', 'dual_ai'),
+  variables: arrayOf(
+    answer({
+      name: string,
+      type: choice('text', 'secret'),
+      required: boolean,
+      'description?': string,
+    }),
+  ),
+}
+const agentSide = { side, label: string, prompt: string, models: arrayOf(string) }
+const toolKind = choice('tool', 'handoff', 'subagent', 'prompt')
+const problem = answer({ subject: string, field: string, message: string, 'file?': string })
 
 /** The shapes that several operations accept or return, by their name in the OpenAPI document. */
 export const SCHEMAS: { readonly [Name in keyof NamedTypes]: Shape<NamedTypes[Name]> } = {
@@ -254,6 +293,7 @@ export const SCHEMAS: { readonly [Name in keyof NamedTypes]: Shape<NamedTypes[Na
     'createdAt?': time,
     status: string,
     'parentCommunication?': choice('implicit', 'explicit'),
+    thread: nullable(ref('Thread')),
   }),
   File: answer({
     path: string,
@@ -280,22 +320,29 @@ export const SCHEMAS: { readonly [Name in keyof NamedTypes]: Shape<NamedTypes[Na
     'key?': string,
     attempts: integer,
   }),
-  WaitingItem: outline({
-    threadId: string,
-    rootId: string,
-    interruptId: string,
-    toolCallId: string,
-    toolName: string,
-    arguments: anything,
-    kind: choice('approval', 'input', 'in_doubt'),
-    'effectId?': string,
-    path: arrayOf(string),
-    openedAt: time,
-    'expiresAt?': time,
-    'risk?': anything,
-    'isIrreversible?': boolean,
-    'request?': anything,
-    'question?': anything,
+  WaitingItem: outline(waitingItem),
+  WaitingDetail: outline({
+    ...waitingItem,
+    status: choice('waiting', 'decided', 'over'),
+    sentence: string,
+    undo: anything,
+    evidence: arrayOf(
+      answer({
+        evidenceId: string,
+        kind: string,
+        at: time,
+        'summary?': string,
+        'toolCallId?': string,
+      }),
+    ),
+    approvedBy: arrayOf(answer({ by: string, at: time })),
+    'decision?': answer({
+      type: string,
+      at: time,
+      'by?': string,
+      'reason?': string,
+      'changedTo?': string,
+    }),
   }),
   SessionResult: outline({
     outcome: choice('completed', 'failed', 'stopped', 'terminated', 'waiting'),
@@ -330,28 +377,50 @@ export const SCHEMAS: { readonly [Name in keyof NamedTypes]: Shape<NamedTypes[Na
     publicKey: object,
   }),
   Agent: answer({
-    name: string,
-    'title?': string,
-    'description?': string,
-    type: choice('ai_human', 'dual_ai'),
+    ...agent,
     sides: arrayOf(
       answer({
-        side,
-        label: string,
-        prompt: string,
-        models: arrayOf(string),
+        ...agentSide,
+        tools: arrayOf(answer({ name: string, kind: toolKind })),
+      }),
+    ),
+  }),
+  AgentDetail: outline({
+    ...agent,
+    sides: arrayOf(
+      answer({
+        ...agentSide,
+        'text?': string,
+        model: nullable(
+          answer({
+            name: string,
+            'provider?': string,
+            settings: object,
+            'maxContextTokens?': integer,
+          }),
+        ),
+        maxSteps: nullable(integer),
+        stopsOnResponse: boolean,
         tools: arrayOf(
-          answer({ name: string, kind: choice('tool', 'handoff', 'subagent', 'prompt') }),
+          answer({
+            name: string,
+            kind: toolKind,
+            description: string,
+            parameters: nullable(object),
+            'risk?': string,
+            'undo?': choice('yes', 'impossible', 'none'),
+            'isClientSide?': boolean,
+            'agent?': string,
+            'isBlocking?': boolean,
+            'isResumable?': boolean,
+            'maxInstances?': integer,
+          }),
         ),
       }),
     ),
-    variables: arrayOf(
-      answer({
-        name: string,
-        type: choice('text', 'secret'),
-        required: boolean,
-        'description?': string,
-      }),
-    ),
+    limits: answer({ maxSessionTurns: nullable(integer), budget: nullable(object) }),
+    taskClass: nullable(string),
+    'problems?': arrayOf(problem),
+    'warnings?': arrayOf(problem),
   }),
 }

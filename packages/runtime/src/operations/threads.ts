@@ -1,4 +1,4 @@
-import type { CreateThread } from '../contract/runtime-api.ts'
+import type { CreateThread, ThreadInfo } from '../contract/runtime-api.ts'
 import type { ThreadQuery } from '../store/store.ts'
 import { publicEvent, threadView } from '../view/index.ts'
 import { HttpError } from './http-error.ts'
@@ -119,18 +119,30 @@ export const threadOperations: readonly OperationRoute[] = [
   }),
   operation('listSubagents', {
     tag: 'threads',
-    summary: 'Children as their parent knows them.',
+    summary:
+      'All children, of every kind, as their parent knows them and with their own threads: state, tokens, cost, times.',
     scope: 'threads:read',
     answers: [
       json('The children, the oldest first.', answer({ subagents: arrayOf(ref('Subagent')) })),
     ],
-    run: async ({ runtime, thread }) => ({
-      subagents: (await runtime.threads.children(thread.id)).map(({ createdAt, ...child }) => ({
-        ...child,
-        // Standard Agents counts in microseconds.
-        ...(createdAt !== undefined && { createdAt: new Date(createdAt / 1000).toISOString() }),
-      })),
-    }),
+    async run({ runtime: { threads }, thread: { id: parentId, tenant } }) {
+      const children = await threads.children(parentId, { includesEnded: true })
+      const known = new Map<string, ThreadInfo>()
+      const limit = 1000
+      for (let offset = 0, isFull = true; isFull; offset += limit) {
+        const page = await threads.list({ tenant, parentId, sort: 'oldest', limit, offset })
+        for (const thread of page) known.set(thread.id, thread)
+        isFull = page.length === limit
+      }
+      return {
+        subagents: children.map(({ createdAt, ...child }) => ({
+          ...child,
+          // Standard Agents counts in microseconds.
+          ...(createdAt !== undefined && { createdAt: new Date(createdAt / 1000).toISOString() }),
+          thread: known.get(child.reference) ?? null,
+        })),
+      }
+    },
   }),
 ]
 

@@ -254,13 +254,16 @@ function noText(member: string): RuntimeError {
 /**
  * Returns the children that a thread can still reach (Standard Agents §7.11): resumable ones always, others
  * until they have ended. `status` is the text that a running child published, else its lifecycle. A resumable
- * child that has finished is shown as idle, because it waits for its next message.
+ * child that has finished is shown as idle, because it waits for its next message. `includesEnded` adds those that
+ * can no longer be reached.
  */
-export function childRegistry({
-  children,
-}: Pick<KernelState, 'children'>): SubagentRegistryEntry[] {
+export function childRegistry(
+  { children }: Pick<KernelState, 'children'>,
+  { includesEnded = false }: { readonly includesEnded?: boolean } = {},
+): SubagentRegistryEntry[] {
   const listed = [...children.values()].filter(
     ({ created, lifecycle }) =>
+      includesEnded ||
       created.isResumable ||
       lifecycle === 'running' ||
       lifecycle === 'idle' ||
@@ -268,7 +271,7 @@ export function childRegistry({
   )
   return listed.map(({ created, lifecycle, statusText }) => {
     const { reference, name, title, description = '', threadName, spawnGroupId } = created
-    const state = lifecycle === 'completed' ? 'idle' : lifecycle
+    const state = lifecycle === 'completed' && created.isResumable ? 'idle' : lifecycle
     return {
       reference,
       name,

@@ -45,16 +45,19 @@ export async function discover(
   options: DiscoverOptions = {},
 ): Promise<DiscoveredRegistry> {
   const root = resolve(folder)
-  const registry = replaceableRegistry(await load(root, 0, options))
+  let good = await load(root, 0, options)
+  const registry = replaceableRegistry(good)
   let last: Promise<unknown> = Promise.resolve()
 
   async function reloadNow(): Promise<readonly Problem[]> {
     try {
-      registry.replace(await load(root, ++rounds, options))
+      good = await load(root, ++rounds, options)
+      registry.replace(good)
       return []
     } catch (error) {
-      if (error instanceof DefinitionError) return error.problems
-      throw error
+      if (!(error instanceof DefinitionError)) throw error
+      registry.replace({ ...good, problems: error.problems })
+      return error.problems
     }
   }
 

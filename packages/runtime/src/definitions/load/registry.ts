@@ -198,6 +198,9 @@ export function replaceableRegistry(first: Registry): ReplaceableRegistry {
     get warnings() {
       return current.warnings
     },
+    get problems() {
+      return current.problems
+    },
     agent: (name) => current.agent(name),
     replace(registry) {
       current = registry
