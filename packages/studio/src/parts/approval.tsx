@@ -171,23 +171,18 @@ function useDecision(item: WaitingItem): Deciding {
   }
 }
 
-/** Looks into the log of the thread who has decided, and what. */
+/** Asks who has decided, and what. */
 async function firstDecision(
   client: ReturnType<typeof useStudio>['client'],
-  { threadId, interruptId }: WaitingItem,
+  item: WaitingItem,
 ): Promise<string> {
-  const events = await client.threads.events(threadId, { limit: 1000 }).catch(() => [])
-  const found = events.find(
-    ({ event }) => event.type === 'interrupt_answered' && event.interruptId === interruptId,
-  )?.event
-  if (found?.type !== 'interrupt_answered') return 'Somebody else was first.'
-  const word =
-    found.answer.type === 'approve'
-      ? 'approved'
-      : found.answer.type === 'deny'
-        ? 'denied'
-        : 'answered'
-  return `${line(found.answeredBy ?? 'Somebody', 60)} was first and ${word} it. Nothing was changed.`
+  const { decision, status } = await client.inbox.get(idOf(item))
+  if (!decision)
+    return status === 'over'
+      ? 'It no longer waits: the thread was stopped, or the time was over.'
+      : 'Somebody else was first.'
+  const word = { approve: 'approved', deny: 'denied' }[decision.type as string] ?? 'answered'
+  return `${line(decision.by ?? 'Somebody', 60)} was first and ${word} it. Nothing was changed.`
 }
 
 function Decided({
