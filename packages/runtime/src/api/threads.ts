@@ -71,8 +71,10 @@ export function createThreads(environment: ApiEnvironment): Threads {
     export: (threadId) => exportThread(context, threadId),
     import: async (lines, options) =>
       infoOf(context, (await importThread(context, lines, options)).id),
-    fork: async (threadId, options) =>
-      infoOf(context, (await forkStoredThread(context, threadId, options)).id),
+    async fork(threadId, options) {
+      const { head, runsAgain } = await forkStoredThread(context, threadId, options)
+      return { ...(await infoOf(context, head.id)), runsAgain }
+    },
     files: filesApi(context),
     values: valuesApi(context),
     env: envApi(context),

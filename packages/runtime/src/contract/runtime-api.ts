@@ -230,6 +230,33 @@ export interface CreateThread {
   readonly message?: SendMessage | string
 }
 
+/** Where a thread is forked, and how the fork goes on. */
+export interface ForkThread {
+  /** The last message of the fork. Default: the last message of the thread. */
+  readonly upTo?: string
+  /** In place of `upTo`: the first message that the fork does not have, e.g. because `message` replaces it. */
+  readonly before?: string
+  readonly owner?: string
+  readonly title?: string
+  /** A message that is sent to the fork at once. */
+  readonly message?: SendMessage | string
+  /** Whether the fork goes on without a message, so that its last message is answered again. Default false. */
+  readonly isContinued?: boolean
+}
+
+/** A fork, and what the original did after the place of the fork, which the fork may do again. */
+export interface ForkedThread extends ThreadInfo {
+  readonly runsAgain: {
+    readonly modelCalls: number
+    readonly children: number
+    readonly calls: readonly {
+      readonly toolName: string
+      readonly count: number
+      readonly risk?: Risk
+    }[]
+  }
+}
+
 /**
  * What a message does to a thread that is busy: in a session (also one that waits), or with messages in its
  * queue. `enqueue`: it waits for the next step. `reject`: it is refused with `THREAD_BUSY`. `cut`: the running
@@ -524,12 +551,10 @@ export interface Threads {
     options?: { readonly tenant?: string; readonly owner?: string },
   ): Promise<ThreadInfo>
   /**
-   * Creates a new thread with the history up to and including a message. No call of that history runs again.
+   * Creates a new thread with the history up to and including a message, or before one. No call of that history
+   * runs again. With `message` or `isContinued` the new thread goes on at once.
    */
-  fork(
-    threadId: string,
-    options?: { readonly upTo?: string; readonly owner?: string; readonly title?: string },
-  ): Promise<ThreadInfo>
+  fork(threadId: string, options?: ForkThread): Promise<ForkedThread>
 
   readonly files: ThreadFiles
   readonly values: ThreadValues

@@ -237,13 +237,33 @@ export const controlOperations: readonly OperationRoute[] = [
   }),
   operation('forkThread', {
     tag: 'control',
-    summary: 'A new thread with the history up to and with a message. Nothing runs again.',
+    summary:
+      'A new thread with the history up to and with the message `upTo`, or before the message `before`. Nothing of it runs again. With `message` it is sent there at once; with `send` alone the last message is answered again.',
     scope: 'threads:write',
-    body: { json: shape({ 'upTo?': maxText(200), 'title?': maxText(256) }), isOptional: true },
-    answers: [json('The new thread.', ref('Thread'), 201)],
-    errors: ['MESSAGE_NOT_FOUND'],
-    run: ({ runtime, thread, body, principal: { user } }) =>
-      runtime.threads.fork(thread.id, { ...body, owner: user }),
+    body: {
+      json: shape({
+        'upTo?': maxText(200),
+        'before?': maxText(200),
+        'title?': maxText(256),
+        'message?': eitherOf(maxText(1_000_000), ref('SendMessage')),
+        'send?': boolean,
+      }),
+      isOptional: true,
+    },
+    answers: [
+      json('The new thread, and what the original did after this place.', ref('ForkedThread'), 201),
+    ],
+    errors: ['MESSAGE_NOT_FOUND', 'FILE_NOT_FOUND', 'FILE_PATH_INVALID', 'SPENDING_LIMIT'],
+    run({ runtime, thread, body: { message, send, ...rest }, principal }) {
+      if (message !== undefined && send === false)
+        throw invalid('A message of a fork is sent at once; leave it out.', 'body.message')
+      return runtime.threads.fork(thread.id, {
+        ...rest,
+        owner: principal.user,
+        message: message === undefined ? undefined : toSendMessage(message, principal),
+        isContinued: send,
+      })
+    },
   }),
   operation('getResult', {
     tag: 'control',

@@ -5,6 +5,7 @@ import type {
   ChildInfo,
   CostReport,
   CreateThread,
+  ForkedThread,
   ModelLog,
   ModelLogDetail,
   SendMessage,
@@ -59,6 +60,7 @@ export type WireMessage = Omit<StoredMessage, 'message'> & { readonly message: M
 interface NamedTypes {
   readonly Error: ErrorBody
   readonly Thread: ThreadInfo
+  readonly ForkedThread: ForkedThread
   readonly ThreadView: ThreadView
   readonly SendMessage: MessageBody
   readonly CreateThread: ThreadBody
@@ -141,6 +143,34 @@ const tree: Shape<ThreadInfo['tree']> = answer({
 const amount: Shape<number> = { type: 'number', minimum: 0 }
 const bounds = { 'maxTokens?': amount, 'maxCostUsd?': amount, 'maxDurationMs?': amount }
 
+const thread = {
+  id: string,
+  tenant: string,
+  owner: nullable(string),
+  agent: string,
+  parentId: nullable(string),
+  rootId: string,
+  title: nullable(string),
+  firstWords: nullable(string),
+  forkedFrom: nullable(answer({ threadId: string, messageId: nullable(string) })),
+  tags: arrayOf(string),
+  clientId: nullable(string),
+  lifecycle,
+  waiting: integer,
+  tokens: number,
+  inputTokens: number,
+  outputTokens: number,
+  cachedTokens: number,
+  costUsd: nullable(number),
+  createdAt: time,
+  updatedAt: time,
+  seq: integer,
+  epoch: integer,
+  wakeAt: nullable(time),
+  attempts: integer,
+  tree,
+}
+
 const modelLog = {
   logId: string,
   stepId: string,
@@ -205,32 +235,20 @@ export const SCHEMAS: { readonly [Name in keyof NamedTypes]: Shape<NamedTypes[Na
       'problems?': arrayOf(answer({ field: string, message: string })),
     }),
   }),
-  Thread: answer({
-    id: string,
-    tenant: string,
-    owner: nullable(string),
-    agent: string,
-    parentId: nullable(string),
-    rootId: string,
-    title: nullable(string),
-    firstWords: nullable(string),
-    forkedFrom: nullable(answer({ threadId: string, messageId: nullable(string) })),
-    tags: arrayOf(string),
-    clientId: nullable(string),
-    lifecycle,
-    waiting: integer,
-    tokens: number,
-    inputTokens: number,
-    outputTokens: number,
-    cachedTokens: number,
-    costUsd: nullable(number),
-    createdAt: time,
-    updatedAt: time,
-    seq: integer,
-    epoch: integer,
-    wakeAt: nullable(time),
-    attempts: integer,
-    tree,
+  Thread: answer(thread),
+  ForkedThread: answer({
+    ...thread,
+    runsAgain: answer({
+      modelCalls: integer,
+      children: integer,
+      calls: arrayOf(
+        answer({
+          toolName: string,
+          count: integer,
+          'risk?': choice('read_only', 'write_low_risk', 'write_high_risk'),
+        }),
+      ),
+    }),
   }),
   ThreadView: outline({
     threadId: string,

@@ -1,6 +1,7 @@
 import type { CreateThread, ThreadInfo } from '../contract/runtime-api.ts'
 import type { ThreadQuery } from '../store/store.ts'
 import { publicEvent, threadView } from '../view/index.ts'
+import { viewHtml } from '../view/thread-view.ts'
 import { HttpError } from './http-error.ts'
 import { toSendMessage } from './messages.ts'
 import {
@@ -201,20 +202,32 @@ export const logOperations: readonly OperationRoute[] = [
   }),
   operation('exportThread', {
     tag: 'transfer',
-    summary: 'The thread as JSON lines that can be imported, or as a ThreadProtocol document.',
+    summary:
+      'The thread as JSON lines that can be imported, as a ThreadProtocol document, or as one HTML file.',
     scope: 'threads:read',
-    query: { format: choice('jsonl', 'thread') },
+    query: { format: choice('jsonl', 'thread', 'html') },
     answers: [
       raw('The log.', LINES, { type: 'string' }),
       raw('The ThreadProtocol document.', 'application/json', {
         type: 'object',
         required: ['version', 'thread_id', 'turns'],
       }),
+      raw('The conversation to read, without scripts.', 'text/html', { type: 'string' }),
     ],
     async run({ runtime, thread, query, request }) {
       const wantsJson = /^application\/json\b/.test(request.headers.get('accept') ?? '')
       const { format = wantsJson ? 'thread' : 'jsonl' } = query
       if (format === 'thread') return jsonResponse(await runtime.threads.document(thread.id))
+      if (format === 'html') {
+        const { title, firstWords } = thread
+        const view = threadView(await runtime.threads.events(thread.id))
+        return new Response(viewHtml(view, title ?? firstWords ?? thread.id), {
+          headers: {
+            'content-type': 'text/html; charset=utf-8',
+            'content-disposition': `attachment; filename="thread.html"`,
+          },
+        })
+      }
       return new Response(await runtime.threads.export(thread.id), {
         headers: {
           'content-type': `${LINES}; charset=utf-8`,
