@@ -73,9 +73,9 @@ export function Approval({
   if (decide.outcome !== undefined) return <Decided outcome={decide.outcome} done={lists.refresh} />
   return (
     <section className="ask" ref={card} aria-labelledby={title}>
-      <h3 id={title} className="ask-title">
+      <h2 id={title} className="ask-title">
         {sentence(item)}
-      </h3>
+      </h2>
       {children}
       <AskFacts item={item} />
       {(evidence.length > 0 || verdicts.length > 0) && (

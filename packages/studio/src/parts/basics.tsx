@@ -100,7 +100,7 @@ async function copyText(text: string): Promise<boolean> {
 export function Command({ text }: { readonly text: string }): ReactNode {
   return (
     <div className="cmd">
-      <code>{text}</code>
+      <code tabIndex={0}>{text}</code>
       <Copy text={text} label="Copy the command" />
     </div>
   )

@@ -48,33 +48,35 @@ export function Checklist({ verdicts }: { readonly verdicts: readonly Verdict[] 
   )
 }
 
-/** Facts that gates may rely on, each with the call that made it. */
+/** Facts that gates may rely on, each with its hash and a way to the call that made it. */
 export function Evidence({
   evidence,
-  callName,
   onSelect,
 }: {
   readonly evidence: readonly EvidenceFact[]
-  readonly callName?: (toolCallId: string) => string | undefined
   readonly onSelect?: (toolCallId: string) => void
 }): ReactNode {
   return (
     <ul className="check">
       {evidence.map((fact) => {
-        const { toolCallId } = fact
-        const name = toolCallId === undefined ? undefined : callName?.(toolCallId)
+        const { toolCallId, summary, kind } = fact
+        const text = line(summary ?? kind, 160)
+        const hash = hashOf(fact)
         return (
           <li key={fact.evidenceId}>
             <ScrollText size={14} className="good" aria-hidden />
             <span>
-              {line(fact.summary ?? fact.kind, 160)}
-              {toolCallId !== undefined && onSelect && name !== undefined && (
-                <>
-                  {' '}
-                  <button type="button" className="link" onClick={() => onSelect(toolCallId)}>
-                    {line(name, 60)}
-                  </button>
-                </>
+              {toolCallId !== undefined && onSelect ? (
+                <button type="button" className="link" onClick={() => onSelect(toolCallId)}>
+                  {text}
+                </button>
+              ) : (
+                text
+              )}{' '}
+              {hash !== undefined && (
+                <code className="faint small" title={hash}>
+                  {hash.replace(/^sha256:/, '').slice(0, 10)}
+                </code>
               )}
             </span>
             <Time at={fact.at} className="soft num small" />
@@ -89,4 +91,9 @@ export function Evidence({
       )}
     </ul>
   )
+}
+
+function hashOf({ data }: EvidenceFact): string | undefined {
+  const { hash } = (data ?? {}) as { hash?: unknown }
+  return typeof hash === 'string' ? hash : undefined
 }

@@ -120,29 +120,29 @@ export function CallBody({
 }): ReactNode {
   return (
     <div className="call-body">
-      <h4>Arguments</h4>
+      <h3>Arguments</h3>
       <Json value={call.arguments} label="Arguments" />
       {call.result !== undefined && (
         <>
-          <h4>Result</h4>
+          <h3>Result</h3>
           <Json value={call.result} label="Result" />
         </>
       )}
       {call.result === undefined && facts?.progress !== undefined && (
         <>
-          <h4>Progress</h4>
+          <h3>Progress</h3>
           <Json value={facts.progress} label="Progress" />
         </>
       )}
       {facts && facts.verdicts.length > 0 && (
         <>
-          <h4>Gates</h4>
+          <h3>Gates</h3>
           <Checklist verdicts={facts.verdicts} />
         </>
       )}
       {facts && facts.evidence.length > 0 && (
         <>
-          <h4>Evidence</h4>
+          <h3>Evidence</h3>
           <Evidence evidence={facts.evidence} />
         </>
       )}

@@ -43,7 +43,7 @@ export function Shell(): ReactNode {
         Skip to the content
       </a>
       <header className="topbar">
-        <To className="brand" address={{ screen: 'threads' }}>
+        <To className="brand" address={{ screen: 'threads' }} aria-label="Skein Studio">
           <img src={iconUrl} alt="" />
           <span>Skein Studio</span>
         </To>
@@ -110,7 +110,7 @@ function Screen({ address }: { readonly address: Address }): ReactNode {
       return (
         <Split
           name="threads"
-          className={address.screen === 'threads' ? 'at-list' : 'at-thread'}
+          className={address.screen === 'threads' && !address.isNew ? 'at-list' : 'at-thread'}
           label="the list"
           side="start"
           initial={300}

@@ -8,7 +8,12 @@ export type View = (typeof VIEWS)[number]
 
 /** Everything the page shows follows from this and the state of the server: the address of the page. */
 export type Address =
-  | { readonly screen: 'threads'; readonly query?: string }
+  | {
+      readonly screen: 'threads'
+      readonly query?: string
+      /** Whether a new thread is to be written; a narrow window shows either this or the list. */
+      readonly isNew?: boolean
+    }
   | {
       readonly screen: 'thread'
       readonly threadId: string
@@ -41,7 +46,8 @@ export function readAddress(path: string, search: string): Address {
   switch (first) {
     case '':
     case 'threads': {
-      if (second === undefined) return clean({ screen: 'threads', query: text('q') })
+      if (second === undefined)
+        return clean({ screen: 'threads', query: text('q'), isNew: query.has('new') || undefined })
       const at = Number(query.get('at') ?? Number.NaN)
       return clean({
         screen: 'thread',
@@ -69,7 +75,7 @@ export function readAddress(path: string, search: string): Address {
 export function writeAddress(address: Address): string {
   switch (address.screen) {
     case 'threads':
-      return `/threads${search({ q: address.query })}`
+      return `/threads${search({ q: address.query, new: address.isNew ? 1 : undefined })}`
     case 'thread': {
       const { threadId, query: q, view, at, select, tab, with: other } = address
       const shown = view === 'chat' ? undefined : view

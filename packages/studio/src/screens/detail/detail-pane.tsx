@@ -1,7 +1,7 @@
 import { X } from 'lucide-react'
 import { useState, type ReactNode } from 'react'
 import type { ViewCall, ViewMessage } from '@skein/runtime/view'
-import { Command, Copy, Cost, ErrorBox, Skeleton, Time } from '../../parts/basics.tsx'
+import { Command, Cost, ErrorBox, Skeleton, Time } from '../../parts/basics.tsx'
 import { Checklist, Evidence } from '../../parts/evidence.tsx'
 import { amount, duration, line } from '../../parts/format.ts'
 import { Json } from '../../parts/json.tsx'
@@ -51,6 +51,7 @@ export function DetailPane({
     go({ ...address, tab: next === 'readable' ? undefined : next }, true)
   return (
     <aside className="detail" aria-label="Details">
+      <h2 className="hidden">Details</h2>
       <div className="detail-head">
         <div className="tabs" role="tablist" aria-label="Details">
           {TABS.map((one) => (
@@ -154,7 +155,7 @@ function Readable({
     return (
       <>
         <section>
-          <h2 className="mono tool-ink">{line(call.toolName, 80)}</h2>
+          <h3 className="mono tool-ink name">{line(call.toolName, 80)}</h3>
           <p className="soft">
             {call.state} · <Time at={call.at} className="num" />
             {call.endedAt !== undefined && (
@@ -373,9 +374,6 @@ function EvidenceTab({
   const [, go] = useAddress()
   const { thread, call } = selected
   const facts = call && thread.facts.calls.get(call.id)
-  const nameOf = (id: string): string | undefined =>
-    thread.view.items.find((item): item is ViewCall => item.type === 'call' && item.id === id)
-      ?.toolName
   return (
     <section>
       {facts && (
@@ -388,17 +386,12 @@ function EvidenceTab({
       <h3>Evidence of the thread</h3>
       <Evidence
         evidence={thread.facts.evidence}
-        callName={nameOf}
         onSelect={(id) => go({ ...address, select: id }, true)}
       />
-      {thread.facts.evidence.map(({ evidenceId, data }) => (
-        <p key={evidenceId} className="small soft mono hash">
-          {line(evidenceId.split('#').at(-1) ?? evidenceId, 20)}{' '}
-          {line(JSON.stringify(data) ?? '', 120)}
-          <Copy text={JSON.stringify(data) ?? ''} label="Copy the evidence" />
-        </p>
-      ))}
       <h3>Delivery</h3>
+      {!thread.facts.verdicts.some((verdict) => verdict.toolCallId === undefined) && (
+        <p className="soft">{thread.isGated ? 'Not delivered yet.' : 'Nothing here is gated.'}</p>
+      )}
       <Checklist
         verdicts={thread.facts.verdicts.filter((verdict) => verdict.toolCallId === undefined)}
       />

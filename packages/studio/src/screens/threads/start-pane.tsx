@@ -16,7 +16,7 @@ export function StartPane(): ReactNode {
   useTitle('Threads · Studio')
   return (
     <div className="start">
-      <h1>Start a thread</h1>
+      <h2>Start a thread</h2>
       <p className="soft">
         A thread is a conversation with an agent. It is kept, goes on when this page is closed, and
         stands in the list.

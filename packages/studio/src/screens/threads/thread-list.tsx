@@ -49,10 +49,11 @@ export function ThreadList({
     { keys: 'j', does: 'Next thread', run: () => move(1) },
     { keys: 'k', does: 'Previous thread', run: () => move(-1) },
     { keys: '/', does: 'Search the threads', run: () => search.current?.focus() },
-    { keys: 'n', does: 'Start a thread', run: () => go({ screen: 'threads', query }) },
+    { keys: 'n', does: 'Start a thread', run: () => go({ screen: 'threads', query, isNew: true }) },
   ])
   return (
     <section className="list" aria-label="Threads">
+      {selected === undefined && <h1 className="hidden">Threads</h1>}
       <div className="list-head">
         <label className="search-field">
           <Search size={14} aria-hidden />
@@ -68,7 +69,7 @@ export function ThreadList({
         </label>
         <To
           className="btn quiet icon"
-          address={{ screen: 'threads', query }}
+          address={{ screen: 'threads', query, isNew: true }}
           aria-label="Start a thread"
           title="Start a thread (n)"
         >
