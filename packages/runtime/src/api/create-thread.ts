@@ -169,7 +169,7 @@ export async function forkStoredThread(
     ...copy,
     tenant: head.tenant,
     owner: by,
-    ...(next && { next }),
+    next: next || undefined,
     tags: head.tags,
     events: [
       { ...rootCreated(first, copy), at: first.at, metadata },
@@ -213,7 +213,7 @@ function workIn({ registry }: ApiContext, log: readonly RuntimeEvent[]): ForkedT
     children: countOf('subagent_created'),
     calls: Array.from(calls, ([toolName, count]) => {
       const risk = registry.tools.get(toolName)?.governance.risk
-      return { toolName, count, ...(risk !== undefined && { risk }) }
+      return { toolName, count, risk }
     }),
   }
 }

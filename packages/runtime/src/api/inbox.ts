@@ -509,8 +509,8 @@ async function waitingDetail(
         evidenceId,
         kind,
         at,
-        ...(summary !== undefined && { summary }),
-        ...(toolCallId !== undefined && { toolCallId }),
+        summary,
+        toolCallId,
       })),
     approvedBy: log.flatMap((event) => {
       if (event.type !== 'custom_event' || event.name !== APPROVAL_GIVEN) return []
@@ -518,16 +518,22 @@ async function waitingDetail(
       const isOwn = isPlainObject(data) && data['interruptId'] === interruptId
       return isOwn ? [{ by: String(data['by']), at }] : []
     }),
-    ...(answered?.type === 'interrupt_answered' && {
-      decision: {
-        type: answered.answer.type,
-        at: answered.at,
-        ...(answered.answeredBy !== undefined && { by: answered.answeredBy }),
-        ...('reason' in answered.answer &&
-          answered.answer.reason !== undefined && { reason: answered.answer.reason }),
-        ...(changed?.type === 'call_changed' && { changedTo: changed.changedTo }),
-      },
-    }),
+    decision: decisionOf(answered, changed),
+  }
+}
+
+function decisionOf(
+  answered: RuntimeEvent | undefined,
+  changed: RuntimeEvent | undefined,
+): WaitingDetail['decision'] {
+  if (answered?.type !== 'interrupt_answered') return undefined
+  const { answer, at, answeredBy: by } = answered
+  return {
+    type: answer.type,
+    at,
+    by,
+    reason: 'reason' in answer ? answer.reason : undefined,
+    changedTo: changed?.type === 'call_changed' ? changed.changedTo : undefined,
   }
 }
 

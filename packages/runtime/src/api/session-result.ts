@@ -183,7 +183,7 @@ export async function* changedThreads(
       if (heads.length > 0 || isReset || isFirst)
         yield {
           position: formatted(position),
-          ...(isReset && { isReset }),
+          isReset: isReset || undefined,
           threads: await shownChanges(context, heads),
         }
       if (isFull) continue

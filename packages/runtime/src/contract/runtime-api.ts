@@ -278,6 +278,15 @@ export interface SendMessage {
   readonly metadata?: JsonObject
   /** If two messages are sent with the same id, only the first is queued. */
   readonly messageId?: string
+  /** The name of another model of the registry, which side A asks until the next message. */
+  readonly model?: string
+  /** Settings of that model, or of the agent's own, until the next message; they override `providerOptions`. */
+  readonly settings?: JsonObject
+  /**
+   * A call of a tool of side A, which is made in place of asking a model. It passes the gate as any other call, and
+   * the run stops after its result.
+   */
+  readonly call?: { readonly toolName: string; readonly arguments: JsonObject }
   /** What happens if the thread is busy (see `IF_BUSY`). Default `enqueue`. */
   readonly ifBusy?: (typeof IF_BUSY)[number]
 }

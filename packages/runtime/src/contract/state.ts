@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from '@skein/base'
+import { isPlainObject, type JsonObject, type JsonValue } from '@skein/base'
 import type { Message, ToolCall, ToolOutcome } from '@skein/ai'
 import type { InterruptRecord, InterruptAnswer, ThreadStatus } from '@skein/threads'
 import type {
@@ -399,6 +399,32 @@ export function startsSomething({ a, b }: ResolvedAgent): boolean {
 /** Returns the side whose turn it is. Agents with one side have side A only. */
 export function sideOf(agent: ResolvedAgent, { side }: Pick<SideTurn, 'side'>): ResolvedSide {
   return side === 'b' && agent.b ? agent.b : agent.a
+}
+
+/** The part of a message's metadata that says how it is answered; only the runtime writes it. */
+export const CHOSEN_RUN = 'skein:run'
+
+/** How the last message of a person is answered, where that is not as the agent is defined. */
+export interface ChosenRun {
+  readonly model?: string
+  readonly settings?: JsonObject
+  readonly call?: { readonly toolName: string; readonly arguments: JsonObject }
+  /** Whether `call` was made already. */
+  readonly isCalled: boolean
+}
+
+/** Returns what the last message of a person chose for its run; undefined if it chose nothing. */
+export function chosenRun({ entries }: Pick<KernelState, 'entries'>): ChosenRun | undefined {
+  const place = entries.findLastIndex(
+    ({ message, metadata }) =>
+      message.type === 'user' &&
+      metadata?.['kind'] === undefined &&
+      metadata?.['for'] === undefined,
+  )
+  const chosen = entries[place]?.metadata?.[CHOSEN_RUN]
+  if (!isPlainObject(chosen)) return undefined
+  const isCalled = entries.slice(place + 1).some(({ calls }) => calls.length > 0)
+  return { ...(chosen as Omit<ChosenRun, 'isCalled'>), isCalled } // `queuedMessage` wrote it
 }
 
 /** Whether the call waits for an answer that has not arrived. */

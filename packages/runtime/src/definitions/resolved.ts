@@ -183,3 +183,21 @@ export class DefinitionError extends RuntimeError {
     this.problems = Object.freeze([...problems])
   }
 }
+
+/** Returns the names of all models that the agents of a registry use. */
+export function modelNames({ agents }: Pick<Registry, 'agents'>): readonly string[] {
+  return [...new Set(modelsIn(agents).map(({ name }) => name))].toSorted()
+}
+
+/** Finds a model that an agent of the registry uses, by its name. */
+export function modelNamed(
+  { agents }: Pick<Registry, 'agents'>,
+  name: string,
+): ResolvedModel | undefined {
+  return modelsIn(agents).find((model) => model.name === name)
+}
+
+function modelsIn(agents: Registry['agents']): readonly ResolvedModel[] {
+  const sides = [...agents.values()].flatMap(({ a, b }) => (b ? [a, b] : [a]))
+  return sides.flatMap(({ prompt }) => prompt.models)
+}

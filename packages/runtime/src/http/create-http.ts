@@ -138,8 +138,10 @@ class HttpSurface implements Http {
     this.#guard = new RequestGuard({ ...options, maxUrlLength: limits.maxUrlLength })
     this.#perAddress = new TokenBuckets({ perMinute: limits.requestsPerMinutePerAddress, clock })
     const { auth, playground: isPlayground = false } = options
-    const sessions = new StudioSessions({ auth, verify: toVerify(auth, local), clock })
-    const { verify } = sessions
+    const byKey = toVerify(auth, local)
+    const sessions = new StudioSessions({ auth, verify: byKey, clock })
+    const verify: Verify = (request) =>
+      request.headers.has('cookie') ? sessions.verify(request) : byKey(request)
     this.#services = {
       clock,
       timers,

@@ -44,7 +44,7 @@ import {
 } from './shape.ts'
 
 /** A message as a client sends it; its content is still unchecked JSON. */
-export type MessageBody = Omit<SendMessage, 'content' | 'userId'> & {
+export type MessageBody = Omit<SendMessage, 'content' | 'userId' | 'call'> & {
   readonly content?: readonly object[]
 }
 
@@ -127,6 +127,8 @@ const sendMessage = shape({
   'attachments?': arrayOf(maxText(1024), 200),
   'metadata?': object,
   'messageId?': label(200),
+  'model?': maxText(200),
+  'settings?': object,
   'ifBusy?': choice(...IF_BUSY),
 })
 
@@ -311,7 +313,7 @@ export const SCHEMAS: { readonly [Name in keyof NamedTypes]: Shape<NamedTypes[Na
     'createdAt?': time,
     status: string,
     'parentCommunication?': choice('implicit', 'explicit'),
-    thread: nullable(ref('Thread')),
+    thread: nullable(answer(thread)),
   }),
   File: answer({
     path: string,

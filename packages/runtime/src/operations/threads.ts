@@ -2,6 +2,7 @@ import type { CreateThread, ThreadInfo } from '../contract/runtime-api.ts'
 import type { ThreadQuery } from '../store/store.ts'
 import { publicEvent, threadView } from '../view/index.ts'
 import { viewHtml } from '../view/thread-view.ts'
+import type { Services } from '../http/services.ts'
 import { HttpError } from './http-error.ts'
 import { toSendMessage } from './messages.ts'
 import {
@@ -76,9 +77,10 @@ export const threadOperations: readonly OperationRoute[] = [
       'ENV_INVALID',
       'VALUE_INVALID',
       'SPENDING_LIMIT',
+      'PLAYGROUND_OFF',
     ],
     async run({ runtime, principal, body, services }) {
-      const thread = await runtime.threads.create(newThread(body, principal))
+      const thread = await runtime.threads.create(newThread(body, principal, services))
       const location = `${services.prefix}/threads/${encodeURIComponent(thread.id)}`
       return jsonResponse(thread, { status: 201, headers: { location } })
     },
@@ -139,7 +141,7 @@ export const threadOperations: readonly OperationRoute[] = [
         subagents: children.map(({ createdAt, ...child }) => ({
           ...child,
           // Standard Agents counts in microseconds.
-          ...(createdAt !== undefined && { createdAt: new Date(createdAt / 1000).toISOString() }),
+          createdAt: createdAt === undefined ? undefined : new Date(createdAt / 1000).toISOString(),
           thread: known.get(child.reference) ?? null,
         })),
       }
@@ -172,7 +174,11 @@ function threadQuery(
  * Converts a client's request for a thread. The tenant is the client's, and so is the owner if the client has
  * a user.
  */
-function newThread({ owner, message, ...rest }: ThreadBody, principal: Principal): CreateThread {
+function newThread(
+  { owner, message, ...rest }: ThreadBody,
+  principal: Principal,
+  services: Services,
+): CreateThread {
   if ((rest.env || rest.secrets) && !hasScope(principal, 'env:write'))
     throw new HttpError('Variables can only be set with the scope env:write.', {
       code: 'SCOPE_MISSING',
@@ -181,7 +187,7 @@ function newThread({ owner, message, ...rest }: ThreadBody, principal: Principal
     ...rest,
     tenant: principal.tenant,
     owner: (seesAllOwners(principal) ? owner : undefined) ?? principal.user,
-    message: message === undefined ? undefined : toSendMessage(message, principal),
+    message: message === undefined ? undefined : toSendMessage(message, principal, services),
   }
 }
 
