@@ -89,6 +89,8 @@ export function pagesOf({ url }: Pick<Serving, 'url'>): Pick<StudioKit, 'open' |
         viewport: { width, height },
       })
       contexts.push(context)
+      // Shorter than the time of a test, so that a failure names what was waited for.
+      context.setDefaultTimeout(8000)
       const page = await context.newPage()
       page.on('request', (request) => {
         const asked = request.url()

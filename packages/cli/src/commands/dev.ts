@@ -57,7 +57,15 @@ export const dev: Command = defineCommand({
     const runtime = await openRuntime(registry, { logger })
     try {
       await runtime.start()
-      const serving = await listen(runtime, { port, auth: 'none', local: localPerson(), logger })
+      const { studioFiles } = await import('@skein/studio')
+      const serving = await listen(runtime, {
+        port,
+        auth: 'none',
+        local: localPerson(),
+        logger,
+        studio: studioFiles(),
+        playground: true,
+      })
       const stopped = untilStopped(output)
       writeServerFile({ url: serving.url, pid: process.pid })
       const watching = await watchDefinitions(
@@ -113,7 +121,7 @@ function untilStopped(output: Output): Promise<void> {
   })
 }
 
-/** Prints the address, the agents with their models, and the path of the store. */
+/** Prints the addresses of Studio and the API, the agents with their models, and the path of the store. */
 function announce(
   registry: DiscoveredRegistry,
   { url }: Serving,
@@ -122,9 +130,11 @@ function announce(
   const agents = [...registry.agents.keys()]
   const models = modelsOf(registry)
   const store = relative('', storeFile())
-  if (isJson) return output.json({ url, agents, models, store })
+  const studio = `${url}/studio/`
+  if (isJson) return output.json({ url, studio, agents, models, store })
   const label = (text: string): string => output.paint('dim', text.padEnd(8))
   output.line(`${label('address')}${output.paint('cyan', url)}`)
+  output.line(`${label('studio')}${output.paint('cyan', studio)}`)
   output.line(`${label('agents')}${agents.join(', ')} (${models})`)
   output.line(`${label('store')}${store}`)
   if (!process.env[SECRET_KEY_VARIABLE])

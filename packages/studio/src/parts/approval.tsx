@@ -1,7 +1,6 @@
 import { Check, Pencil, X } from 'lucide-react'
 import { useEffect, useId, useRef, useState, type FormEvent, type ReactNode } from 'react'
 import type { WaitingItem } from '@skein/runtime'
-import { ClientError } from '@skein/runtime/client'
 import { escapeJson, safeText } from '@skein/base/safe-text'
 import type { EvidenceFact, Verdict } from '../state/facts.ts'
 import { useKeys } from '../state/keys.ts'
@@ -27,7 +26,6 @@ export function Approval({
   evidence = [],
   verdicts = [],
   hasKeys = false,
-  onDecide,
   children,
 }: {
   readonly item: WaitingItem
@@ -35,8 +33,6 @@ export function Approval({
   readonly verdicts?: readonly Verdict[]
   /** Whether the keys `a`, `e` and `d` are about this call. One call of a page has them. */
   readonly hasKeys?: boolean
-  /** Called before a decision is made or its dialog opens. */
-  readonly onDecide?: () => void
   /** Where the question comes from. */
   readonly children?: ReactNode
 }): ReactNode {
@@ -46,7 +42,6 @@ export function Approval({
   const title = useId()
   const choose = (decision: Decision): void => {
     if (decide.outcome !== undefined || decide.isBusy) return
-    onDecide?.()
     if (decision === 'approve')
       void decide.run(
         (inbox) => inbox.approve({ ...idOf(item), digest: digestOf(item) }),
@@ -158,12 +153,11 @@ function useDecision(item: WaitingItem): Deciding {
         lists.refresh()
         return true
       } catch (failure) {
-        if (failure instanceof ClientError && failure.code === 'ALREADY_ANSWERED') {
-          setOutcome(await firstDecision(client, item))
-          return true
-        }
-        setError(failure)
-        return false
+        // Somebody may have been faster, or the call may be over: then that is the answer.
+        const before = await firstDecision(client, item).catch(() => undefined)
+        if (before === undefined) setError(failure)
+        else setOutcome(before)
+        return before !== undefined
       } finally {
         setBusy(false)
       }
@@ -171,12 +165,13 @@ function useDecision(item: WaitingItem): Deciding {
   }
 }
 
-/** Asks who has decided, and what. */
+/** Asks who has decided, and what; undefined while nobody has. */
 async function firstDecision(
   client: ReturnType<typeof useStudio>['client'],
   item: WaitingItem,
-): Promise<string> {
+): Promise<string | undefined> {
   const { decision, status } = await client.inbox.get(idOf(item))
+  if (status === 'waiting') return undefined
   if (!decision)
     return status === 'over'
       ? 'It no longer waits: the thread was stopped, or the time was over.'

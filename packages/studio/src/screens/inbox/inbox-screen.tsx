@@ -27,10 +27,12 @@ export function InboxScreen({ item: chosen }: { readonly item?: string }): React
     const next = items[Math.min(items.length - 1, Math.max(0, index + step))]
     if (next) go({ screen: 'inbox', item: next.interruptId }, true)
   }
-  // The decided item stays until the person moves on: a second press of the key must not meet the next one.
-  const pin = (): void => {
-    if (current) go({ screen: 'inbox', item: current.interruptId }, true)
-  }
+  // The item that is shown stays until the person moves on, also when it was decided here or elsewhere: a press of
+  // a key must never meet another item than the one that was read.
+  useEffect(() => {
+    if (current && current.interruptId !== chosen)
+      go({ screen: 'inbox', item: current.interruptId }, true)
+  }, [current, chosen, go])
   useKeys([
     { keys: 'j', does: 'Next decision', run: () => move(1) },
     { keys: 'k', does: 'Previous decision', run: () => move(-1) },
@@ -47,9 +49,9 @@ export function InboxScreen({ item: chosen }: { readonly item?: string }): React
       <header className="inbox-head">
         <h1>Inbox</h1>
         <p className="soft">
-          {items.length === 0
+          {waiting.length === 0
             ? 'Nothing waits for a person.'
-            : `${plural(items.length, 'decision')} to make.`}
+            : `${plural(waiting.length, 'decision')} to make.`}
           {items.length > 0 && (
             <span className="keys-line">
               <kbd>j</kbd> <kbd>k</kbd> move · <kbd>Enter</kbd> opens the thread · <kbd>a</kbd>{' '}
@@ -89,7 +91,7 @@ export function InboxScreen({ item: chosen }: { readonly item?: string }): React
             ))}
           </ul>
           <div className="inbox-item">
-            {current && <InboxItem key={current.interruptId} item={current} onDecide={pin} />}
+            {current && <InboxItem key={current.interruptId} item={current} />}
           </div>
         </div>
       )}
@@ -98,13 +100,7 @@ export function InboxScreen({ item: chosen }: { readonly item?: string }): React
 }
 
 /** The item with what its thread has proved so far. */
-function InboxItem({
-  item,
-  onDecide,
-}: {
-  readonly item: WaitingItem
-  readonly onDecide: () => void
-}): ReactNode {
+function InboxItem({ item }: { readonly item: WaitingItem }): ReactNode {
   const tree = useTree(item.threadId)
   const thread = tree.threads.get(item.threadId)
   return (
@@ -113,7 +109,6 @@ function InboxItem({
       evidence={thread?.facts.evidence}
       verdicts={thread?.facts.calls.get(item.toolCallId)?.verdicts}
       hasKeys
-      onDecide={onDecide}
     >
       <p className="soft">
         Asked by {pathText(item)} ·{' '}
