@@ -21,6 +21,8 @@ interface OpenOptions {
   readonly width?: number
   readonly height?: number
   readonly reducedMotion?: 'reduce' | 'no-preference'
+  /** The prefix of the server. */
+  readonly prefix?: string
 }
 
 let browser: Browser | undefined
@@ -81,7 +83,7 @@ export function pagesOf({ url }: Pick<Serving, 'url'>): Pick<StudioKit, 'open' |
     offences,
     async open(
       path = '/',
-      { theme = 'light', width = 1360, height = 860, reducedMotion = 'reduce' } = {},
+      { theme = 'light', width = 1360, height = 860, reducedMotion = 'reduce', prefix = '' } = {},
     ) {
       const context = await browser!.newContext({
         colorScheme: theme,
@@ -107,7 +109,7 @@ export function pagesOf({ url }: Pick<Serving, 'url'>): Pick<StudioKit, 'open' |
         if (message.type() === 'error' && !/Failed to load resource|ERR_/.test(message.text()))
           offences.push(`console: ${message.text()}`)
       })
-      await page.goto(`${origin}/studio${path}`)
+      await page.goto(`${origin}${prefix}/studio${path}`)
       return page
     },
     async close() {

@@ -1,6 +1,6 @@
 import { Keyboard, LogOut, Monitor, Moon, Sun } from 'lucide-react'
-import { useEffect, useState, type ReactNode } from 'react'
-import { Dialog, Empty } from '../parts/basics.tsx'
+import { lazy, Suspense, useEffect, useState, type ReactNode } from 'react'
+import { Dialog, Empty, Skeleton } from '../parts/basics.tsx'
 import { Split } from '../parts/split.tsx'
 import { To } from '../parts/link.tsx'
 import { line, plural } from '../parts/format.ts'
@@ -9,14 +9,20 @@ import { activeKeys, onPageKey, useKeys } from '../state/keys.ts'
 import { useStore } from '../state/store.ts'
 import { useStudio } from '../state/studio.ts'
 import { chooseTheme, theme, type Theme } from '../state/theme.ts'
-import { InboxScreen } from '../screens/inbox/inbox-screen.tsx'
-import { AgentsScreen, AgentScreen } from '../screens/agents/agents-screen.tsx'
-import { ThreadScreen } from '../screens/thread/thread-screen.tsx'
 import { StartPane } from '../screens/threads/start-pane.tsx'
 import { ThreadList } from '../screens/threads/thread-list.tsx'
 import iconUrl from '../styles/icon.svg'
 import { useBadge } from './badge.ts'
 import { SignIn } from './sign-in.tsx'
+
+// The first screen is the list; the others are read as soon as the page has nothing else to do.
+const readThread = () => import('../screens/thread/thread-screen.tsx')
+const readInbox = () => import('../screens/inbox/inbox-screen.tsx')
+const readAgents = () => import('../screens/agents/agents-screen.tsx')
+const ThreadScreen = lazy(async () => ({ default: (await readThread()).ThreadScreen }))
+const InboxScreen = lazy(async () => ({ default: (await readInbox()).InboxScreen }))
+const AgentsScreen = lazy(async () => ({ default: (await readAgents()).AgentsScreen }))
+const AgentScreen = lazy(async () => ({ default: (await readAgents()).AgentScreen }))
 
 /** The frame around every screen. */
 export function Shell(): ReactNode {
@@ -28,7 +34,11 @@ export function Shell(): ReactNode {
   useBadge(waiting)
   useEffect(() => {
     document.addEventListener('keydown', onPageKey)
-    return () => document.removeEventListener('keydown', onPageKey)
+    const timer = setTimeout(() => void Promise.all([readThread(), readInbox(), readAgents()]), 500)
+    return () => {
+      clearTimeout(timer)
+      document.removeEventListener('keydown', onPageKey)
+    }
   }, [])
   useKeys([
     { keys: 'g t', does: 'Go to the threads', run: () => go({ screen: 'threads' }) },
@@ -79,7 +89,9 @@ export function Shell(): ReactNode {
         </div>
       </header>
       <main id="main" tabIndex={-1}>
-        <Screen address={address} />
+        <Suspense fallback={<Skeleton lines={6} />}>
+          <Screen address={address} />
+        </Suspense>
       </main>
       {isHelpOpen && <Help onClose={() => setHelpOpen(false)} />}
       <Notices />
@@ -117,7 +129,9 @@ function Screen({ address }: { readonly address: Address }): ReactNode {
           fixed={<ThreadList address={address} />}
         >
           {address.screen === 'thread' ? (
-            <ThreadScreen key={address.threadId} address={address} />
+            <Suspense fallback={<Skeleton lines={6} />}>
+              <ThreadScreen key={address.threadId} address={address} />
+            </Suspense>
           ) : (
             <StartPane />
           )}
