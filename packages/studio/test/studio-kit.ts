@@ -99,7 +99,9 @@ export function pagesOf({ url }: Pick<Serving, 'url'>): Pick<StudioKit, 'open' |
         if (!asked.startsWith(`${origin}/`) && !/^(?:data|blob):/.test(asked))
           offences.push(`request to ${asked}`)
       })
-      page.on('pageerror', (error) => offences.push(`error: ${error.stack ?? error.message}`))
+      page.on('pageerror', (error) =>
+        offences.push(`error: ${error.name} ${error.message} ${error.stack}`),
+      )
       page.on('dialog', (dialog) => {
         offences.push(`dialog: ${dialog.message()}`)
         void dialog.dismiss()

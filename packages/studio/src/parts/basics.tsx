@@ -1,5 +1,5 @@
 import { Check, Copy as CopyIcon, X } from 'lucide-react'
-import { useEffect, useRef, useState, useSyncExternalStore, type ReactNode } from 'react'
+import { Component, useEffect, useRef, useState, useSyncExternalStore, type ReactNode } from 'react'
 import { age, money } from './format.ts'
 
 /** The clock of the page: components that show an age are rendered again when it ticks. */
@@ -156,6 +156,27 @@ export function ErrorBox({
       </div>
     </div>
   )
+}
+
+/** Shows an error of what is inside it, so that one broken screen does not take the page with it. */
+export class Boundary extends Component<
+  { readonly children: ReactNode },
+  { readonly error?: unknown }
+> {
+  override state: { readonly error?: unknown } = {}
+
+  static getDerivedStateFromError(error: unknown): { readonly error: unknown } {
+    return { error }
+  }
+
+  override render(): ReactNode {
+    if (this.state.error === undefined) return this.props.children
+    return (
+      <div className="page">
+        <ErrorBox error={this.state.error} retry={() => location.reload()} />
+      </div>
+    )
+  }
 }
 
 function described(error: unknown): { code?: string; message: string; hint?: string } {

@@ -1,6 +1,6 @@
 import { Keyboard, LogOut, Monitor, Moon, Sun } from 'lucide-react'
 import { lazy, Suspense, useEffect, useState, type ReactNode } from 'react'
-import { Dialog, Empty, Skeleton } from '../parts/basics.tsx'
+import { Boundary, Dialog, Empty, Skeleton } from '../parts/basics.tsx'
 import { Split } from '../parts/split.tsx'
 import { To } from '../parts/link.tsx'
 import { line, plural } from '../parts/format.ts'
@@ -24,6 +24,11 @@ const InboxScreen = lazy(async () => ({ default: (await readInbox()).InboxScreen
 const AgentsScreen = lazy(async () => ({ default: (await readAgents()).AgentsScreen }))
 const AgentScreen = lazy(async () => ({ default: (await readAgents()).AgentScreen }))
 
+async function readAhead(): Promise<void> {
+  // Without a connection a screen is read when it is opened.
+  await Promise.all([readThread(), readInbox(), readAgents()]).catch(() => undefined)
+}
+
 /** The frame around every screen. */
 export function Shell(): ReactNode {
   const { lists, me } = useStudio()
@@ -34,7 +39,7 @@ export function Shell(): ReactNode {
   useBadge(waiting)
   useEffect(() => {
     document.addEventListener('keydown', onPageKey)
-    const timer = setTimeout(() => void Promise.all([readThread(), readInbox(), readAgents()]), 500)
+    const timer = setTimeout(() => void readAhead(), 500)
     return () => {
       clearTimeout(timer)
       document.removeEventListener('keydown', onPageKey)
@@ -89,9 +94,11 @@ export function Shell(): ReactNode {
         </div>
       </header>
       <main id="main" tabIndex={-1}>
-        <Suspense fallback={<Skeleton lines={6} />}>
-          <Screen address={address} />
-        </Suspense>
+        <Boundary key={address.screen}>
+          <Suspense fallback={<Skeleton lines={6} />}>
+            <Screen address={address} />
+          </Suspense>
+        </Boundary>
       </main>
       {isHelpOpen && <Help onClose={() => setHelpOpen(false)} />}
       <Notices />
