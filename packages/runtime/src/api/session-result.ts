@@ -188,7 +188,8 @@ export async function* changedThreads(
         }
       if (isFull) continue
       // The reader learns that it has everything, also if it had missed something.
-      if (isFirst && heads.length > 0) yield { position: formatted(position), threads: [] }
+      if (isFirst && (heads.length > 0 || isReset))
+        yield { position: formatted(position), threads: [] }
       isFirst = false
       break
     }

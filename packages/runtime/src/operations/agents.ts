@@ -41,7 +41,7 @@ export interface AgentSummary {
 /** What an agent is made of. Values of variables and settings of vendors' accounts are never part of it. */
 export interface AgentDetail extends Omit<AgentSummary, 'sides'> {
   readonly sides: readonly (Omit<AgentSummary['sides'][number], 'tools'> & {
-    /** The text of the prompt, with the names of variables as `{{NAME}}`; only with the scope `logs:read`. */
+    /** The prompt as it was written, variables as `{{NAME}}`; only with `logs:read` and the playground. */
     readonly text?: string
     readonly model: {
       readonly name: string
@@ -99,13 +99,17 @@ export const agentOperations: readonly OperationRoute[] = [
   operation('getAgent', {
     tag: 'agents',
     summary:
-      'One agent: its sides, models, tools with their schemas, risk and undo, children, limits, variables. With `logs:read` also the texts of its prompts and the problems of its definitions.',
+      'One agent: its sides, models, tools with their schemas, risk and undo, children, limits, variables. With `logs:read` also the problems of its definitions and, where the playground is on, the texts of its prompts.',
     scope: 'threads:read',
     answers: [json('The agent.', ref('AgentDetail'))],
     errors: ['AGENT_NOT_FOUND'],
-    // Who may read logs sees the same texts in every request to a model.
-    run: ({ runtime: { registry }, params, principal }) =>
-      detailOf(registry, registry.agent(params.agent), hasScope(principal, 'logs:read')),
+    // Requests to models are redacted with the secrets of their thread. A definition belongs to no thread, so its
+    // texts are shown as they were written, and only where the developer works (`playground`).
+    run({ runtime: { registry }, params, principal, services }) {
+      const readsLogs = hasScope(principal, 'logs:read')
+      const shows = { texts: readsLogs && services.studio.isPlayground, problems: readsLogs }
+      return detailOf(registry, registry.agent(params.agent), shows)
+    },
   }),
   operation('tryTool', {
     tag: 'agents',
@@ -195,7 +199,11 @@ function summaryOf({ name, type, definition, a, b }: ResolvedAgent): AgentSummar
   }
 }
 
-function detailOf(registry: Registry, agent: ResolvedAgent, showsTexts: boolean): AgentDetail {
+function detailOf(
+  registry: Registry,
+  agent: ResolvedAgent,
+  shows: { readonly texts: boolean; readonly problems: boolean },
+): AgentDetail {
   const { definition, a, b } = agent
   const summary = summaryOf(agent)
   const sides = b ? [a, b] : [a]
@@ -203,8 +211,8 @@ function detailOf(registry: Registry, agent: ResolvedAgent, showsTexts: boolean)
     ...summary,
     sides: sides.map(({ prompt, maxSteps, stopOnResponse }, index) => ({
       ...summary.sides[index]!,
-      text: showsTexts ? textOf(prompt) : undefined,
-      model: modelOf(prompt, showsTexts),
+      text: shows.texts ? textOf(prompt) : undefined,
+      model: modelOf(prompt, shows.texts),
       maxSteps: finite(maxSteps),
       stopsOnResponse: stopOnResponse,
       tools: prompt.tools.map((tool) => toolOf(registry, tool)),
@@ -214,8 +222,8 @@ function detailOf(registry: Registry, agent: ResolvedAgent, showsTexts: boolean)
       budget: definition.budget ?? null,
     },
     taskClass: definition.taskClass?.name ?? null,
-    problems: showsTexts ? (registry.problems ?? []) : undefined,
-    warnings: showsTexts ? registry.warnings : undefined,
+    problems: shows.problems ? (registry.problems ?? []) : undefined,
+    warnings: shows.problems ? registry.warnings : undefined,
   }
 }
 

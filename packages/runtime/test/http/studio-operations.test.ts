@@ -37,12 +37,17 @@ test('a row of the list has first words, kinds of tokens, and what waits in its 
   expect(row).not.toHaveProperty('change')
 })
 
-test('an agent shows what it is made of; its texts only to those who may read logs', async () => {
+test('an agent shows what it is made of; its texts only in a playground, to those who may read logs', async () => {
   const agent = await clientOf('ada').agents.get('desk')
   const [side] = agent.sides
+  expect(side).not.toHaveProperty('text')
+  const open = await startKit({ http: { playground: true } })
+  const shown = async (who: Who) =>
+    (await open.json<{ sides: { text?: string }[] }>(who, 'GET', '/agents/desk')).sides[0]!.text
+  expect([await shown('ada'), await shown('reader')]).toEqual(['Help.', undefined])
+  await open.stop()
   expect(side).toMatchObject({
     prompt: 'desk',
-    text: 'Help.',
     model: { name: expect.any(String), settings: {} },
     maxSteps: null,
   })
