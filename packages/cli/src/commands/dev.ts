@@ -72,12 +72,14 @@ export const dev: Command = defineCommand({
     try {
       await runtime.start()
       const local = localPerson()
+      const { studioFiles } = await import('@skein/studio')
       const serving = await listen(runtime, {
         port,
         auth: 'none',
         local,
         cors: { origins },
         logger,
+        studio: studioFiles(),
         playground: true,
       })
       const stopped = untilStopped(output)
@@ -154,7 +156,7 @@ function untilStopped(output: Output): Promise<void> {
   })
 }
 
-/** Prints the address, the agents with their models, and the path of the store. */
+/** Prints the addresses of Studio and the API, the agents with their models, and the path of the store. */
 function announce(
   registry: DiscoveredRegistry,
   { url }: Serving,
@@ -164,9 +166,11 @@ function announce(
   const models = modelsOf(registry)
   const store = relative('', storeFile())
   const problems = missingKeys(registry)
-  if (isJson) return output.json({ url, agents, models, store, problems })
+  const studio = `${url}/studio/`
+  if (isJson) return output.json({ url, studio, agents, models, store, problems })
   const label = (text: string): string => output.paint('dim', text.padEnd(8))
   output.line(`${label('address')}${output.paint('cyan', url)}`)
+  output.line(`${label('studio')}${output.paint('cyan', studio)}`)
   output.line(`${label('agents')}${agents.join(', ')} (${models})`)
   output.line(`${label('store')}${store}`)
   if (!process.env[SECRET_KEY_VARIABLE])
