@@ -859,8 +859,8 @@ function nameOf(action: Exclude<KernelAction, { type: 'park' | 'await_agent' }>)
 
 /** Removes members that are undefined, as a store does, so that the fold sees the same event as the log. */
 function asStored<T extends object>(event: T): T {
+  if (!Object.values(event).includes(undefined)) return event
   const entries = Object.entries(event)
-  if (entries.every(([, value]) => value !== undefined)) return event
   // The cast is safe, because only undefined members are removed.
   return Object.fromEntries(entries.filter(([, value]) => value !== undefined)) as T
 }

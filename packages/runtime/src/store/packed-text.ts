@@ -161,16 +161,19 @@ const PACKABLE = new RegExp([...quoted, ID, AT, '[0-9a-f]{64}', '[0-9a-f]{32}'].
 const PACKED = /\x01([^]{16})|\x02([^]{6})|\x03([^]{32})|\x04([^]{16})|\x05([^])|([\x06-\x1f])/g
 /** Bytes that mark something packed. JSON never contains them. */
 const CODE = /[\0-\x1f]/
-const ASCII = /^[\0-\x7f]*$/
+const NOT_PLAIN = /[^\x20-\x7f]/
+const NOT_ASCII = /[^\0-\x7f]/
 
 /**
  * Packs a JSON text into fewer bytes: frequent texts, ids, times and hashes. Returns the text itself if it cannot be
  * packed. `unpackText` returns exactly the same text again.
  */
 export function packText(text: string): string | Uint8Array {
-  if (CODE.test(text) || text.length < 32) return text
+  if (text.length < 32) return text
+  const isPlain = !NOT_PLAIN.test(text)
+  if (!isPlain && CODE.test(text)) return text
   // Each character of this text is a byte.
-  const bytes = ASCII.test(text) ? text : Buffer.from(text).toString('latin1')
+  const bytes = isPlain ? text : Buffer.from(text).toString('latin1')
   return Buffer.from(bytes.replace(PACKABLE, pack), 'latin1')
 }
 
@@ -179,7 +182,7 @@ export function unpackText(packed: string | Uint8Array): string {
   if (typeof packed === 'string') return packed
   const bytes = Buffer.from(packed.buffer, packed.byteOffset, packed.length).toString('latin1')
   const text = bytes.replace(PACKED, unpack)
-  return ASCII.test(text) ? text : Buffer.from(text, 'latin1').toString()
+  return NOT_ASCII.test(text) ? Buffer.from(text, 'latin1').toString() : text
 }
 
 function pack(found: string): string {
@@ -187,9 +190,7 @@ function pack(found: string): string {
   if (code !== undefined) return code
   switch (found.length) {
     case 36:
-      return (
-        String.fromCharCode(UUID) + Buffer.from(found.replaceAll('-', ''), 'hex').toString('latin1')
-      )
+      return packId(found)
     case 24:
       return packTime(found)
     case 64:
@@ -197,6 +198,19 @@ function pack(found: string): string {
     default:
       return String.fromCharCode(HALF_HASH) + Buffer.from(found, 'hex').toString('latin1')
   }
+}
+
+const ids = new Map<string, string>()
+
+/** The ids of a turn and of its steps are in many events. */
+function packId(id: string): string {
+  const known = ids.get(id)
+  if (known !== undefined) return known
+  const code =
+    String.fromCharCode(UUID) + Buffer.from(id.replaceAll('-', ''), 'hex').toString('latin1')
+  if (ids.size >= 256) ids.clear()
+  ids.set(id, code)
+  return code
 }
 
 let lastTime = { text: '', code: '' }
