@@ -26,9 +26,8 @@ import {
 } from './store/store.ts'
 import { activate, bootChild } from './children/activate.ts'
 import { runCalls } from './calls/run.ts'
-import { cutTurn } from './calls/cut.ts'
+import { cutTurn, settleInDoubt } from './calls/cut.ts'
 import { runEffect, settleEffect } from './calls/effects.ts'
-import { settleInDoubt } from './calls/in-doubt.ts'
 import { infer } from './model/infer.ts'
 import { askLogged } from './model/ask.ts'
 import {
