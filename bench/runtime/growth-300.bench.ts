@@ -12,21 +12,22 @@ function gained(from: number, to: number): Contender {
       const folder = newFolder()
       const lookUp = (id: number): object => ({ id, title: 'A thread', tags: ['long', 'red'] })
       const client = await skeinClient({ baseUrl: await startMock(), folder, lookUp })
-      const pages = (): number => {
+      const bytes = (): number => {
         const database = new DatabaseSync(join(folder, 'skein.db'), { readOnly: true })
         const count = Number(database.prepare('PRAGMA page_count').get()?.['page_count'])
+        const size = Number(database.prepare('PRAGMA page_size').get()?.['page_size'])
         database.close()
-        return count
+        return count * size
       }
       let thread = 0
       return async () => {
         const name = `thread ${thread++}`
-        let before = pages()
+        let before = bytes()
         for (let turn = 1; turn <= to; turn++) {
           await client.turn(name, `What is known? (${turn})`)
-          if (turn === from - 1) before = pages()
+          if (turn === from - 1) before = bytes()
         }
-        return measured(((pages() - before) * 4096) / (to - from + 1), 'grown')
+        return measured((bytes() - before) / (to - from + 1), 'grown')
       }
     },
   }

@@ -6,13 +6,14 @@ import {
   definePrompt,
   defineTool,
   type EmbeddedRuntime,
+  type Store,
 } from '@skein/runtime'
 import { z } from 'zod'
 import { instructions, type Client, type ClientOptions } from './client.ts'
 
 /** A runtime over the mock vendor, as our README shows it; the agent `helper` has one tool. */
 export async function startRuntime(
-  { baseUrl, folder, lookUp }: ClientOptions,
+  { baseUrl, folder, lookUp, store }: ClientOptions & { readonly store?: Store },
   modelId = 'turn',
 ): Promise<EmbeddedRuntime> {
   const tool = defineTool({
@@ -29,7 +30,8 @@ export async function startRuntime(
   })
   const prompt = definePrompt({ name: 'helper', prompt: instructions, model, tools: [tool] })
   const helper = defineAgent({ name: 'helper', sideA: { prompt } })
-  const runtime = await createRuntime({ agents: [helper], folder, secretKey: new Uint8Array(32) })
+  const secretKey = new Uint8Array(32)
+  const runtime = await createRuntime({ agents: [helper], folder, secretKey, store })
   await runtime.start()
   return runtime
 }

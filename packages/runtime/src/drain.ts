@@ -27,9 +27,8 @@ import {
 } from './store/store.ts'
 import { activate, bootChild } from './children/activate.ts'
 import { runCalls } from './calls/run.ts'
-import { cutTurn } from './calls/cut.ts'
+import { cutTurn, settleInDoubt } from './calls/cut.ts'
 import { runEffect, settleEffect } from './calls/effects.ts'
-import { settleInDoubt } from './calls/in-doubt.ts'
 import { infer } from './model/infer.ts'
 import { askLogged } from './model/ask.ts'
 import {
@@ -887,8 +886,8 @@ function nameOf(action: Exclude<KernelAction, { type: 'park' | 'await_agent' }>)
 
 /** Removes members that are undefined, as a store does, so that the fold sees the same event as the log. */
 function asStored<T extends object>(event: T): T {
+  if (!Object.values(event).includes(undefined)) return event
   const entries = Object.entries(event)
-  if (entries.every(([, value]) => value !== undefined)) return event
   // The cast is safe, because only undefined members are removed.
   return Object.fromEntries(entries.filter(([, value]) => value !== undefined)) as T
 }

@@ -109,8 +109,8 @@ export async function catchUpFold(
 export function saveFold(fold: KernelFold, { snapshots }: FoldSource, log: LogName): void {
   if (!snapshots || fold.ahead > 0) return
   const { every = EVENTS_PER_SNAPSHOT } = snapshots
-  // A short log is read faster than it is worth to store it twice.
-  const grown = fold.saved ? fold.state.seq - fold.saved.seq : fold.state.seq / 2
+  // A log of a few thousand events is folded so fast that a snapshot is not worth its bytes.
+  const grown = fold.saved ? fold.state.seq - fold.saved.seq : fold.state.seq / 5
   if (grown < every) return
   const taken = takeSnapshot(fold)
   if (!taken) return

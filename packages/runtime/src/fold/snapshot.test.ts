@@ -112,7 +112,7 @@ function counting(store: Store): { readonly store: Store; read: number } {
   counts.store = new Proxy(store, {
     get(target, name) {
       if (name === 'events') return events
-      if (name === 'snapshots') return { ...snapshots, every: 10 }
+      if (name === 'snapshots') return { ...snapshots, every: 5 }
       const member: unknown = Reflect.get(target, name)
       return typeof member === 'function' ? member.bind(target) : member
     },

@@ -200,6 +200,8 @@ INSERT INTO counters (name, value) VALUES ('change', 0);
   {
     version: 7,
     sql: `
+-- From this version on, events and audit lines are packed (see packed-text.ts) and stored as bytes; those of
+-- earlier versions stay texts. The checksum is that of what is stored.
 -- Parts of folds of long logs, with the key log_id * 2^32 + place. They have checksums of their own inside, and
 -- may be deleted at any time.
 CREATE TABLE snapshots (id INTEGER PRIMARY KEY NOT NULL, bytes BLOB NOT NULL);

@@ -300,7 +300,7 @@ function userValueRows(
  * Matches a JSON string that is a hash, with or without `sha256:`. A false match only keeps a blob for
  * longer, while a missed match would lose a file.
  */
-const HASH_IN_JSON = /"(?:sha256:)?([0-9a-f]{64})"/g
+const HASH_IN_JSON = /"(?:sha256:)?[0-9a-f]{64}"/g
 
 /** A thread and a blob that it needs. */
 export interface BlobName {
@@ -316,9 +316,11 @@ function blobNames(
   commit: Commit,
   events: readonly { readonly threadId: string; readonly json: string }[],
 ): readonly BlobName[] {
-  const names = events.flatMap(({ threadId, json }) =>
-    Array.from(json.matchAll(HASH_IN_JSON), ([, hash = '']) => ({ hash, threadId })),
-  )
+  const names: BlobName[] = []
+  for (const { threadId, json } of events)
+    // The hash is before the last quote.
+    for (const found of json.match(HASH_IN_JSON) ?? [])
+      names.push({ hash: found.slice(-65, -1), threadId })
   const named = new Set(names.map(({ hash }) => hash))
   const first = commit.threads[0]
   if (!first) return names

@@ -3,7 +3,16 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import { rowSum } from './migrations.ts'
 import { COUNTERS } from './plan-commit.ts'
 import { createPrivately, openDatabase, sqliteFailure } from './sqlite-file.ts'
-import { damaged, headFrom, insertHead, newRow, type Row, userValueName } from './sqlite-rows.ts'
+import { packText } from './packed-text.ts'
+import {
+  damaged,
+  headFrom,
+  insertHead,
+  newRow,
+  type Row,
+  userValueName,
+  textFrom,
+} from './sqlite-rows.ts'
 import { LOW } from './sqlite-tables.ts'
 import { StoreError, type StoreRow, type ThreadHead } from './store.ts'
 import { newHead } from './thread-head.ts'
@@ -24,16 +33,16 @@ export function* sqliteRows(database: DatabaseSync): Generator<StoreRow, void, u
   }
   for (const row of all(`SELECT threads.id AS thread, events.id & ${LOW} AS number, json, sum
     FROM events JOIN threads ON log_id = events.id >> 32 ORDER BY events.id`)) {
-    const [threadId, seq, json] = [row['thread'] as string, Number(row['number']), row['json']]
-    if (typeof json !== 'string' || rowSum(threadId, seq, json) !== row['sum'])
-      throw damaged(`Event ${seq} of thread ${threadId}`)
+    const [threadId, seq] = [row['thread'] as string, Number(row['number'])]
+    const json = textFrom(threadId, seq, row['json'], row['sum'])
+    if (json === undefined) throw damaged(`Event ${seq} of thread ${threadId}`)
     yield { type: 'event', threadId, seq, json }
   }
   for (const row of all(`SELECT tree, audit.id & ${LOW} AS number, request_id, seq, line, sum
     FROM audit JOIN audit_trees ON key = audit.id >> 32 ORDER BY audit.id`)) {
-    const [tree, index, line] = [row['tree'] as string, Number(row['number']), row['line']]
-    if (typeof line !== 'string' || rowSum(tree, index, line) !== row['sum'])
-      throw damaged(`Line ${index} of the audit log of thread ${tree}`)
+    const [tree, index] = [row['tree'] as string, Number(row['number'])]
+    const line = textFrom(tree, index, row['line'], row['sum'])
+    if (line === undefined) throw damaged(`Line ${index} of the audit log of thread ${tree}`)
     const requestId = row['request_id'] as string
     yield { type: 'audit', tree, index, requestId, seq: Number(row['seq']), line }
   }
@@ -134,21 +143,16 @@ class RowWriter {
         const log = this.#logs.get(threadId)
         if (log === undefined) throw damaged(`The thread ${threadId}`, 'its head is missing')
         const sql = 'INSERT INTO events (id, json, sum) VALUES ((?1 << 32) | ?2, ?3, ?4)'
-        return this.#run(sql, log, seq, json, rowSum(threadId, seq, json))
+        const packed = packText(json)
+        return this.#run(sql, log, seq, packed, rowSum(threadId, seq, packed))
       }
       case 'audit': {
         const { tree, index, requestId, seq, line } = row
         const sql =
           'INSERT INTO audit (id, request_id, seq, line, sum) VALUES ((?1 << 32) | ?2, ?, ?, ?, ?)'
-        return this.#run(
-          sql,
-          this.#tree(tree),
-          index,
-          requestId,
-          seq,
-          line,
-          rowSum(tree, index, line),
-        )
+        const packed = packText(line)
+        const sum = rowSum(tree, index, packed)
+        return this.#run(sql, this.#tree(tree), index, requestId, seq, packed, sum)
       }
       case 'blob': {
         const { hash, bytes } = row

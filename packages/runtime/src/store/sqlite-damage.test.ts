@@ -75,7 +75,10 @@ function changed(sql: string): string {
 
 describe('a row that is not what was written', () => {
   test.each([
-    ['another text', "UPDATE events SET json = replace(json, 'said 7', 'said 8')"],
+    [
+      'another text',
+      `UPDATE events SET json = CAST(replace(json, 'said 7', 'said 8') AS BLOB) WHERE ${SEQ} = 8`,
+    ],
     ['a text that is not JSON', `UPDATE events SET json = substr(json, 2) WHERE ${SEQ} = 8`],
     [
       'the text of another event',

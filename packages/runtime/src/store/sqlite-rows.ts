@@ -1,6 +1,7 @@
 import type { SQLInputValue, SQLOutputValue } from 'node:sqlite'
 import type { RuntimeEvent, StoredEvent } from '../contract/event.ts'
 import { rowSum } from './migrations.ts'
+import { unpackText } from './packed-text.ts'
 import {
   type Lease,
   StoreError,
@@ -79,11 +80,21 @@ function tagsFrom(row: Row): readonly string[] {
 /** Converts a row of the table `events`; throws `STORE_CORRUPT` if it is not what was written. */
 export function eventFrom(threadId: string, row: Row): StoredEvent {
   const seq = row['seq'] as number
-  const json = row['json']
-  // Damage to the header of a row may also change the type of a column.
-  if (typeof json !== 'string' || rowSum(threadId, seq, json) !== row['sum'])
-    throw damaged(`Event ${seq} of thread ${threadId}`)
+  const json = textFrom(threadId, seq, row['json'], row['sum'])
+  if (json === undefined) throw damaged(`Event ${seq} of thread ${threadId}`)
   return { seq, event: JSON.parse(json) as RuntimeEvent }
+}
+
+/** Returns the text of a row, packed or not; undefined if it is not what was written. */
+export function textFrom(
+  key: string,
+  number: number,
+  content: unknown,
+  sum: unknown,
+): string | undefined {
+  // Damage to the header of a row may also change the type of a column.
+  if (typeof content !== 'string' && !(content instanceof Uint8Array)) return undefined
+  return rowSum(key, number, content) === sum ? unpackText(content) : undefined
 }
 
 /** Converts a row of the table `user_values`; throws `STORE_CORRUPT` if it is not what was written. */

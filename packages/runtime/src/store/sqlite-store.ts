@@ -2,11 +2,11 @@ import { rmSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import { type Clock, type JsonObject, systemClock } from '@skein/base'
 import type { RuntimeEvent, StoredEvent } from '../contract/event.ts'
-import { GroupCommit } from './group-commit.ts'
 import { planCommit, planErase, storedText } from './plan-commit.ts'
 import {
   copyDatabase,
   createPrivately,
+  GroupCommit,
   lockOwner,
   openDatabase,
   type OwnerLock,

@@ -1,6 +1,7 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import type { StoredEvent } from '../contract/event.ts'
 import { rowSum } from './migrations.ts'
+import { packText } from './packed-text.ts'
 import type { BlobName, CommitPlan, EventRow, StoreView } from './plan-commit.ts'
 import {
   damaged,
@@ -12,6 +13,7 @@ import {
   listStatement,
   newRow,
   type Row,
+  textFrom,
   updateLabels,
   userValueFrom,
   userValueName,
@@ -163,6 +165,8 @@ export class SqliteTables implements StoreView {
     const log = this.#get('SELECT log_id, seq FROM threads WHERE id = ?', threadId)
     if (!log) return []
     const from = Math.max(Math.floor(after), 0)
+    const expected = Math.max(Math.min((log['seq'] as number) - from, limit), 0)
+    if (expected === 0) return [] // a drain that looks for mail mostly finds none
     const rows = this.#all(
       `SELECT id & ${LOW} AS seq, json, sum FROM events
       WHERE id > (?1 << 32) + ?2 AND id < (?1 + 1) << 32 ORDER BY id LIMIT ?3`,
@@ -170,7 +174,6 @@ export class SqliteTables implements StoreView {
       from,
       rowCount(limit),
     )
-    const expected = Math.max(Math.min((log['seq'] as number) - from, limit), 0)
     if (rows.length !== expected)
       throw damaged(`The log of thread ${threadId}`, 'events are missing')
     return rows.map((row) => eventFrom(threadId, row))
@@ -244,9 +247,8 @@ export class SqliteTables implements StoreView {
       ...(requestId === undefined ? [] : [requestId]),
     ).map((row) => {
       const index = row['idx'] as number
-      const line = row['line']
-      if (typeof line !== 'string' || rowSum(tree, index, line) !== row['sum'])
-        throw damaged(`Line ${index} of the audit log of thread ${tree}`)
+      const line = textFrom(tree, index, row['line'], row['sum'])
+      if (line === undefined) throw damaged(`Line ${index} of the audit log of thread ${tree}`)
       return { index, line }
     })
   }
@@ -277,7 +279,8 @@ export class SqliteTables implements StoreView {
     this.#nameBlobs(plan.blobNames)
     for (const tree of new Set(plan.audit.map((line) => line.tree)))
       this.#run('INSERT OR IGNORE INTO audit_trees (tree) VALUES (?)', tree)
-    for (const { tree, index, requestId, seq, line } of plan.audit)
+    for (const { tree, index, requestId, seq, line } of plan.audit) {
+      const packed = packText(line)
       this.#run(
         `INSERT INTO audit (id, request_id, seq, line, sum)
         VALUES (((SELECT key FROM audit_trees WHERE tree = ?) << 32) | ?, ?, ?, ?, ?)`,
@@ -285,9 +288,10 @@ export class SqliteTables implements StoreView {
         index,
         requestId,
         seq,
-        line,
-        rowSum(tree, index, line),
+        packed,
+        rowSum(tree, index, packed),
       )
+    }
     for (const { jti, exp } of plan.spent)
       this.#run('INSERT INTO spent (jti, exp) VALUES (?, ?)', jti, exp)
     for (const [name, value] of plan.counters)
@@ -429,14 +433,16 @@ export class SqliteTables implements StoreView {
   }
 
   #append(events: readonly EventRow[], logIds: ReadonlyMap<string, number>): void {
-    for (const { threadId, seq, json } of events)
+    for (const { threadId, seq, json } of events) {
+      const packed = packText(json)
       this.#run(
         'INSERT INTO events (id, json, sum) VALUES ((?1 << 32) | ?2, ?3, ?4)',
         logIds.get(threadId)!,
         seq,
-        json,
-        rowSum(threadId, seq, json),
+        packed,
+        rowSum(threadId, seq, packed),
       )
+    }
   }
 
   #nameBlobs(names: readonly BlobName[]): void {

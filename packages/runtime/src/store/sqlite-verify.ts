@@ -6,7 +6,7 @@ import { checkStoreVersion, rowSum } from './migrations.ts'
 import { COUNTERS } from './plan-commit.ts'
 import { sqliteRows } from './sqlite-copy.ts'
 import { sqliteFailure } from './sqlite-file.ts'
-import { damaged, headFrom, type Row, userValueFrom } from './sqlite-rows.ts'
+import { damaged, headFrom, type Row, textFrom, userValueFrom } from './sqlite-rows.ts'
 import { LOW, SqliteTables } from './sqlite-tables.ts'
 import { removalsOf, type Store, StoreError, type StoreRow, type ThreadHead } from './store.ts'
 import { searchText } from './thread-head.ts'
@@ -145,7 +145,7 @@ export function verifyDatabase(database: SqliteReader): StoreReport {
     const before = last.get(threadId) ?? 0
     last.set(threadId, seq)
     expect(seq === before + 1, () => `Event ${before + 1} of thread ${threadId} is missing.`)
-    const isWhole = rowSum(threadId, seq, String(row['json'])) === row['sum']
+    const isWhole = textFrom(threadId, seq, row['json'], row['sum']) !== undefined
     expect(isWhole, () => messageOf(damaged(`Event ${seq} of thread ${threadId}`)))
   })
   for (const { id, seq } of heads.values()) {
@@ -161,7 +161,7 @@ export function verifyDatabase(database: SqliteReader): StoreReport {
     const next = lines.get(tree) ?? 0
     lines.set(tree, index + 1)
     expect(index === next, () => `Line ${next} of the audit log of thread ${tree} is missing.`)
-    const isRight = rowSum(tree, index, String(row['line'])) === row['sum']
+    const isRight = textFrom(tree, index, row['line'], row['sum']) !== undefined
     expect(isRight, () => messageOf(damaged(`Line ${index} of the audit log of thread ${tree}`)))
   })
 

@@ -395,7 +395,7 @@ export interface Store {
  * time, and need not sync it. Erasing or removing a thread removes its snapshot.
  */
 export interface Snapshots {
-  /** A snapshot is taken when a log has grown by this many events. Default 1000. */
+  /** A snapshot is taken when a log has grown by this many events, the first after five times as many. Default 1000. */
   readonly every?: number
   /** Returns the parts by their place; empty if there is no snapshot of this log. */
   read(threadId: string, logId: number): Promise<ReadonlyMap<number, Uint8Array>>
