@@ -102,7 +102,13 @@ describe('errors', () => {
         },
         after: () => void log.push('middle after'),
       },
-      named('inner', log),
+      {
+        ...named('inner', log),
+        before: (context) => {
+          log.push('inner before')
+          return { ...context, input: new UserMessage('for the inner') }
+        },
+      },
     ]
     const strategy = {
       onError: (error: Error) => void log.push(`strategy ${error.message}`),
