@@ -46,20 +46,23 @@ export function locate(root: string, { in: place, swap: [from, to] }: Break): Pl
     /\.[a-z]+$/.test(name) && !/^[A-Z]\w*\.\w+$/.test(name)
       ? [{ file: join('packages', folder, ...rest, name), start: 0, end: Infinity }]
       : declarations(root, folder, rest.join('/'), name)
-  if (found.length !== 1)
+  const places = found.map((place) => ({
+    ...place,
+    text: readFileSync(join(root, place.file), 'utf8'),
+  }))
+  // A field and a method may have the same name, and so may functions of two files: the text decides.
+  const held = places.filter(({ text, start, end }) => text.slice(start, end).includes(from))
+  if (held.length !== 1)
     throw new Error(
       found.length === 0
         ? `Nothing in packages/${folder} is called ${name}.`
-        : `Several files declare ${name}: ${found.map(({ file }) => file).join(', ')}.`,
+        : `${held.length === 0 ? 'Not' : 'In several places'} in ${name} (${[...new Set(found.map(({ file }) => file))].join(', ')}): ${JSON.stringify(from)}.`,
     )
-  const { file, start, end } = found[0]!
-  const before = readFileSync(join(root, file), 'utf8')
+  const { file, text: before, start, end } = held[0]!
   const text = before.slice(start, end)
   const at = text.indexOf(from)
-  if (at < 0 || text.indexOf(from, at + 1) >= 0)
-    throw new Error(
-      `${at < 0 ? 'Not' : 'More than once'} in ${name} (${file}): ${JSON.stringify(from)}.`,
-    )
+  if (text.includes(from, at + 1))
+    throw new Error(`More than once in ${name} (${file}): ${JSON.stringify(from)}.`)
   const after = before.slice(0, start + at) + to + before.slice(start + at + from.length)
   return { file, before, after }
 }

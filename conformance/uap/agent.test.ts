@@ -107,10 +107,13 @@ describe('generate', () => {
     const text = await worker.generate('hello', start)
     expect(text.turn.response.text).toBe('hi')
     expect(text.state.messages[0]?.text).toBe('hello')
+    const spaced = await worker.generate('  a\n ', start)
+    expect(spaced.state.messages[0]?.text).toBe('  a\n ')
+    expect(model.requests.at(-1)!.messages[0]?.text).toBe('  a\n ')
     const message = new UserMessage('mine', { metadata: { app: { n: 1 } } })
     const { state } = await worker.generate(message, start)
     expect(state.messages[0]).toBe(message)
-    expect(model.requests[1]!.messages[0]).toBe(message)
+    expect(model.requests.at(-1)!.messages[0]).toBe(message)
     await expect(worker.generate(7 as never, start)).rejects.toMatchObject({
       code: 'INVALID_REQUEST',
     })
@@ -144,14 +147,21 @@ describe('generate', () => {
   })
 
   test('UAP-050 UAP-060 the turn tells of the whole run', async () => {
-    const model = scripted([says('think'), adding, says('think again'), says('three')])
+    const model = scripted([
+      says('think'),
+      adding,
+      says('think more'),
+      adding,
+      says('think again'),
+      says('three'),
+    ])
     const { turn } = await agent({ model, tools: [add], execution: react() }).generate('x', start)
-    expect(turn.cycles).toBe(4)
-    expect(turn.usageByCycle).toHaveLength(4)
+    expect(turn.cycles).toBe(6)
+    expect(turn.usageByCycle).toHaveLength(6)
     const total = turn.usageByCycle.reduce((sum, usage) => sum + usage.totalTokens, 0)
     expect(turn.usage.totalTokens).toBe(total)
     expect(total).toBeGreaterThan(0)
-    expect(turn.toolExecutions.map(({ result }) => result)).toEqual([3])
+    expect(turn.toolExecutions.map(({ result }) => result)).toEqual([3, 3])
     expect(turn.response.text).toBe('three')
     expect(turn.stopReason).toBe('end_turn')
     expect(turn.openCalls).toEqual([])

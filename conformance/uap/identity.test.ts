@@ -4,6 +4,7 @@ import {
   subagent,
   type AgentContext,
   type ExecutionContext,
+  type ExecutionStrategy,
 } from '@skein/agents'
 import { loop, plan, react } from '@skein/agents/execution'
 import type { Tool } from '@skein/ai'
@@ -53,7 +54,15 @@ test('UAP-027 UAP-028 UAP-163 a session id is made where a store has none, and a
 })
 
 test('UAP-029 the returned state names its session, with every strategy and call', async () => {
-  for (const execution of [loop(), react(), plan(), custom()]) {
+  const forgets: ExecutionStrategy = {
+    ...custom(),
+    name: 'forgets',
+    execute: async (context) => {
+      const { turn } = await custom().execute(context)
+      return { turn, state: AgentState.initial().withMessages(turn.messages) }
+    },
+  }
+  for (const execution of [loop(), react(), plan(), custom(), forgets]) {
     const worker = agent({
       model: model(),
       execution,
@@ -131,6 +140,7 @@ test('UAP-032 strategies and tools know who runs them, down a chain of agents', 
   expect(seen[0]!.stateId).toBe(seen[0]!.state.id)
   expect(seen[0]!.parentContext).toMatchObject({ agentId: parent.id, sessionId: 'outer' })
   expect(contexts.map(({ agentId }) => agentId).sort()).toEqual([child.id, deep.id].sort())
+  for (const { stateId } of contexts) expect(stateId).toMatch(uuidV4)
   for (const context of contexts)
     expect(context.parentContext).toMatchObject({ agentId: parent.id, sessionId: 'outer' })
 })

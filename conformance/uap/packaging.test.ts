@@ -1,10 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { agent, AgentState } from '@skein/agents'
-import * as main from '@skein/agents'
-import * as checkpoint from '@skein/agents/checkpoint'
 import * as execution from '@skein/agents/execution'
-import * as middleware from '@skein/agents/middleware'
-import * as testing from '@skein/agents/testing'
+import { publicNames } from '../../scripts/house/public-names.ts'
 import * as ai from '@skein/ai'
 import {
   AssistantMessage,
@@ -65,24 +62,24 @@ test('UAP-002 UAP-144 every hook of the tool strategy is called by the layer of 
   expect(turn.openCalls).toHaveLength(1)
 })
 
-test('UAP-003 no entry gives out a name of @skein/ai', () => {
-  const entries = { main, execution, middleware, checkpoint, testing }
-  for (const [name, entry] of Object.entries(entries)) {
-    const shared = Object.keys(entry).filter((key) => key in ai && key !== 'logging')
-    expect(shared, name).toEqual([])
-    for (const key of Object.keys(entry)) {
-      const given: unknown = (entry as Record<string, unknown>)[key]
-      expect(Object.values(ai).includes(given as never), `${name}.${key}`).toBe(false)
-    }
+test('UAP-003 no entry gives out a name of @skein/ai', async () => {
+  const { exports } = JSON.parse(readFileSync(packageFile, 'utf8')) as {
+    exports: Record<string, Record<string, unknown> | string>
   }
-  const source = new URL('../../packages/agents/src/', import.meta.url)
-  for (const file of [
-    'index.ts',
-    'strategies/index.ts',
-    'middleware/index.ts',
-    'checkpoint/index.ts',
-  ])
-    expect(readFileSync(new URL(file, source), 'utf8')).not.toMatch(/from '@skein\/ai/)
+  const entries = Object.keys(exports).filter((entry) => entry !== './package.json')
+  expect(entries.length).toBeGreaterThanOrEqual(6)
+  for (const entry of entries) {
+    const names = (await import(`@skein/agents${entry.slice(1)}`)) as Record<string, unknown>
+    const shared = Object.keys(names).filter((key) => key in ai && key !== 'logging')
+    expect(shared, entry).toEqual([])
+    for (const [key, given] of Object.entries(names))
+      expect(Object.values(ai).includes(given as never), `${entry}.${key}`).toBe(false)
+  }
+  // Types too, also through `export *`.
+  const own = publicNames().filter((name) => name.package === '@skein/agents')
+  expect(own.length).toBeGreaterThan(50)
+  expect(own.filter(({ declaredIn }) => declaredIn.includes('@skein/ai'))).toEqual([])
+  expect(own.filter(({ declaredIn }) => !declaredIn.startsWith('packages/agents/'))).toEqual([])
 })
 
 test('UAP-005 UAP-006 the package has a name and an entry for each part, and the main one needs no file system', async () => {

@@ -137,6 +137,33 @@ test('UAP-073 UAP-074 UAP-078 the plan is in the state from planning on, and its
   ])
 })
 
+test('UAP-074 a step that failed says so, in the state, the checkpoint and the event', async () => {
+  const checkpoints = recordingStore()
+  const model = scripted([
+    steps({ id: 'a' }, { id: 'b' }),
+    fails(),
+    steps({ id: 'c' }),
+    says('did c'),
+  ])
+  const worker = agent({ model, execution: plan(), checkpoints })
+  const stream = worker.stream('x', start)
+  const events = await collect(stream)
+  await worker.flush()
+  const { state } = await stream.result
+  const ended = events.flatMap(({ uap }) =>
+    uap?.type === 'plan_step_end' ? [uap.data.planStep] : [],
+  )
+  expect(ended.map(({ id, status }) => `${id} ${status}`)).toEqual(['a failed', 'c completed'])
+  expect(state.plan?.map(({ id, status }) => `${id} ${status}`)).toEqual([
+    'a failed',
+    'c completed',
+  ])
+  const saved = checkpoints.saves.map(([, { plan: list = [] }]) =>
+    list.map(({ id, status }) => `${id} ${status}`).join(', '),
+  )
+  expect(saved).toContain('a failed, b pending')
+})
+
 test('UAP-074 a stream tells of the plan within the frame of its steps', async () => {
   const { worker } = planner([steps({ id: 'a' }), calls('add', { a: 1, b: 1 }), says('did a')])
   const events = await collect(worker.stream('x', start))

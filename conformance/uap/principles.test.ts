@@ -54,6 +54,13 @@ describe('states', () => {
     expect(JSON.stringify(full)).toBe(before)
     expect(next.messages).toHaveLength(51)
     expect(full.messages).toHaveLength(1)
+    // Two states made from the same one, before its list is read, do not see each other.
+    const base = full.withMessage(new UserMessage('base'))
+    const [left, right] = ['left', 'right'].map((text) => base.withMessage(new UserMessage(text)))
+    const textsOf = (state?: AgentState): string[] => state!.messages.map(({ text }) => text)
+    expect(textsOf(right)).toEqual(['hi', 'base', 'right'])
+    expect(textsOf(left)).toEqual(['hi', 'base', 'left'])
+    expect(textsOf(base)).toEqual(['hi', 'base'])
   })
 
   test('UAP-013 a run does not change the state it was given: on success, error and abort', async () => {
@@ -284,7 +291,8 @@ test('UAP-024 UAP-038 an agent among the tools is refused', () => {
       hint: expect.stringContaining('subagent('),
     }),
   )
-  expect(() => agent({ model: scripted([]), tools: [{} as Tool] })).toThrow(
-    expect.objectContaining({ code: 'INVALID_REQUEST' }),
-  )
+  for (const item of [{}, { name: 'x' }, { run: () => 1 }, null, 'add'])
+    expect(() => agent({ model: scripted([]), tools: [item as unknown as Tool] })).toThrow(
+      expect.objectContaining({ code: 'INVALID_REQUEST' }),
+    )
 })

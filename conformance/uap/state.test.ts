@@ -47,6 +47,8 @@ test('UAP-081 UAP-082 UAP-083 messages are appended, or replaced with all else k
   const appended = base.withMessage(one).withMessages([two, three])
   expect(appended.messages).toEqual([one, two, three])
   expect(appended.messages[0]).toBe(one)
+  expect(appended.withMessage(one).messages).toEqual([one, two, three, one])
+  expect(appended.withMessages([]).messages).toEqual([one, two, three])
   const replaced = appended.withContext([three])
   expect(replaced.messages).toEqual([three])
   expect(replaced).toMatchObject({ step: 3, metadata: { k: 1 }, plan: [step] })
@@ -63,6 +65,7 @@ test('UAP-084 UAP-085 steps, metadata, reasoning, plan and traces', () => {
     .withMetadata('c', null)
     .withReasoning('x')
     .withReasoning('y')
+    .withPlan([{ ...step, id: 'old' }])
     .withPlan([step])
     .withSubagentTrace(trace)
     .withSubagentTrace({ ...trace, subagentId: 'sub-2' })
@@ -109,6 +112,10 @@ describe('JSON', () => {
   test('UAP-088 UAP-157 UAP-156 is plain: bytes are base64, times ISO 8601', () => {
     const json = everything.toJSON()
     expect(JSON.parse(JSON.stringify(json))).toStrictEqual(json)
+    const { plan: planned, reasoning, metadata, step: number } = everything
+    expect(json).toMatchObject({ plan: planned, reasoning, metadata, step: number })
+    expect(json.subagentTraces).toEqual(everything.subagentTraces)
+    expect(json.messages).toHaveLength(everything.messages.length)
     expect(JSON.stringify(json)).toContain('AAH+/w==')
     for (const { timestamp } of json.messages)
       expect(timestamp).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)

@@ -17,6 +17,7 @@ import { add, probeLog } from './support/tools.ts'
 const start = AgentState.initial()
 
 test('UAP-051 UAP-053 a strategy has a name, execute and stream, and both give turn and state', async () => {
+  expect([loop(), react(), plan()].map(({ name }) => name)).toEqual(['loop', 'react', 'plan'])
   for (const strategy of [loop(), react(), plan()]) {
     expect(Object.keys(strategy).sort()).toEqual(['execute', 'name', 'stream'])
     const model = scripted(({ structure }) => says(structure ? '{"steps":[]}' : 'ok'))
@@ -63,6 +64,7 @@ test('UAP-052 UAP-054 a strategy of one’s own is given the whole context, for 
   expect(seen).toHaveLength(4)
   expect(seen[0]).toMatchObject({ input, state, strategy: hooks })
   expect(seen[0]!.agent).toBe(worker)
+  expect(seen[0]!.input).toBe(input)
   expect(seen[0]!.tools).toEqual([add])
   expect(seen[0]!.llm.generate).toBeTypeOf('function')
   expect(seen[0]!.signal).toBeInstanceOf(AbortSignal)
@@ -92,6 +94,24 @@ test('UAP-056 a strategy that calls onStepEnd gets checkpoints and its session',
   expect(checkpoints.saves).toHaveLength(2)
   expect(checkpoints.saves[0]![0]).toBe(state.metadata['sessionId'])
   expect(checkpoints.saves[0]![1].messages).toHaveLength(2)
+})
+
+test('UAP-056 each onStepEnd saves the state of its step', async () => {
+  const checkpoints = recordingStore()
+  const twice: ExecutionStrategy = {
+    ...custom(),
+    execute: async ({ llm: model, input, state, strategy }) => {
+      const turn = await model.generate(state.messages, input)
+      const first = state.withMessages(turn.messages).withStep(1)
+      await strategy.onStepEnd?.(1, { turn, state: first })
+      await strategy.onStepEnd?.(2, { turn, state: first.withStep(2) })
+      return { turn, state: first.withStep(3) }
+    },
+  }
+  const worker = agent({ model: scripted([says('x')]), execution: twice, checkpoints })
+  await worker.generate('a', start)
+  await worker.flush()
+  expect(checkpoints.saves.map(([, { step }]) => step)).toEqual([1, 2])
 })
 
 test('UAP-056 one that calls no hook is saved at its end', async () => {

@@ -47,6 +47,9 @@ describe.each(strategies)('$name', ({ execution, script }) => {
       expect(event.uap.agentId).toBe(worker.id)
       expect(Number.isInteger(event.uap.step)).toBe(true)
     }
+    const steps = (await collect(make().stream('x', start))).flatMap(({ uap }) => uap?.step ?? [])
+    expect(new Set(steps)).toEqual(new Set([1, 2]))
+    expect(steps).toEqual(steps.toSorted())
   })
 
   test('UAP-148 steps begin and end in pairs, with all else inside', async () => {

@@ -5,6 +5,7 @@ import {
   type Agent,
   type AgentContext,
   type AgentStreamEvent,
+  type GenerateResult,
   type ModellessAgent,
   type SubagentEvent,
 } from '@skein/agents'
@@ -180,6 +181,12 @@ describe('order of tools', () => {
       [[calls('d'), calls('c'), calls('e'), calls('missing')], says('ok')],
       tools,
     )
+    expect(cycle.names().filter((name) => !name.startsWith('e'))).toEqual([
+      'd start',
+      'd end',
+      'c start',
+      'c end',
+    ])
     const asked = state.messages.filter(isAssistantMessage)[0]!.toolCalls!.map((c) => c.toolCallId)
     expect(turn.toolExecutions.map(({ toolCallId }) => toolCallId)).toEqual(asked)
     expect(state.messages[2]).toMatchObject({
@@ -306,9 +313,10 @@ describe('events', () => {
   })
 
   test('UAP-115 every start has exactly one end: success, failure, abort', async () => {
+    const broken = fails('broken')
     const cases: [ScriptStep[], boolean][] = [
       [[says('ok')], false],
-      [[fails('broken')], false],
+      [[broken], false],
       [[[says('part'), waits(Infinity)]], true],
     ]
     const ends: unknown[] = []
@@ -331,7 +339,9 @@ describe('events', () => {
       expect(told.filter(({ type }) => type === 'subagent_start')).toHaveLength(1)
       const ended = told.filter(({ type }) => type === 'subagent_end')
       expect(ended).toHaveLength(1)
-      ends.push((ended[0]!.data as { success: boolean }).success)
+      const { success, error } = ended[0]!.data as { success: boolean; error?: string }
+      ends.push(success)
+      if (script[0] === broken) expect(error).toContain('broken')
     }
     expect(ends).toEqual([true, false, false])
   })
@@ -359,10 +369,17 @@ describe('events', () => {
         model: scripted([calls('explore', { query: 'where' }), says('done')]),
         tools: [handWritten(child)],
       })
-      const { state } =
-        mode === 'generate'
-          ? await parent.generate('x', start)
-          : await parent.stream('x', start).result
+      const events: AgentStreamEvent[] = []
+      const follow = async (): Promise<GenerateResult> => {
+        const stream = parent.stream('x', start)
+        for await (const event of stream) events.push(event)
+        return stream.result
+      }
+      const { state } = await (mode === 'generate' ? parent.generate('x', start) : follow())
+      if (mode === 'stream')
+        expect(subagentEvents(events).map(({ type }) => type)).toEqual(
+          expect.arrayContaining(['subagent_start', 'subagent_end']),
+        )
       expect(state.subagentTraces).toMatchObject([
         {
           subagentType: 'explorer',
@@ -429,6 +446,76 @@ describe('traces', () => {
       ])
       expect(turn.toolExecutions).toMatchObject([{ result: 'all done' }])
     }
+  })
+
+  test('UAP-123 are left by a sub-agent that failed as well', async () => {
+    const child = agent({ model: scripted([fails('broken')]) })
+    const tools = [helper(child)]
+    const parent = agent({ model: scripted([calls('helper'), says('done')]), tools })
+    const { state } = await parent.generate('x', start)
+    expect(state.subagentTraces).toMatchObject([{ success: false, error: 'broken' }])
+  })
+
+  test('UAP-127 each execution has name, id, arguments, text, error and duration', async () => {
+    let now = 1000
+    const clock = { now: () => now }
+    const wait = (ms: number, value: unknown) => () => {
+      now += ms
+      return value
+    }
+    const child = agent({
+      model: scripted([
+        [calls('list', { n: 1 }), calls('text', { n: 2 }), calls('bad', { n: 3 })],
+        says('found'),
+      ]),
+      tools: [
+        { ...add, name: 'list', sequential: true, run: wait(5, { a: [1, null] }) },
+        { ...add, name: 'text', sequential: true, run: wait(7, 'as it is') },
+        {
+          ...add,
+          name: 'bad',
+          sequential: true,
+          run: () => {
+            now += 2
+            throw new Error('no')
+          },
+        },
+      ],
+      clock,
+    })
+    const { state } = await agent({
+      model: scripted([calls('helper'), says('done')]),
+      tools: [helper(child)],
+    }).generate('x', start)
+    const { toolExecutions, startTime, endTime } = state.subagentTraces[0]!
+    expect([startTime, endTime]).toEqual([1000, 1014])
+    const toolCallId = expect.any(String) as string
+    expect(toolExecutions).toEqual([
+      {
+        toolName: 'list',
+        toolCallId,
+        arguments: { n: 1 },
+        result: '{"a":[1,null]}',
+        isError: false,
+        duration: 5,
+      },
+      {
+        toolName: 'text',
+        toolCallId,
+        arguments: { n: 2 },
+        result: 'as it is',
+        isError: false,
+        duration: 7,
+      },
+      {
+        toolName: 'bad',
+        toolCallId,
+        arguments: { n: 3 },
+        result: expect.stringContaining('no') as string,
+        isError: true,
+        duration: 2,
+      },
+    ])
   })
 
   test('UAP-127 have times in milliseconds, and results as text', async () => {

@@ -19,6 +19,9 @@ test('UAP-093 UAP-033 a new tree is its root; nodes have UUIDs and are found by 
   expect(tree.root.state.messages).toEqual([])
   expect(new Map(tree.nodes)).toEqual(new Map([[tree.root.id, tree.root]]))
   expect(new ThreadTree({ state: said('a') }).history().messages[0]?.text).toBe('a')
+  const ids = [tree.branch(tree.root.id), tree.branch(tree.root.id)]
+  for (const id of ids) expect(id).toMatch(uuidV4)
+  expect(new Set([tree.root.id, ...ids]).size).toBe(3)
 })
 
 test('UAP-094 UAP-098 branch makes a named child with the state of its parent and switches nothing', () => {
