@@ -1633,11 +1633,11 @@ export { UserMessage } from '@skein/ai'`,
     },
     {
       clause: 'no type',
-      in: 'agents/src/contract/event.ts',
+      in: 'agents/src/index.ts',
       swap: [
-        '/** One event of a run (UAP §11.2)',
-        `export type { Turn } from '@skein/ai'
-/** One event of a run (UAP §11.2)`,
+        `export { subagent } from './subagent.ts'`,
+        `export { subagent } from './subagent.ts'
+export type { Turn } from '@skein/ai'`,
       ],
     },
     {
@@ -1723,9 +1723,9 @@ export { fileCheckpoints } from './checkpoint/file-checkpoints-node.ts'`,
   ],
   'UAP-036': [
     {
-      clause: 'without a model it does not run',
-      in: 'agents/AgentCore.llm',
-      swap: ['if (!model)', 'if (!model && this.options.ids)'],
+      clause: 'the model is required',
+      in: 'agents/AgentOptions',
+      swap: ['readonly model: Model', 'readonly model?: Model'],
     },
   ],
   'UAP-046': [
@@ -1798,16 +1798,24 @@ export { fileCheckpoints } from './checkpoint/file-checkpoints-node.ts'`,
   ],
   'UAP-106': [
     {
-      clause: 'alone',
-      in: 'ai/Schedule.pickOrdered',
-      swap: ['return running === 0 ? ready : undefined', 'return ready'],
+      clause: 'first, and alone',
+      in: 'ai/Schedule.pick',
+      swap: [
+        'if (exclusive.length > 0 || this.#runsExclusive()) return this.#pickOrdered(exclusive, running)',
+        'if (exclusive.length > 99) return this.#pickOrdered(exclusive, running)',
+      ],
     },
   ],
   'UAP-109': [
     {
       clause: 'calls overlap',
       in: 'ai/Schedule.pickAll',
-      swap: ['if (!isFree) return undefined', 'if (!isFree || calls.length > 0) return undefined'],
+      swap: [
+        `for (let position = 0; position < calls.length; position++) this.#begin(position)
+    return calls.map((_, position) => position)`,
+        `this.#begin(0)
+    return [0]`,
+      ],
     },
   ],
   'UAP-110': [
@@ -1900,6 +1908,27 @@ export { fileCheckpoints } from './checkpoint/file-checkpoints-node.ts'`,
         "messages: list(messages, 'messages').slice(-2).map((one, at) => readMessage(one, `messages[${at}]`)),",
       ],
       by: 'checkpoints.test',
+    },
+  ],
+  'UAP-010': [
+    {
+      clause: 'fileCheckpoints',
+      in: 'agents/src/checkpoint/index.ts',
+      swap: ['export { fileCheckpoints, type', 'export { fileCheckpoints as files, type'],
+    },
+  ],
+  'UAP-097': [
+    {
+      clause: 'only a state can be the state of a node',
+      in: 'agents/thread-tree/checked',
+      swap: ['if (state instanceof AgentState) return state', 'if (state) return state'],
+    },
+  ],
+  'UAP-108': [
+    {
+      clause: 'after is kept',
+      in: 'ai/Schedule.edges',
+      swap: ['for (const id of call.after ?? []) edges.add(byId.get(id) ?? position)', ''],
     },
   ],
 }

@@ -18,7 +18,20 @@ const named = (name: string, log: string[]): Middleware => ({
 
 test('UAP-128 UAP-130 before runs in order, after in reverse, and all of them may be async or absent', async () => {
   const log: string[] = []
-  const middleware = [named('1', log), { name: 'bare' }, named('2', log), named('3', log)]
+  const later = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 2))
+  const slow: Middleware = {
+    name: '2',
+    before: async () => {
+      await later()
+      log.push('2 before')
+    },
+    after: async (_, result) => {
+      await later()
+      log.push('2 after')
+      return result
+    },
+  }
+  const middleware = [named('1', log), { name: 'bare' }, slow, named('3', log)]
   const strategy = {
     onStepStart: () => void log.push('run'),
     onComplete: () => void log.push('complete'),
