@@ -1923,11 +1923,6 @@ export { fileCheckpoints } from './checkpoint/file-checkpoints-node.ts'`,
       in: 'agents/thread-tree/checked',
       swap: ['if (state instanceof AgentState) return state', 'if (state) return state'],
     },
-    {
-      clause: 'siblings keep theirs',
-      in: 'agents/ThreadTree.branch',
-      swap: ['const { state } = this.#node(fromId)', 'const { state } = this.#root'],
-    },
   ],
   'UAP-108': [
     {
