@@ -273,7 +273,10 @@ describe.skipIf(noPostgres !== undefined)('the tables', () => {
     const held = append(store, 'a', 1)
     await new Promise((resolve) => setTimeout(resolve, 50))
     const behind = append(store, 'a', 2)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    const begun = performance.now()
     await append(store, 'b', 1)
+    expect(performance.now() - begun).toBeLessThan(5000) // the lock of a would be waited for longer
     await admin.query('COMMIT')
     expect((await held).seqs.get('a')).toBe(1)
     expect((await behind).seqs.get('a')).toBe(2)
