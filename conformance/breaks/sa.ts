@@ -1,4 +1,4 @@
 import type { Breaks } from './break.ts'
 
-/** How each row of this specification can be violated. See `break.ts`. */
+/** How each row of Standard Agents can be violated. See `break.ts`. */
 export const breaks: Breaks = {}

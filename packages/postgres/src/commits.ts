@@ -12,7 +12,7 @@ import {
 } from '@skein/runtime'
 import type { Blobs } from './blobs.ts'
 import type { Connections, SendStatements } from './connections.ts'
-import { isConflict, isDuplicate, isLost, storeFailure } from './errors.ts'
+import { isAnswer, isConflict, isDuplicate, storeFailure } from './errors.ts'
 import { Names, View } from './view.ts'
 
 /** A commit or a claim that waits for its transaction. */
@@ -65,6 +65,7 @@ export class Commits {
   readonly #free: Lane[]
   readonly #busy = new Set<string>()
   #waiting: Job[] = []
+  #isStarting = false
   #running = 0
   #onIdle: (() => void) | undefined
   /** How many transactions were begun. */
@@ -142,8 +143,13 @@ export class Commits {
         reject,
         isAlone: blobs.length > 0,
       })
-      // After this turn of the event loop, so that jobs that come together go together.
-      if (this.#waiting.length === 1) queueMicrotask(() => this.#start())
+      // Not at once, so that jobs that come together go together.
+      if (this.#isStarting) return
+      this.#isStarting = true
+      queueMicrotask(() => {
+        this.#isStarting = false
+        this.#start()
+      })
     })
   }
 
@@ -217,7 +223,7 @@ export class Commits {
             this.#transaction(run, lane, jobs, (outcomes) => (sent = outcomes)),
           )
         } catch (error) {
-          if (isLost(error)) lane.unsure ??= sent
+          if (sent && !isAnswer(error)) lane.unsure = sent
           const isRace = isDuplicate(error) && jobs.length === 1
           if (!isRace && !isConflict(error)) throw error
           if (++conflicts < MOST_CONFLICTS) throw isRace ? new StoreRace(error) : error
@@ -260,11 +266,13 @@ export class Commits {
     const number = first[1]![0]!['number'] as number
     const { unsure } = lane
     if (unsure) {
-      // The lane is locked now, so the lost transaction has ended, and the number says how.
+      // The lane is locked now, so the lost transaction has ended, and the number says how. Nothing is noted
+      // before the lane is free again, because this connection may be lost too.
+      const isWritten = number === lane.number! + 2
+      if (isWritten) await run([{ text: 'ROLLBACK' }])
       lane.unsure = undefined
-      if (number === lane.number! + 2) {
+      if (isWritten) {
         lane.number = number - 1
-        await run([{ text: 'ROLLBACK' }])
         return unsure
       }
     }

@@ -18,6 +18,11 @@ export function isDuplicate(error: unknown): boolean {
   return codeOf(error) === '23505'
 }
 
+/** Whether the server has said that it did not perform a statement; otherwise nobody knows. */
+export function isAnswer(error: unknown): boolean {
+  return /^[0-9A-Z]{5}$/.test(codeOf(error) ?? '') && !isLost(error)
+}
+
 const LOST: ReadonlySet<string> = new Set([
   'ECONNRESET',
   'ECONNREFUSED',

@@ -90,6 +90,7 @@ class DatabaseLink implements NodeLink {
   }
 
   async stop(): Promise<void> {
+    if (!this.#isSending) await this.#flush()
     this.#isStopped = true
     clearTimeout(this.#retry)
     clearInterval(this.#ping)

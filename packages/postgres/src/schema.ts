@@ -40,9 +40,13 @@ CREATE TABLE ${s}.threads (
   search text COLLATE "C" NOT NULL,
   lifecycle text COLLATE "C" NOT NULL,
   waiting int NOT NULL,
+<<<<<<< HEAD
   tokens bigint NOT NULL,
   output_tokens bigint NOT NULL,
   cached_tokens bigint NOT NULL,
+=======
+  tokens double precision NOT NULL,
+>>>>>>> w-pg
   cost_usd double precision NOT NULL,
   unpriced int NOT NULL,
   updated_at bigint NOT NULL,
@@ -153,7 +157,7 @@ CREATE TABLE ${s}.totals (
   failed bigint NOT NULL DEFAULT 0,
   terminated bigint NOT NULL DEFAULT 0,
   erased bigint NOT NULL DEFAULT 0,
-  tokens bigint NOT NULL DEFAULT 0,
+  tokens double precision NOT NULL DEFAULT 0,
   cost_usd double precision NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50);
 INSERT INTO ${s}.totals (part) SELECT generate_series(0, ${TOTAL_ROWS - 1});
@@ -270,6 +274,7 @@ export async function migrateSchema(
         text: `SELECT current_setting('server_version_num')::int / 10000 AS major,
           current_setting('server_encoding') AS encoding,
           to_regclass($1) IS NOT NULL AS is_known,
+          to_regnamespace($2) IS NOT NULL AS has_schema,
           EXISTS (SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
             WHERE n.nspname = $2) AS is_used`,
         values: [`${s}.store_version`, schema],
@@ -294,11 +299,11 @@ export async function migrateSchema(
         },
       )
     if (version === newest) return run([{ text: 'ROLLBACK' }])
-    // Not `IF NOT EXISTS` alone: a role without the right to create schemas may use one that was made for it.
-    const creation = `CREATE SCHEMA IF NOT EXISTS ${s};
-      CREATE TABLE ${s}.store_version (version int NOT NULL);
+    const tables = `CREATE TABLE ${s}.store_version (version int NOT NULL);
       INSERT INTO ${s}.store_version VALUES (0);
       ALTER TABLE ${s}.store_version ENABLE ROW LEVEL SECURITY;`
+    // Not `IF NOT EXISTS`, which needs the right to create schemas even if an administrator has created this one.
+    const creation = facts!['has_schema'] ? tables : `CREATE SCHEMA ${s}; ${tables}`
     const script = steps.filter((step) => step.version > version).map((step) => step.sql(s))
     return run([
       ...(facts!['is_known'] ? [] : [{ text: creation, isScript: true }]),

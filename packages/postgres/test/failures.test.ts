@@ -47,6 +47,20 @@ describe.skipIf(noPostgres !== undefined)('a server that fails', () => {
     60_000,
   )
 
+  test('a commit is written once, also if the connection that finds it written is lost too', async () => {
+    const proxy = await startProxy(server.url)
+    const store = await postgresStore({ connectionString: proxy.url, schema: newSchema() })
+    await add(store, 't')
+    proxy.atCommit('cut after')
+    proxy.atRollback('cut before')
+    expect((await append(store, 't', 1)).seqs.get('t')).toBe(1)
+    expect(proxy.faults()).toBe(2)
+    await append(store, 't', 2)
+    expect(await valuesOf(store, 't')).toEqual([1, 2])
+    await store.close()
+    await proxy.stop()
+  })
+
   test('a fenced commit that was lost and taken over meanwhile is refused, not written', async () => {
     const proxy = await startProxy(server.url)
     const schema = newSchema()
@@ -70,10 +84,11 @@ describe.skipIf(noPostgres !== undefined)('a server that fails', () => {
 
   test('all connections are cut again and again: nothing acknowledged is lost or doubled', async () => {
     const proxy = await startProxy(server.url)
-    const store = await postgresStore({ connectionString: proxy.url, schema: newSchema() })
+    const schema = newSchema()
+    const store = await postgresStore({ connectionString: proxy.url, schema, retryMs: 50_000 })
     const ids = Array.from({ length: 8 }, (_, index) => `t${index}`)
     for (const id of ids) await add(store, id)
-    const cutting = setInterval(() => proxy.cutAll(), 37)
+    const cutting = setInterval(() => proxy.cutAll(), 97)
     const writers = ids.map(async (id) => {
       for (let i = 0; i < 25; i++) await append(store, id, i)
     })

@@ -45,6 +45,25 @@ describe.skipIf(noPostgres !== undefined)('several nodes on one database', () =>
     await admin.end()
   })
 
+  test('a role without the right to create schemas uses one that was made for it', async () => {
+    const schema = newSchema()
+    const admin = new pg.Client({ connectionString: server.url })
+    await admin.connect()
+    await admin.query(`CREATE ROLE limited LOGIN PASSWORD 'limited'`)
+    await admin.query(`CREATE SCHEMA ${schema} AUTHORIZATION limited`)
+    await admin.end()
+    const url = new URL(server.url)
+    url.username = url.password = 'limited'
+    const store = await postgresStore({ connectionString: url.href, schema })
+    await add(store, 't')
+    expect((await store.head('t'))?.id).toBe('t')
+    await store.close()
+    const refusal = await postgresStore({ connectionString: url.href, schema: newSchema() }).catch(
+      (error: unknown) => error,
+    )
+    expect(isStoreError(refusal, 'STORE_READ_ONLY'), String(refusal)).toBe(true)
+  })
+
   test('60 crossing commits of parents and children from two nodes: none fails', async () => {
     const schema = newSchema()
     const stores = [await open(schema), await open(schema)]

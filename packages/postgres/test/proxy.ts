@@ -1,6 +1,6 @@
 import { connect, createServer, type Socket } from 'node:net'
 
-/** What the proxy does with the bytes that contain the next COMMIT of a client. */
+/** What the proxy does with the bytes that contain the next COMMIT (or ROLLBACK) of a client. */
 export type CommitFault =
   /** Hands it to the server, and cuts the client off before the answer. */
   | 'cut after'
@@ -14,6 +14,8 @@ export interface CuttingProxy {
   readonly url: string
   /** Sets what happens to the next COMMIT. */
   atCommit(fault: CommitFault): void
+  /** Sets what happens to the next ROLLBACK. */
+  atRollback(fault: CommitFault): void
   /** How many faults have happened. */
   readonly faults: () => number
   /** Cuts all connections. */
@@ -21,14 +23,15 @@ export interface CuttingProxy {
   stop(): Promise<void>
 }
 
-/** The simple query COMMIT, as pg sends it. */
+/** A simple query, as pg sends it. */
 const COMMIT = Buffer.from('COMMIT\0')
+const ROLLBACK = Buffer.from('ROLLBACK\0')
 
 export async function startProxy(url: string): Promise<CuttingProxy> {
   const target = new URL(url)
   const port = Number(target.port)
   const sockets = new Set<Socket>()
-  let fault: CommitFault | undefined
+  const planned = new Map<Buffer, CommitFault>()
   let faults = 0
   const server = createServer((client) => {
     const upstream = connect(port, target.hostname)
@@ -43,9 +46,10 @@ export async function startProxy(url: string): Promise<CuttingProxy> {
     client.on('close', () => !isLate && upstream.destroy())
     let isLate = false
     client.on('data', (data) => {
-      if (fault === undefined || !data.includes(COMMIT)) return void upstream.write(data)
-      const now = fault
-      fault = undefined
+      const statement = [...planned.keys()].find((bytes) => data.includes(bytes))
+      if (!statement) return void upstream.write(data)
+      const now = planned.get(statement)
+      planned.delete(statement)
       faults += 1
       if (now === 'cut before') {
         upstream.destroy()
@@ -70,9 +74,8 @@ export async function startProxy(url: string): Promise<CuttingProxy> {
   }
   return {
     url: target.href,
-    atCommit(next) {
-      fault = next
-    },
+    atCommit: (fault) => void planned.set(COMMIT, fault),
+    atRollback: (fault) => void planned.set(ROLLBACK, fault),
     faults: () => faults,
     cutAll,
     stop: () =>

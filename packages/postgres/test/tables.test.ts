@@ -265,6 +265,24 @@ describe.skipIf(noPostgres !== undefined)('the tables', () => {
     await store.close()
   })
 
+  test('a commit does not wait for one of another thread that waits for its turn', async () => {
+    const schema = newSchema()
+    const store = await open(schema)
+    for (const id of ['a', 'b']) await add(store, id)
+    await admin.query(`BEGIN; SELECT 1 FROM ${schema}.threads WHERE id = 'a' FOR UPDATE`)
+    const held = append(store, 'a', 1)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    const behind = append(store, 'a', 2)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    const begun = performance.now()
+    await append(store, 'b', 1)
+    expect(performance.now() - begun).toBeLessThan(5000) // the lock of a would be waited for longer
+    await admin.query('COMMIT')
+    expect((await held).seqs.get('a')).toBe(1)
+    expect((await behind).seqs.get('a')).toBe(2)
+    await store.close()
+  })
+
   test('commits that come together share transactions and round trips', async () => {
     const store = await open(newSchema())
     const ids = Array.from({ length: 60 }, (_, index) => `t${index}`)
