@@ -40,13 +40,9 @@ CREATE TABLE ${s}.threads (
   search text COLLATE "C" NOT NULL,
   lifecycle text COLLATE "C" NOT NULL,
   waiting int NOT NULL,
-<<<<<<< HEAD
-  tokens bigint NOT NULL,
-  output_tokens bigint NOT NULL,
-  cached_tokens bigint NOT NULL,
-=======
   tokens double precision NOT NULL,
->>>>>>> w-pg
+  output_tokens double precision NOT NULL,
+  cached_tokens double precision NOT NULL,
   cost_usd double precision NOT NULL,
   unpriced int NOT NULL,
   updated_at bigint NOT NULL,
