@@ -117,14 +117,26 @@ export class AgentState {
     return new AgentState(key, { fields: empty, ids })
   }
 
-  /** Reads untrusted JSON. Throws INVALID_REQUEST with the name of the invalid field. */
-  static fromJSON(json: unknown, { ids = uuidV4 }: AgentStateOptions = {}): AgentState {
+  /**
+   * Reads untrusted JSON. Throws INVALID_REQUEST with the name of the invalid field. `before` has what precedes
+   * the items of the JSON, for states that are stored as what they add to another one.
+   */
+  static fromJSON(
+    json: unknown,
+    {
+      ids = uuidV4,
+      before = {},
+    }: AgentStateOptions & {
+      readonly before?: Partial<Pick<AgentState, 'messages' | 'reasoning' | 'subagentTraces'>>
+    } = {},
+  ): AgentState {
     const { id, ...parts } = readStateJSON(json)
+    const { messages = [], reasoning = [], subagentTraces = [] } = before
     const fields = {
       ...parts,
-      messages: SharedList.of(parts.messages),
-      reasoning: SharedList.of(parts.reasoning),
-      subagentTraces: SharedList.of(parts.subagentTraces),
+      messages: SharedList.of([...messages, ...parts.messages]),
+      reasoning: SharedList.of([...reasoning, ...parts.reasoning]),
+      subagentTraces: SharedList.of([...subagentTraces, ...parts.subagentTraces]),
     }
     return new AgentState(key, { id, fields, ids })
   }
