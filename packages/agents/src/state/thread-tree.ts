@@ -138,10 +138,10 @@ export class ThreadTree {
   }
 
   toJSON(): ThreadTreeJSON {
-    const states = new Map([...this.#nodes].map(([id, { state }]) => [id, state.toJSON()]))
-    const nodes = [...this.#nodes.values()].map(({ id, parentId, name, children }) => {
-      const parts = withoutShared(states.get(id)!, states.get(parentId ?? ''))
-      return { id, parentId, ...(name !== undefined && { name }), ...parts, children }
+    const whole = new Map([...this.#nodes].map(([id, node]) => [id, node.toJSON()]))
+    const nodes = [...whole.values()].map((node) => {
+      const parent = whole.get(node.parentId ?? '')
+      return { ...node, ...withoutShared(node.state, parent?.state) }
     })
     return { rootId: this.#root.id, currentId: this.#current.id, nodes }
   }

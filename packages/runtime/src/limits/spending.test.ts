@@ -208,7 +208,7 @@ describe('what a process had reserved when it died', () => {
     const spending = [
       { per: 'tenant', periodMs: HOUR, maxCostUsd: 1, newMessages: 'queue' },
     ] as const
-    let answerLate = (_: readonly ScriptPart[]): void => {}
+    let answerLate!: (parts: readonly ScriptPart[]) => void
     const late = new Promise<readonly ScriptPart[]>((resolve) => (answerLate = resolve))
     const dying = await createRuntime({
       keepsSecretKeyWithData: true,
