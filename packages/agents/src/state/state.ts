@@ -118,25 +118,22 @@ export class AgentState {
   }
 
   /**
-   * Reads untrusted JSON. Throws INVALID_REQUEST with the name of the invalid field. `before` has what precedes
-   * the items of the JSON, for states that are stored as what they add to another one.
+   * Reads untrusted JSON. Throws INVALID_REQUEST with the name of the invalid field. `before` has the messages
+   * that precede those of the JSON, for states that are stored as what they add to another one.
    */
   static fromJSON(
     json: unknown,
     {
       ids = uuidV4,
-      before = {},
-    }: AgentStateOptions & {
-      readonly before?: Partial<Pick<AgentState, 'messages' | 'reasoning' | 'subagentTraces'>>
-    } = {},
+      before = [],
+    }: AgentStateOptions & { readonly before?: readonly Message[] } = {},
   ): AgentState {
     const { id, ...parts } = readStateJSON(json)
-    const { messages = [], reasoning = [], subagentTraces = [] } = before
     const fields = {
       ...parts,
-      messages: SharedList.of([...messages, ...parts.messages]),
-      reasoning: SharedList.of([...reasoning, ...parts.reasoning]),
-      subagentTraces: SharedList.of([...subagentTraces, ...parts.subagentTraces]),
+      messages: SharedList.of([...before, ...parts.messages]),
+      reasoning: SharedList.of(parts.reasoning),
+      subagentTraces: SharedList.of(parts.subagentTraces),
     }
     return new AgentState(key, { id, fields, ids })
   }

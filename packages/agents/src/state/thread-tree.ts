@@ -16,19 +16,16 @@ export interface ThreadNodeJSON {
   readonly id: string
   readonly parentId: string | null
   readonly name?: string
-  /** Without the items that are `shared` with the parent. */
+  /** Without the messages that are `shared` with the parent. */
   readonly state: AgentStateJSON
   readonly children: readonly string[]
   /**
-   * How many items at the beginning of a list of the state are those of the parent's state. They are left out
-   * of `state`, so that a conversation is not repeated in every branch of it.
+   * How many messages at the beginning are those of the parent's state. They are left out of `state`, so that a
+   * conversation is not repeated in every branch of it.
    */
-  readonly shared?: { readonly [List in GrowingList]?: number }
+  readonly shared?: number
 }
 
-/** The lists of a state that grow with the conversation. */
-const GROWING_LISTS = ['messages', 'reasoning', 'subagentTraces'] as const
-type GrowingList = (typeof GROWING_LISTS)[number]
 /** How many messages the nodes of a tree may have in all: sharing lets a short text stand for many. */
 const MAX_MESSAGES = 10_000_000
 
@@ -139,10 +136,9 @@ export class ThreadTree {
 
   toJSON(): ThreadTreeJSON {
     const whole = new Map([...this.#nodes].map(([id, node]) => [id, node.toJSON()]))
-    const nodes = [...whole.values()].map((node) => {
-      const parent = whole.get(node.parentId ?? '')
-      return { ...node, ...withoutShared(node.state, parent?.state) }
-    })
+    const nodes = [...whole.values()].map((node) =>
+      withoutShared(node, whole.get(node.parentId ?? '')),
+    )
     return { rootId: this.#root.id, currentId: this.#current.id, nodes }
   }
 
@@ -210,23 +206,17 @@ function checked(state: AgentState): AgentState {
   throw invalidUse('The state of a node is an AgentState.', 'See AgentState.fromJSON().')
 }
 
-/** Returns a state without the items that its lists have in common with those of the parent's state. */
-function withoutShared(
-  state: AgentStateJSON,
-  parent: AgentStateJSON | undefined,
-): Pick<ThreadNodeJSON, 'state' | 'shared'> {
-  const shared: { [List in GrowingList]?: number } = {}
-  const rest: { [List in GrowingList]?: readonly unknown[] } = {}
-  for (const name of GROWING_LISTS) {
-    const [own = [], above = []] = [state[name], parent?.[name]]
-    const same = own.findIndex((item, at) => !isSame(item, above[at]))
-    const count = same < 0 ? own.length : same
-    if (count === 0) continue
-    shared[name] = count
-    rest[name] = own.slice(count)
-  }
-  if (Object.keys(shared).length === 0) return { state }
-  return { state: { ...state, ...rest } as AgentStateJSON, shared } // only lists were shortened
+/** Returns a node without the messages that its state has in common with the parent's state. */
+function withoutShared(node: ThreadNodeJSON, parent: ThreadNodeJSON | undefined): ThreadNodeJSON {
+  const { state } = node
+  let shared = 0
+  while (
+    shared < state.messages.length &&
+    isSame(state.messages[shared], parent?.state.messages[shared])
+  )
+    shared++
+  if (shared === 0) return node
+  return { ...node, state: { ...state, messages: state.messages.slice(shared) }, shared }
 }
 
 /** States of one conversation have the same objects; after reading JSON they have equal ones. */
@@ -284,21 +274,15 @@ interface ReadNode extends Omit<ThreadNodeInit, 'state' | 'children'> {
   readonly shared: unknown
 }
 
-/** Reads the state of a node, with the items that it shares with its parent. */
+/** Reads the state of a node, with the messages that it shares with its parent. */
 function readState(
-  { at, state, shared = {} }: ReadNode,
+  { at, state, shared = 0 }: ReadNode,
   parent: AgentState | undefined,
 ): AgentState {
-  if (!isPlainObject(shared)) throw invalid(`${at}.shared is not an object`)
-  const before: { [List in GrowingList]?: AgentState[List] } = {}
-  for (const [name, value] of Object.entries(shared)) {
-    const list = GROWING_LISTS.find((one) => one === name)
-    const items = (list && parent?.[list]) ?? []
-    const count = typeof value === 'number' ? value : NaN
-    if (!list || !Number.isInteger(count) || count < 0 || count > items.length)
-      throw invalid(`${at}.shared.${name} is not a number of items that the parent has`)
-    Object.assign(before, { [list]: items.slice(0, count) })
-  }
+  const before = parent?.messages.slice(0, shared as number) ?? []
+  // Anything but a number of messages that the parent has gives a list of another length.
+  if (before.length !== shared)
+    throw invalid(`${at}.shared is not a number of the parent's messages`)
   return AgentState.fromJSON(state, { before })
 }
 
