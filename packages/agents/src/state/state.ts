@@ -117,12 +117,21 @@ export class AgentState {
     return new AgentState(key, { fields: empty, ids })
   }
 
-  /** Reads untrusted JSON. Throws INVALID_REQUEST with the name of the invalid field. */
-  static fromJSON(json: unknown, { ids = uuidV4 }: AgentStateOptions = {}): AgentState {
+  /**
+   * Reads untrusted JSON. Throws INVALID_REQUEST with the name of the invalid field. `before` has the messages
+   * that precede those of the JSON, for states that are stored as what they add to another one.
+   */
+  static fromJSON(
+    json: unknown,
+    {
+      ids = uuidV4,
+      before = [],
+    }: AgentStateOptions & { readonly before?: readonly Message[] } = {},
+  ): AgentState {
     const { id, ...parts } = readStateJSON(json)
     const fields = {
       ...parts,
-      messages: SharedList.of(parts.messages),
+      messages: SharedList.of([...before, ...parts.messages]),
       reasoning: SharedList.of(parts.reasoning),
       subagentTraces: SharedList.of(parts.subagentTraces),
     }

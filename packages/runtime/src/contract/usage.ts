@@ -28,7 +28,7 @@ export function spentOn(
   { at, logId }: Pick<RuntimeUsageRecorded, 'at' | 'logId'>,
 ): RuntimeUsageRecorded {
   const spent = { usage: toThreadUsage(usage), costUsd: costOf(model, usage) }
-  return { type: 'usage_recorded', at, ...spent, ...(logId !== undefined && { logId }) }
+  return { type: 'usage_recorded', at, ...spent, logId }
 }
 
 /**

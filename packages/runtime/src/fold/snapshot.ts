@@ -24,7 +24,7 @@ import {
 import { resultsOf } from './calls.ts'
 
 /** Must be raised when the same events give another state, or when a snapshot is written in another form. */
-const FOLD_VERSION = 1
+const FOLD_VERSION = 2
 
 /**
  * Names the form of a snapshot. A snapshot of another form is ignored: by another version of the fold or of
