@@ -36,7 +36,8 @@ interface Followed {
   readonly controller: AbortController
   /** Who sends; undefined until its lease was found. */
   owner: string | undefined
-  address?: string
+  /** Its address while it sends. */
+  address: string | undefined
   /** Whether something happened that may have changed who works on the thread. */
   again: boolean
   /** Ends the pause before the next try. */
@@ -80,7 +81,11 @@ export class Relay implements RemoteReaders {
   }
 
   left(threadId: string): void {
-    this.#followed.get(threadId)?.controller.abort()
+    const followed = this.#followed.get(threadId)
+    if (!followed) return
+    followed.address = undefined
+    followed.controller.abort()
+    followed.wake?.()
   }
 
   behind(threadId: string, seq: number): void {
@@ -162,6 +167,7 @@ export class Relay implements RemoteReaders {
       const followed: Followed = {
         controller: new AbortController(),
         owner: undefined,
+        address: undefined,
         again: false,
       }
       this.#followed.set(threadId, followed)
@@ -170,7 +176,6 @@ export class Relay implements RemoteReaders {
         const lease = await this.#leaseOf(threadId)
         if (lease && !followed.controller.signal.aborted) {
           followed.owner = lease.owner
-          followed.address = lease.address
           end = await this.#receive(threadId, lease, followed)
         }
       } catch (error) {
@@ -196,8 +201,9 @@ export class Relay implements RemoteReaders {
   async #receive(
     threadId: string,
     { address }: { readonly address: string },
-    { controller }: Followed,
+    followed: Followed,
   ): Promise<'over' | 'again' | 'failed'> {
+    const { controller } = followed
     const { secret, owner, timers } = this.#parts
     let isSilent = false
     let watch: TimerHandle | undefined
@@ -215,6 +221,7 @@ export class Relay implements RemoteReaders {
       const request = { headers, signal, redirect: 'error' } as const
       const response = await this.#parts.fetch(liveUrl(address, threadId), request)
       if (!response.ok || !response.body) throw refused(address, response)
+      followed.address = signal.aborted ? undefined : address
       const decoder = new SseDecoder({ maxEventBytes: MAX_FRAME_BYTES })
       let version: number | undefined
       for await (const chunk of response.body) {
@@ -233,6 +240,7 @@ export class Relay implements RemoteReaders {
       throw error
     } finally {
       if (watch !== undefined) timers.clear(watch)
+      followed.address = undefined
       controller.abort() // closes the connection
     }
   }

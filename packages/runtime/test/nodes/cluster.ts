@@ -132,7 +132,16 @@ export class Cluster {
       request.url.startsWith(`${address}/`),
     )
     if (!node || node.freezer.isFrozen) throw new TypeError(`No node is at ${request.url}.`)
-    return node.http.fetch(request)
+    const { body, status, headers } = await node.http.fetch(request)
+    const { freezer } = node
+    // The connection breaks when the node stands still.
+    const cut = new TransformStream<Uint8Array, Uint8Array>({
+      transform(chunk, controller) {
+        if (freezer.isFrozen) throw new TypeError('The connection is broken.')
+        controller.enqueue(chunk)
+      },
+    })
+    return new Response(body?.pipeThrough(cut) ?? null, { status, headers })
   }) as typeof fetch
 
   async stop(): Promise<void> {

@@ -43,8 +43,14 @@ async function checkAll(events: readonly NumberedEvent[], threadId: string): Pro
   const stored = events.filter(({ event }) => !event.type.endsWith('_delta'))
   expect(stored.map(({ id }) => Math.trunc(Number(id)))).toEqual(log.map(({ seq }) => seq))
   let said = ''
+  let isInStep = false
   for (const { event } of events) {
-    if (event.type === 'text_delta') said += event.text
+    if (event.type === 'text_delta') {
+      expect(isInStep, 'a delta comes after the start of its step').toBe(true)
+      said += event.text
+    }
+    if (event.type === 'step_start') isInStep = true
+    if (event.type === 'step_end' || event.type === 'turn_end') isInStep = false
     if (event.type === 'step_start' || event.type === 'step_reset') said = ''
     if (event.type !== 'message_added' || event.message.type !== 'assistant') continue
     const [block] = event.message.content

@@ -84,6 +84,30 @@ test('busy clients get nearly all of their limit, and few requests cost a commit
   expect(commits.length).toBeLessThan(asked / 4)
 })
 
+test('tokens that a node has taken and not used do not come on top of a full bucket', async () => {
+  const clock = manualClock(START)
+  const { store } = slowStore()
+  const perMinute = 600
+  const nodes = [0, 1].map(() => new SharedBuckets({ perMinute, clock }, 'client', store))
+  const one = new TokenBuckets({ perMinute, clock })
+  const load = async (count: number): Promise<readonly [number, number]> => {
+    let [admitted, wouldBe] = [0, 0]
+    for (let index = 0; index < count; index++) {
+      if ((await nodes[0]!.take('x')) === 0) admitted++
+      if (one.take('x') === 0) wouldBe++
+    }
+    return [admitted, wouldBe]
+  }
+  await load(40) // the node learns to take many at once
+  clock.advance(10_000)
+  await load(1) // it takes ten for this one
+  clock.advance(1_900)
+  const [admitted, wouldBe] = await load(700)
+  expect(wouldBe).toBe(600)
+  expect(admitted).toBeLessThanOrEqual(wouldBe)
+  expect(admitted).toBeGreaterThan(560)
+})
+
 test('a quiet client loses no tokens to shares, and old counters are removed', async () => {
   const clock = manualClock(START)
   const { store } = slowStore()
