@@ -32,4 +32,4 @@ if (!ingressUrl || !adminUrl) {
   console.log(text)
   await runtime.stop()
 }
-// #endregion
+// #endregion program
