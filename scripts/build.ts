@@ -4,7 +4,7 @@
  */
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { buildPackages } from './build/bundle.ts'
+import { buildPackages, buildPage } from './build/bundle.ts'
 import { findBundlingProblems } from './build/bundled.ts'
 import { findPackedProblems, packInto } from './build/packed.ts'
 import { findPackages, root } from './workspace.ts'
@@ -16,6 +16,7 @@ for (const { folder } of packages) {
   rmSync(join(folder, 'tsconfig.tsbuildinfo'), { force: true })
 }
 await buildPackages(packages)
+await buildPage()
 console.log(`built ${packages.map(({ name }) => name).join(', ')}`)
 
 const consumer = join(root, '.tmp', 'packed')

@@ -40,7 +40,8 @@ function outcomesOf(module: TestModule): TestOutcome[] {
   const isTypeTest = /\.test-d\.tsx?$/.test(file)
   const empty = isTypeTest ? emptyTypeTests(file, readFileSync(module.moduleId, 'utf8')) : []
   return [...module.children.allTests()].map((test) => ({
-    title: test.name,
+    // Tests of other files that run once more, e.g. on another store, prove no row a second time.
+    title: test.fullName.startsWith('again on ') ? test.fullName : test.name,
     file,
     status: statusOf(test),
     durationMs: test.diagnostic()?.duration ?? 0,

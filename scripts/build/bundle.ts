@@ -20,6 +20,13 @@ export async function buildPackages(packages: readonly WorkspacePackage[]): Prom
   if (code !== 0) throw new Error(`tsc fails:\n${output}`)
 }
 
+/** Writes the page of Studio, which `studioFiles()` reads, beside the built entry of its package. */
+export async function buildPage(): Promise<void> {
+  const cwd = join(root, 'packages', 'studio')
+  const { code, output } = await run('vite', ['build', '--logLevel', 'warn'], { cwd, quiet: true })
+  if (code !== 0) throw new Error(`vite fails:\n${output}`)
+}
+
 /**
  * All entries of a package in one run: a class that two entries give out must stand in one chunk, or
  * `instanceof` fails between them. Other packages and `#` imports stay imports, so that Node, browsers and

@@ -113,7 +113,7 @@ function undeclaredImports(
   const problems: string[] = []
   for (const file of sourceFiles(folder)) {
     const label = relative(workspace, file)
-    const isTest = isTestFile(file, folder)
+    const isTest = isTestFile(file, folder) || isBundled(file, folder)
     for (const specifier of importedSpecifiers(readFileSync(file, 'utf8'))) {
       if (specifier.startsWith('.') || specifier.startsWith('#')) continue
       if (specifier.startsWith('node:') || builtinModules.includes(specifier)) {
@@ -146,6 +146,15 @@ function sourceFiles(folder: string): string[] {
 
 function isTestFile(file: string, folder: string): boolean {
   return /\.test(-d)?\.tsx?$/.test(file) || relative(folder, file).startsWith('test')
+}
+
+/**
+ * The page of Studio is bundled when the package is built, so what it imports is needed at that time only. The
+ * public list and `files.ts` run where the package is installed.
+ */
+function isBundled(file: string, folder: string): boolean {
+  const path = relative(folder, file).replaceAll('\\', '/')
+  return folder.endsWith('studio') && !/^src\/(?:index|files)\.ts$/.test(path)
 }
 
 /** Static and dynamic imports; lines of comments do not count. */

@@ -13,7 +13,7 @@ import {
 import { manualTimers, type ManualTimers } from '@skein/runtime/testing'
 import { latch } from './latch.ts'
 
-/** A runtime in virtual time, on a store in memory, with ids that count. */
+/** A runtime in virtual time, on a store in memory unless `simulateOn` says otherwise, with ids that count. */
 export interface Simulation {
   readonly runtime: EmbeddedRuntime
   readonly threads: EmbeddedRuntime['threads']
@@ -63,11 +63,27 @@ afterEach(async () => {
   await Promise.all([...running].map((simulation) => simulation.stop()))
 })
 
+/** The store of a simulation, with the keys that a lasting store needs. */
+interface Ground extends Pick<RuntimeOptions, 'keys' | 'secretKey'> {
+  readonly store: Store
+  /** Resolves when the store has answered everything. Time stands still until then. */
+  readonly settled?: () => Promise<void>
+}
+
+let openGround = async (): Promise<Ground> => ({ store: memoryStore() })
+
+/** Lets the tests of this file run on another kind of store. */
+export function simulateOn(open: () => Promise<Ground>): void {
+  openGround = open
+}
+
 /** Makes a runtime for a test and starts it. It is stopped when the test is over. */
-export function simulate(options: SimulationOptions): Promise<Simulation> {
+export async function simulate(options: SimulationOptions): Promise<Simulation> {
   const clock = manualClock(Date.UTC(2026, 0, 1))
-  const store = options.store ?? memoryStore()
-  return simulateIn({ clock, store, timers: manualTimers(clock), ids: countedUuids() }, options)
+  const ground: Ground = options.store ? { store: options.store } : await openGround()
+  const { store, settled, ...keys } = ground
+  const timers = settled ? patientTimers(manualTimers(clock), settled) : manualTimers(clock)
+  return simulateIn({ clock, store, timers, ids: countedUuids() }, { ...keys, ...options })
 }
 
 async function simulateIn(world: World, options: SimulationOptions): Promise<Simulation> {
@@ -127,6 +143,22 @@ async function simulateIn(world: World, options: SimulationOptions): Promise<Sim
   }
   running.add(simulation)
   return simulation
+}
+
+/** Timers that ring one at a time, and wait for a store that answers in real time. */
+function patientTimers(timers: ManualTimers, settled: () => Promise<void>): ManualTimers {
+  return {
+    ...timers,
+    async advance(ms) {
+      const until = timers.now() + ms
+      for (let [at] = timers.pending(); at !== undefined && at <= until; [at] = timers.pending()) {
+        await timers.advance(Math.max(at - timers.now(), 0))
+        await settled()
+      }
+      await timers.advance(until - timers.now())
+      await settled()
+    },
+  }
 }
 
 /** A runtime closes its store when it stops; the next one needs it. */

@@ -148,6 +148,6 @@ export {
   type RetryVerdict,
 } from './transport/retry.ts'
 export { BatchReader, ResultStream, StreamResult } from './turn/batch-reader.ts'
-export { partials } from './turn/partials.ts'
+export { partials } from './turn/batch-reader.ts'
 export type { History, InferenceInput } from './turn/request.ts'
 export { defineVendor, type Vendor } from './vendors/define-vendor.ts'

@@ -11,7 +11,7 @@ import { AssistantMessage, UserMessage, type Message } from './contract/message.
 import type { ParsedEventDelta, ParsedStreamEvent } from './middleware/parsed-object.ts'
 import { says, scripted } from './testing/index.ts'
 import type { Tool } from './contract/tool.ts'
-import { partials } from './turn/partials.ts'
+import { partials } from './turn/batch-reader.ts'
 
 const model = scripted([says('{}')])
 

@@ -49,7 +49,7 @@ export {
   type Random,
 } from './ids.ts'
 export { deepFreeze, freezeTree, FrozenData, frozenCopy, isDeepFrozen } from './json.ts'
-export { defaultInputLimits, type InputLimits } from './input-limits.ts'
+export { defaultInputLimits, type InputLimits } from './upp-json.ts'
 export { isInNetwork, isPrivateAddress } from './address.ts'
 export { linkAbort, untilAborted } from './abort.ts'
 export { closest } from './text/closest.ts'

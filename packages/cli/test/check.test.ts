@@ -144,6 +144,32 @@ describe('a page may talk to dev', { timeout }, () => {
   })
 })
 
+describe('limits', { timeout }, () => {
+  test('skein.config limits what dev spends', async () => {
+    const cwd = folderWith({ 'agents/a.ts': agent('a'), 'prompts/a.ts': prompt('a') })
+    const rule = { per: 'tenant', periodMs: 7 * 24 * 3_600_000, maxInferences: 1 }
+    const config = { port: 0, spending: [rule], limits: { maxSteps: 3 } }
+    writeFileSync(join(cwd, 'skein.config.json'), JSON.stringify(config))
+    const running = new Running(['dev'], { cwd })
+    await running.until('stdout', /^secrets /m)
+    expect(await skein(['run', 'a', 'Hello'], { cwd })).toMatchObject({ code: 0 })
+    const refused = await skein(['run', 'a', 'Again'], { cwd })
+    expect(refused.code).not.toBe(0)
+    expect(refused.stderr).toContain('The tenant "default" may use 1 requests of models until')
+    const { stdout } = await skein(['limits', '--json'], { cwd })
+    expect(JSON.parse(stdout)).toMatchObject({ spending: [{ max: { inferences: 1 }, refused: 1 }] })
+  })
+
+  test('a rule that cannot hold stops dev with the reason', async () => {
+    const cwd = folderWith({ 'agents/a.ts': agent('a'), 'prompts/a.ts': prompt('a') })
+    const config = { port: 0, spending: [{ per: 'tenant', periodMs: 1 }] }
+    writeFileSync(join(cwd, 'skein.config.json'), JSON.stringify(config))
+    const { code, stderr } = await skein(['dev'], { cwd })
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/The spending rule .* cannot be used/)
+  })
+})
+
 describe('doctor', { timeout }, () => {
   test('an engine that does not answer, an unknown store and a wrong setting are problems', async () => {
     const cwd = tempFolder()

@@ -17,13 +17,14 @@ import { badAgents, Running, skein, startDev, tempFolder } from './kit.ts'
 const timeout = 60_000
 
 describe('dev', { timeout }, () => {
-  test('prints four lines; others find it; a second one is refused and told where it is', async () => {
+  test('prints five lines; others find it; a second one is refused and told where it is', async () => {
     const cwd = tempFolder()
     const { running, url } = await startDev([], { cwd })
     await expect
       .poll(() => running.stdout.trimEnd().split('\n'))
       .toEqual([
         `address ${url}`,
+        `studio  ${url}/studio/`,
         'agents  asset_subagent, refunds, support (scripted model, no key used)',
         'store   .skein/skein.db',
         'secrets key kept beside the store; set SKEIN_SECRET_KEY to keep it elsewhere',

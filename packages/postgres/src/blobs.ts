@@ -1,5 +1,5 @@
 import type { Blob } from '@skein/runtime'
-import type { Connections, Run, Statement } from './connections.ts'
+import type { Connections, SendStatements, Statement } from './connections.ts'
 import { insertStatements } from './rows.ts'
 
 /**
@@ -52,7 +52,7 @@ export class Blobs {
    * Writes contents in the transaction of their commit. The row of a content that exists already is locked, so
    * that a concurrent erasure sees the name that this commit adds.
    */
-  async putInside(run: Run, blobs: readonly Blob[]): Promise<void> {
+  async putInside(run: SendStatements, blobs: readonly Blob[]): Promise<void> {
     const own = inOrder(blobs)
     const rows = await run(
       own.map(({ hash, bytes }) => ({

@@ -11,7 +11,7 @@ import {
   StoreError,
 } from '@skein/runtime'
 import type { Blobs } from './blobs.ts'
-import type { Connections, Run } from './connections.ts'
+import type { Connections, SendStatements } from './connections.ts'
 import { isConflict, isDuplicate, isLost, storeFailure } from './errors.ts'
 import { Names, View } from './view.ts'
 
@@ -88,12 +88,10 @@ export class Commits {
     }))
   }
 
-  async commit(commit: Commit): Promise<CommitResult> {
+  commit(commit: Commit): Promise<CommitResult> {
     const names = new Names()
     names.add(commit)
-    const { blobs = [] } = commit
-    if (blobs.length > 0) await this.#blobs.putOutside(blobs)
-    return this.#add<CommitResult>(names, blobs, false, (view) => {
+    return this.#add<CommitResult>(names, commit.blobs ?? [], false, (view) => {
       const plan = planCommit(commit, view)
       view.apply(plan)
       return plan.result
@@ -122,8 +120,8 @@ export class Commits {
   /** Removes the rows of the lanes. */
   async end(): Promise<void> {
     const names = this.#free.flatMap(({ name, number }) => (number === undefined ? [] : [name]))
-    if (names.length > 0)
-      await this.#connections.query(`DELETE FROM ${this.#s}.lanes WHERE name = ANY($1)`, [names])
+    const text = `DELETE FROM ${this.#s}.lanes WHERE name = ANY($1)`
+    if (names.length > 0) await this.#connections.once((run) => run([{ text, values: [names] }]))
   }
 
   #add<T>(
@@ -133,7 +131,7 @@ export class Commits {
     decide: (view: View, now: number) => T,
   ): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      const keys = names.keys()
+      const keys = names.keys(blobs)
       this.#waiting.push({
         names,
         keys,
@@ -210,6 +208,7 @@ export class Commits {
   /** Runs the transaction until it is committed, or fails for a lasting reason. */
   async #attempts(lane: Lane, jobs: readonly Job[]): Promise<Outcome[]> {
     let conflicts = 0
+    for (const { blobs } of jobs) await this.#blobs.putOutside(blobs)
     try {
       return await this.#connections.retrying(async () => {
         let sent: Outcome[] | undefined
@@ -241,7 +240,7 @@ export class Commits {
   }
 
   async #transaction(
-    run: Run,
+    run: SendStatements,
     lane: Lane,
     jobs: readonly Job[],
     onCommit: (outcomes: Outcome[]) => void,

@@ -14,10 +14,12 @@ export interface Statement {
 }
 
 /** A row as the server returns it, with bigint as number: all our numbers are below 2^53. */
-export type Row = Readonly<Record<string, unknown>>
+export type DatabaseRow = Readonly<Record<string, unknown>>
 
 /** Sends statements together and returns the rows of each; throws the first error. */
-export type Run = (statements: readonly Statement[]) => Promise<readonly [Row[], ...Row[][]]>
+export type SendStatements = (
+  statements: readonly Statement[],
+) => Promise<readonly [DatabaseRow[], ...DatabaseRow[][]]>
 
 /** Options of `Connections`. */
 export interface ConnectionOptions {
@@ -65,14 +67,14 @@ export class Connections {
   }
 
   /** Runs one statement by itself. It may run twice if its connection breaks, so it has to be repeatable. */
-  async query(text: string, values: readonly Value[] = []): Promise<Row[]> {
+  async query(text: string, values: readonly Value[] = []): Promise<DatabaseRow[]> {
     return this.retrying(() =>
       this.#withClient(async (client) => (await this.#send(client, [{ text, values }]))[0]),
     )
   }
 
   /** As `query`, for a statement that is made for one use. */
-  async queryOnce(text: string, values: readonly Value[] = []): Promise<Row[]> {
+  async queryOnce(text: string, values: readonly Value[] = []): Promise<DatabaseRow[]> {
     return this.retrying(() =>
       this.#withClient(
         async (client) => (await this.#send(client, [{ text, values, isScript: true }]))[0],
@@ -81,7 +83,7 @@ export class Connections {
   }
 
   /** Runs a transaction that may be repeated as a whole. `work` begins and ends it. */
-  transaction<T>(work: (run: Run) => Promise<T>): Promise<T> {
+  transaction<T>(work: (run: SendStatements) => Promise<T>): Promise<T> {
     return this.retrying(() => this.once(work))
   }
 
@@ -89,7 +91,7 @@ export class Connections {
    * Runs a transaction once. If it fails, its connection is closed, which also rolls back; so the connections
    * of the pool are never inside a transaction.
    */
-  once<T>(work: (run: Run) => Promise<T>): Promise<T> {
+  once<T>(work: (run: SendStatements) => Promise<T>): Promise<T> {
     return this.#withClient((client) => work((statements) => this.#send(client, statements)))
   }
 
@@ -138,17 +140,17 @@ export class Connections {
   async #send(
     client: pg.PoolClient,
     statements: readonly Statement[],
-  ): Promise<readonly [Row[], ...Row[][]]> {
+  ): Promise<readonly [DatabaseRow[], ...DatabaseRow[][]]> {
     this.roundTrips += 1
-    const send = ({ text, values, isScript }: Statement): Promise<pg.QueryResult<Row>> =>
-      client.query<Row>({
+    const send = ({ text, values, isScript }: Statement): Promise<pg.QueryResult<DatabaseRow>> =>
+      client.query<DatabaseRow>({
         text,
         types,
         values: values as unknown[] | undefined,
         // Without values a statement is sent as plain text, which may hold several statements.
         name: isScript || this.#isPooled || !values ? undefined : this.#nameOf(text),
       } as pg.QueryConfig)
-    const results: Row[][] = []
+    const results: DatabaseRow[][] = []
     if (isPipelined(client)) {
       const settled = await Promise.allSettled(statements.map(send))
       // The first failure is the reason for those that follow in its transaction.
@@ -159,7 +161,7 @@ export class Connections {
       this.roundTrips += statements.length - 1
       for (const statement of statements) results.push((await send(statement)).rows ?? [])
     }
-    return results as [Row[], ...Row[][]]
+    return results as [DatabaseRow[], ...DatabaseRow[][]]
   }
 
   #nameOf(text: string): string {
@@ -178,25 +180,17 @@ function isPipelined(client: pg.PoolClient): boolean {
 
 function newPool(options: ConnectionOptions): pg.Pool {
   const { connectionString, maxConnections = 10, timeoutMs = 30_000 } = options
-  try {
-    // Options that the types of pg do not know yet are passed on to each client.
-    const config: pg.PoolConfig & { readonly pipeline: boolean } = {
-      connectionString,
-      max: maxConnections,
-      pipeline: true,
-      keepAlive: true,
-      application_name: 'skein',
-      connectionTimeoutMillis: 10_000,
-      query_timeout: timeoutMs,
-    }
-    return new pg.Pool(config)
-  } catch {
-    // Without the cause, whose text contains the address with the password.
-    throw new StoreError('The address of the database is not valid.', {
-      code: 'STORE_UNREACHABLE',
-      hint: 'Write it as postgres://user:password@host:5432/database, with special characters percent-encoded.',
-    })
+  // Options that the types of pg do not know yet are passed on to each client.
+  const config: pg.PoolConfig & { readonly pipeline: boolean } = {
+    connectionString,
+    max: maxConnections,
+    pipeline: true,
+    keepAlive: true,
+    application_name: 'skein',
+    connectionTimeoutMillis: 10_000,
+    query_timeout: timeoutMs,
   }
+  return new pg.Pool(config)
 }
 
 /** Waits before another attempt: 5 ms for a conflict, 50 ms otherwise, doubled up to 1 s, with jitter. */

@@ -56,19 +56,20 @@ export function isLost(error: unknown): boolean {
 export function storeFailure(error: unknown): unknown {
   if (isStoreError(error)) return error
   const code = codeOf(error)
+  const cause = withoutClient(error)
   switch (code) {
     case '53100':
       return new StoreError('The disk of the database is full: nothing more can be written.', {
         code: 'STORE_FULL',
         hint: 'Free space on the disk of the server. Work goes on by itself then.',
-        cause: error,
+        cause,
       })
     case '25006':
     case '42501':
       return new StoreError('The database cannot be written by this connection.', {
         code: 'STORE_READ_ONLY',
         hint: 'Connect to the primary server (`target_session_attrs`), with the role that owns the schema.',
-        cause: error,
+        cause,
       })
     case '53000':
     case '53200':
@@ -79,39 +80,59 @@ export function storeFailure(error: unknown): unknown {
       return new StoreError('The database has reached a limit.', {
         code: 'STORE_LIMIT',
         hint: `PostgreSQL says ${code}: see max_connections, memory, and the size of what is stored (1 GB per value).`,
-        cause: error,
+        cause,
       })
     case 'XX001':
     case 'XX002':
       return new StoreError('The database is damaged.', {
         code: 'STORE_CORRUPT',
         hint: 'Stop the server, keep a copy of its files, and restore a backup.',
-        cause: error,
+        cause,
       })
     case '28000':
     case '28P01':
     case '3D000':
       return unreachable(
         'The database refused the connection',
-        error,
+        cause,
         'Check user, password and database name.',
       )
+    case 'ERR_INVALID_URL':
+    case 'ERR_SOCKET_BAD_PORT':
+      // Without the cause, which contains the address.
+      return new StoreError('The address of the database is not valid.', {
+        code: 'STORE_UNREACHABLE',
+        hint: 'Write it as postgres://user:password@host:5432/database, with special characters percent-encoded.',
+      })
     case '42P01':
     case '3F000':
       return new StoreError('Tables of the store are missing.', {
         code: 'STORE_CORRUPT',
         hint: 'Somebody has dropped them. Restore a backup.',
-        cause: error,
+        cause,
       })
     default:
       return isLost(error) || isConflict(error)
         ? unreachable(
             'The database cannot be reached',
-            error,
+            cause,
             'Nothing is lost that was acknowledged. Work goes on by itself when the server is back.',
           )
-        : error
+        : cause
   }
+}
+
+/**
+ * Returns an error with the same text and code and nothing else: errors of pg refer to their connection, whose
+ * fields contain the password, and details of the server quote what was to be stored.
+ */
+function withoutClient(error: unknown): unknown {
+  const code = codeOf(error)
+  if (!(error instanceof Error) || (code === undefined && !('client' in error))) return error
+  const clean = Object.assign(new Error(error.message), { code })
+  clean.name = error.name
+  if (error.stack !== undefined) clean.stack = error.stack
+  return clean
 }
 
 function unreachable(what: string, cause: unknown, hint: string): StoreError {

@@ -20,19 +20,19 @@ import {
 } from '@skein/runtime'
 import { Blobs, type BlobStore } from './blobs.ts'
 import { Commits } from './commits.ts'
-import { type ConnectionOptions, Connections, type Row } from './connections.ts'
+import { type ConnectionOptions, Connections, type DatabaseRow } from './connections.ts'
 import {
   changeNumber,
   CHANGES,
   HEAD_COLUMNS,
-  headFrom,
+  headOfRow,
   headStatements,
   insertStatements,
-  LIFECYCLES,
-  listStatement,
+  COUNTED_LIFECYCLES,
+  threadListing,
   totalsStatement,
 } from './rows.ts'
-import { migrate, quoted } from './schema.ts'
+import { migrateSchema, quoted } from './schema.ts'
 import { lockUsers } from './view.ts'
 
 type UserOf = Parameters<Store['userValues']>[0]
@@ -71,7 +71,7 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Post
   const s = quoted(schema)
   const connections = new Connections(options)
   try {
-    await migrate(connections, schema)
+    await migrateSchema(connections, schema)
     // Lanes of nodes that died; a lane is used with every commit, and a node never uses one again.
     await connections.query(
       `DELETE FROM ${s}.lanes WHERE used_at < clock_timestamp() - interval '7 days'`,
@@ -169,7 +169,7 @@ class DatabaseStore implements PostgresStore {
       `SELECT ${HEAD_COLUMNS} FROM ${this.#s}.threads WHERE id = $1`,
       [threadId],
     )
-    return row && headFrom(row)
+    return row && headOfRow(row)
   }
 
   async headByClientId(
@@ -184,16 +184,16 @@ class DatabaseStore implements PostgresStore {
       ORDER BY created_at, id LIMIT 1`,
       owner === undefined ? [tenant, clientId] : [tenant, clientId, owner],
     )
-    return row && headFrom(row)
+    return row && headOfRow(row)
   }
 
   async list(query: ThreadQuery): Promise<readonly ThreadHead[]> {
     this.#mustBeOpen()
-    const statement = listStatement(this.#s, query)
+    const statement = threadListing(this.#s, query)
     if (!statement) return []
     // Not prepared: there are many shapes, and the best plan depends on the values.
     const rows = await this.#connections.queryOnce(statement.text, statement.values)
-    return rows.map(headFrom)
+    return rows.map(headOfRow)
   }
 
   async events(
@@ -276,12 +276,12 @@ class DatabaseStore implements PostgresStore {
   }
 
   async totals(): Promise<StoreTotals> {
-    const sums = [...LIFECYCLES, 'tokens'].map((name) => `sum(${name})::float8 AS ${name}`)
+    const sums = [...COUNTED_LIFECYCLES, 'tokens'].map((name) => `sum(${name})::float8 AS ${name}`)
     const [row] = await this.#query(
       `SELECT ${sums.join(', ')}, sum(cost_usd) AS cost_usd FROM ${this.#s}.totals`,
     )
     return {
-      threads: new Map(LIFECYCLES.map((name) => [name, row![name] as number])),
+      threads: new Map(COUNTED_LIFECYCLES.map((name) => [name, row![name] as number])),
       tokens: row!['tokens'] as number,
       costUsd: row!['cost_usd'] as number,
     }
@@ -386,7 +386,7 @@ class DatabaseStore implements PostgresStore {
         { text: `SELECT nextval('${s}.log_ids') AS id`, values: [] },
         { text: changeNumber(s), values: [] },
       ])
-      const before = rows[0] && headFrom(rows[0])
+      const before = rows[0] && headOfRow(rows[0])
       const { head, statements, hashes } = plan(before, {
         logId: ids[0]!['id'] as number,
         change: changes[0]!['change'] as number,
@@ -486,7 +486,7 @@ class DatabaseStore implements PostgresStore {
     await this.#connections.close()
   }
 
-  #query(text: string, values: Parameters<Connections['query']>[1] = []): Promise<Row[]> {
+  #query(text: string, values: Parameters<Connections['query']>[1] = []): Promise<DatabaseRow[]> {
     this.#mustBeOpen()
     return this.#connections.query(text, values)
   }
@@ -499,7 +499,7 @@ class DatabaseStore implements PostgresStore {
 /** The time of the database in milliseconds, by which leases end. */
 const NOW = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
 
-function userValueFrom(row: Row): UserValue {
+function userValueFrom(row: DatabaseRow): UserValue {
   return {
     key: row['key'] as string,
     value: JSON.parse(row['json'] as string) as UserValue['value'],

@@ -6,7 +6,7 @@ import {
   type ThreadHead,
   type ThreadQuery,
 } from '@skein/runtime'
-import type { Row, Statement, Value } from './connections.ts'
+import type { DatabaseRow, Statement, Value } from './connections.ts'
 
 /** The columns of `threads` that heads are made of; without `search`, which only the server needs. */
 export const HEAD_COLUMNS = `id, tenant, parent_id, root_id, client_id, created_at, owner, agent, title, tags,
@@ -15,7 +15,7 @@ export const HEAD_COLUMNS = `id, tenant, parent_id, root_id, client_id, created_
   on_trial, lease_address`
 
 /** Converts a row of `threads` to a head. */
-export function headFrom(row: Row): ThreadHead {
+export function headOfRow(row: DatabaseRow): ThreadHead {
   return {
     id: row['id'] as string,
     tenant: row['tenant'] as string,
@@ -47,12 +47,12 @@ export function headFrom(row: Row): ThreadHead {
   }
 }
 
-function forkFrom(row: Row): ThreadHead['forkedFrom'] {
+function forkFrom(row: DatabaseRow): ThreadHead['forkedFrom'] {
   const threadId = row['forked_from'] as string | null
   return threadId === null ? null : { threadId, messageId: row['forked_at'] as string | null }
 }
 
-function leaseFrom(row: Row): Lease | null {
+function leaseFrom(row: DatabaseRow): Lease | null {
   const owner = row['lease_owner'] as string | null
   if (owner === null) return null
   const address = row['lease_address'] as string | null
@@ -229,7 +229,7 @@ export function changeNumber(s: string): string {
 }
 
 /** Builds the statement that lists the threads of a query; undefined if no thread can match. */
-export function listStatement(s: string, query: ThreadQuery): Statement | undefined {
+export function threadListing(s: string, query: ThreadQuery): Statement | undefined {
   const { tenant, owner, agent, lifecycle, parentId, rootId, isWaiting, search, tag } = query
   const { forkedFrom, changedAfter } = query
   const values: Value[] = []
@@ -299,7 +299,7 @@ export function totalsStatement(
 }
 
 /** The lifecycles, which are columns of `totals`. */
-export const LIFECYCLES: readonly ThreadHead['lifecycle'][] = [
+export const COUNTED_LIFECYCLES: readonly ThreadHead['lifecycle'][] = [
   'idle',
   'queued',
   'running',
@@ -310,4 +310,4 @@ export const LIFECYCLES: readonly ThreadHead['lifecycle'][] = [
   'erased',
 ]
 
-const TOTALS: readonly string[] = [...LIFECYCLES, 'tokens', 'cost_usd']
+const TOTALS: readonly string[] = [...COUNTED_LIFECYCLES, 'tokens', 'cost_usd']

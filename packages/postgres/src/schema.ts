@@ -252,7 +252,7 @@ const OLDEST = 15
  * Creates the schema or brings it up to date, in one transaction. Nodes that start together wait for one
  * another. Throws `STORE_VERSION` for a schema of a newer program.
  */
-export async function migrate(
+export async function migrateSchema(
   connections: Connections,
   schema: string,
   steps: readonly Migration[] = migrations,

@@ -1,15 +1,16 @@
 import {
+  type Blob,
   type Commit,
   type CommitPlan,
   isStorable,
   type StoreView,
   type ThreadHead,
 } from '@skein/runtime'
-import type { Row, Statement } from './connections.ts'
+import type { DatabaseRow, Statement } from './connections.ts'
 import {
   changeNumber,
   HEAD_COLUMNS,
-  headFrom,
+  headOfRow,
   headStatements,
   insertStatements,
   totalsStatement,
@@ -72,13 +73,17 @@ export class Names {
     if (isStorable(id)) this.threads.add(id)
   }
 
-  /** The names of the rows that a transaction locks. Two transactions without a common name never meet. */
-  keys(): string[] {
+  /** The names of all rows that matter. Of two commits without a common name, neither notices the other. */
+  keys(blobs: readonly Blob[]): string[] {
     return [
       ...[...this.threads].map((id) => `t${id}`),
       ...[...this.trees].map((tree) => `a${tree}`),
       ...[...this.counters].map((name) => `c${name}`),
       ...[...this.users].map((user) => `u${user}`),
+      ...this.#clientIds.map((names) => `i${names.join('\n')}`),
+      ...this.#lines.map(([requestId, seq]) => `l${requestId} ${seq}`),
+      ...this.#tokens.map((jti) => `s${jti}`),
+      ...blobs.map(({ hash }) => `b${hash}`),
     ]
   }
 
@@ -89,12 +94,12 @@ export class Names {
    */
   reading(
     s: string,
-  ): { readonly statement: Statement; readonly put: (rows: Row[], view: View) => void }[] {
+  ): { readonly statement: Statement; readonly put: (rows: DatabaseRow[], view: View) => void }[] {
     const reads: ReturnType<Names['reading']> = []
     const read = (
       text: string,
       values: NonNullable<Statement['values']>,
-      put: (rows: Row[], view: View) => void = () => {},
+      put: (rows: DatabaseRow[], view: View) => void = () => {},
     ): void => void reads.push({ statement: { text, values }, put })
     const ids = [...this.threads]
     if (ids.length > 0) {
@@ -103,7 +108,7 @@ export class Names {
         `SELECT ${HEAD_COLUMNS} FROM ${s}.threads WHERE id = ANY($1) ORDER BY id FOR UPDATE`,
         [ids],
         (rows, view) => {
-          for (const head of rows.map(headFrom)) view.heads.set(head.id, head)
+          for (const head of rows.map(headOfRow)) view.heads.set(head.id, head)
         },
       )
     }
@@ -216,7 +221,7 @@ export class Names {
 type Read = (
   text: string,
   values: NonNullable<Statement['values']>,
-  put?: (rows: Row[], view: View) => void,
+  put?: (rows: DatabaseRow[], view: View) => void,
 ) => void
 
 /** Locks users until the end of the transaction; a user without values has no row that could be locked. */

@@ -68,7 +68,7 @@ import {
 } from './thread/values.ts'
 import { catchUpFold, KernelFold } from './fold/fold.ts'
 import { type KernelAction, next } from './next.ts'
-import { type KernelState, openCalls } from './contract/state.ts'
+import { type KernelState, openCalls, registryOf } from './contract/state.ts'
 import { DrainTrace } from './telemetry/drain-trace.ts'
 import { logEvents, rememberRedactor } from './telemetry/logger.ts'
 
@@ -159,7 +159,9 @@ interface OwnParts extends Pick<DrainParts, 'timers'> {
 }
 
 class ThreadDrain implements DrainContext {
-  readonly environment: KernelEnvironment
+  readonly #environment: KernelEnvironment
+  /** The environment with the definitions of the version before. */
+  #previous: KernelEnvironment | undefined
   readonly head: ThreadHead
   readonly epoch: number
   readonly signal: AbortSignal
@@ -188,7 +190,7 @@ class ThreadDrain implements DrainContext {
   #redactor: { readonly key: string; readonly redactor: Redactor | undefined } | undefined
 
   constructor(environment: KernelEnvironment, { lease, place, fold, timers, breaks }: OwnParts) {
-    this.environment = environment
+    this.#environment = environment
     this.head = lease.claim.head
     this.epoch = lease.claim.epoch
     this.signal = lease.signal
@@ -203,6 +205,15 @@ class ThreadDrain implements DrainContext {
 
   get state(): KernelState {
     return this.fold.state
+  }
+
+  /** The services, with the definitions that the running session uses. */
+  get environment(): KernelEnvironment {
+    const { registry } = this.#environment
+    if (!registry.previous || registryOf(registry, this.state) === registry)
+      return this.#environment
+    this.#previous ??= { ...this.#environment, registry: registry.previous }
+    return this.#previous
   }
 
   get agent(): ResolvedAgent {
@@ -227,19 +238,20 @@ class ThreadDrain implements DrainContext {
 
   async #work(): Promise<DrainEnd | undefined> {
     await this.catchUp()
-    const { clock, limits, registry } = this.environment
+    const { clock, limits, spending } = this.environment
+    await spending?.settleLost(this.head)
     if (this.#attempts >= limits.drainAttempts) {
       await failStuck(this, deathCause(this.state))
       return undefined
     }
     await this.#enter()
-    await this.environment.spending?.settleLost(this.head)
     let last: { readonly seq: number; readonly action: string } | undefined
     for (;;) {
       const pause = this.#breaks.due()
       if (pause) await pause
       const { epoch } = this
       const missing = missingHere(this.state, this.environment)
+      const { registry } = this.environment
       const agent = missing ? undefined : registry.agents.get(this.state.agent)
       const action = next(this.state, { agent, epoch, now: clock.now(), limits })
       if (this.#mustLeave(action)) return undefined

@@ -74,6 +74,11 @@ export interface RuntimeOptions extends Omit<RegistryOptions, 'agents'>, SecretK
    */
   readonly registry?: Registry
   /**
+   * The definitions of the version before, e.g. by `discover`. A session that began with them goes on with
+   * them until it ends, also after a restart; new sessions use the others. For deploys without a pause.
+   */
+  readonly previous?: Registry
+  /**
    * Which definitions a running session uses after a deploy. `none` (default): those of the process that works
    * on it, from the next step on. `session`: only those with which it began; a process that has others gives
    * the thread back, and it waits, visibly, for a process that has them. Tools' code is not compared.
@@ -188,9 +193,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
   // Who passes timers measures time as well, e.g. a simulation.
   const clock = options.timers ? (options.clock ?? systemClock) : steadyClock(options.clock)
   const timers = options.timers ?? systemTimers(clock)
-  const { agents = [], tools, prompts, models, hooks, effects, endpoints, prices, strict } = options
-  const definitions = { agents, tools, prompts, models, hooks, effects, endpoints, prices, strict }
-  const registry = replaceableRegistry(options.registry ?? createRegistry(definitions))
+  const registry = registryFrom(options)
   const openStore = (): Store =>
     folder === undefined ? memoryStore() : sqliteStore({ path: join(folder, 'skein.db') })
   const store = upcastingStore(options.store ?? openStore())
@@ -220,26 +223,11 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
   const edits = new EditListeners()
   const folds = createFoldCache(store)
   const { owner = crypto.randomUUID() } = options
+  const shared = { owner, leaseMs: limits.leaseMs, store, live, dispatcher, edits, folds, timers }
+  // The module was loaded because of the options.
   const node =
-    nodes &&
-    new nodes.RuntimeNode({
-      options: options.nodes!, // the module was loaded because of them
-      owner,
-      leaseMs: limits.leaseMs,
-      store,
-      live,
-      dispatcher,
-      edits,
-      folds,
-      timers,
-      report: onError,
-    })
-  const desk = createApprovalDesk({
-    id,
-    keys,
-    clock,
-    issuers: options.issuers,
-  })
+    nodes && new nodes.RuntimeNode({ ...shared, options: options.nodes!, report: onError })
+  const desk = createApprovalDesk({ id, keys, clock, issuers: options.issuers })
   const { policy, governorLimits } = options
   const spending = spendingOf(options, { registry, store, timers, limits, report: onError })
   const environment: KernelEnvironment = {
@@ -296,6 +284,12 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
   const { address } = options.nodes ?? {}
   const parts = { environment, context, store, dispatcher, registry, sign, timers, owner, address }
   return assemble({ ...parts, spending, retention: options.retention, isLimited })
+}
+
+function registryFrom(options: RuntimeOptions): ReplaceableRegistry {
+  const { agents = [], tools, prompts, models, hooks, effects, endpoints, prices, strict } = options
+  const definitions = { agents, tools, prompts, models, hooks, effects, endpoints, prices, strict }
+  return replaceableRegistry(options.registry ?? createRegistry(definitions), options.previous)
 }
 
 /** Opens the keys of a runtime. Those of several nodes must be the same. */
@@ -443,8 +437,9 @@ function assemble({
     stopping: stopping.signal,
     async start() {
       environment.watchdog?.start()
-      if (isLimited) retention.start()
       await node?.start()
+      if (isLimited && node) node.lead('retention', retention)
+      else if (isLimited) retention.start()
       return dispatcher.start(drain)
     },
     async stop(options) {

@@ -1,1 +1,1 @@
-export {}
+export { studioFiles, type StudioFile, type StudioFiles } from './files.ts'

@@ -4,7 +4,7 @@ import { isUPPError } from '../contract/error.ts'
 import { llm } from '../llm.ts'
 import { jsonSchema } from '../json-schema.ts'
 import { calls, says, scripted, stops } from '../testing/index.ts'
-import { partials } from './partials.ts'
+import { partials } from './batch-reader.ts'
 
 const Person = z.object({ name: z.string(), age: z.number().optional() })
 const raw = { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] }

@@ -67,16 +67,20 @@ export const dev: Command = defineCommand({
       level: logLevel(values.log),
       write: (line) => output.say(line),
     })
-    const runtime = await openRuntime(registry, { logger })
+    const { limits, spending, retention } = config
+    const runtime = await openRuntime(registry, { logger, limits, spending, retention })
     try {
       await runtime.start()
       const local = localPerson()
+      const { studioFiles } = await import('@skein/studio')
       const serving = await listen(runtime, {
         port,
         auth: 'none',
         local,
         cors: { origins },
         logger,
+        studio: studioFiles(),
+        playground: true,
       })
       const stopped = untilStopped(output)
       writeServerFile({ url: serving.url, pid: process.pid })
@@ -152,7 +156,7 @@ function untilStopped(output: Output): Promise<void> {
   })
 }
 
-/** Prints the address, the agents with their models, and the path of the store. */
+/** Prints the addresses of Studio and the API, the agents with their models, and the path of the store. */
 function announce(
   registry: DiscoveredRegistry,
   { url }: Serving,
@@ -162,9 +166,11 @@ function announce(
   const models = modelsOf(registry)
   const store = relative('', storeFile())
   const problems = missingKeys(registry)
-  if (isJson) return output.json({ url, agents, models, store, problems })
+  const studio = `${url}/studio/`
+  if (isJson) return output.json({ url, studio, agents, models, store, problems })
   const label = (text: string): string => output.paint('dim', text.padEnd(8))
   output.line(`${label('address')}${output.paint('cyan', url)}`)
+  output.line(`${label('studio')}${output.paint('cyan', studio)}`)
   output.line(`${label('agents')}${agents.join(', ')} (${models})`)
   output.line(`${label('store')}${store}`)
   if (!process.env[SECRET_KEY_VARIABLE])

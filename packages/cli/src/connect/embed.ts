@@ -94,11 +94,11 @@ export function modelsOf({ agents }: Pick<Registry, 'agents'>): string {
 /** Opens the store of this folder and creates a runtime for it. Threads run once the runtime is started. */
 export async function openRuntime(
   registry: Registry,
-  reports: Pick<RuntimeOptions, 'onError' | 'logger'>,
+  options: Pick<RuntimeOptions, 'onError' | 'logger' | 'limits' | 'spending' | 'retention'>,
 ): Promise<EmbeddedRuntime> {
   const { createRuntime } = await import('@skein/runtime')
   try {
-    return await createRuntime({ registry, folder: stateFolder(), ...reports, ...secretKeys() })
+    return await createRuntime({ registry, folder: stateFolder(), ...options, ...secretKeys() })
   } catch (error) {
     if (!(error instanceof Error) || (error as { code?: unknown }).code !== 'STORE_LOCKED')
       throw error

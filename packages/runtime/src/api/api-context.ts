@@ -17,7 +17,7 @@ import type { Redactor } from '../secrets/vault.ts'
 import { threadSecrets } from '../thread/env.ts'
 import { below, treeOf } from '../store/thread-head.ts'
 import { type FacadeBuffer, jsonCopy } from '../thread/values.ts'
-import type { KernelState } from '../contract/state.ts'
+import { type KernelState, registryOf } from '../contract/state.ts'
 import type { JsonObject } from '@skein/base'
 import type { RuntimeEvent, StoredEvent } from '../contract/event.ts'
 import { type FoldSource, KernelFold, restoreFold, saveFold } from '../fold/fold.ts'
@@ -247,7 +247,8 @@ function isVariable({ type }: RuntimeEvent): boolean {
 }
 
 /** The part of a thread's state that names its secrets. */
-type SecretState = Pick<KernelState, 'agent' | 'env' | 'envSeq' | 'threadId'>
+type SecretState = Pick<KernelState, 'agent' | 'env' | 'envSeq' | 'threadId'> &
+  Partial<Pick<KernelState, 'session'>>
 
 interface KnownRedactor {
   readonly agent: unknown
@@ -264,7 +265,7 @@ export function redactorOf(
   state: SecretState,
   more: readonly string[],
 ): Redactor | undefined {
-  const agent = context.registry.agents.get(state.agent)
+  const agent = registryOf(context.registry, state).agents.get(state.agent)
   const known = redactors.get(state)
   if (known && more.length === 0 && known.agent === agent && known.envSeq === state.envSeq)
     return known.redactor

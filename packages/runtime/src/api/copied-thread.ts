@@ -1,5 +1,11 @@
 import { RuntimeError } from '../contract/error.ts'
-import type { RuntimeEvent, RuntimeThreadCreated, StoredEvent } from '../contract/event.ts'
+import type {
+  MessageQueued,
+  ResumeRequested,
+  RuntimeEvent,
+  RuntimeThreadCreated,
+  StoredEvent,
+} from '../contract/event.ts'
 import { KernelFold } from '../fold/fold.ts'
 import type { KernelState } from '../contract/state.ts'
 import type { Blob, ThreadHead } from '../store/store.ts'
@@ -14,16 +20,24 @@ interface Copy {
   /** The events of the copy, beginning with its own `thread_created`. */
   readonly events: readonly RuntimeEvent[]
   readonly blobs?: readonly Blob[]
+  /** What the copy does at once. Default: it is at rest. */
+  readonly next?: MessageQueued | ResumeRequested
   readonly point: string
 }
 
-/** Stores a copied history as a new, independent thread that is at rest. */
+/** Stores a copied history as a new, independent thread that is at rest unless it is given something to do. */
 export async function storeCopy(context: ApiContext, copy: Copy): Promise<ThreadHead> {
-  const { id, tenant, owner, title, tags, events, blobs = [], point } = copy
+  const { id, tenant, owner, title, tags, events, blobs = [], next, point } = copy
   const fold = new KernelFold()
   events.forEach((event, index) => pushChecked(fold, { seq: index + 1, event }, index + 1))
   const { state } = fold
-  const append = [...events, ...settleCopied(state, context.at())]
+  for (const path of (next?.type === 'message_queued' && next.attachments) || [])
+    if (!state.files.has(path))
+      throw new RuntimeError(`There is no file ${path} in the copy.`, {
+        code: 'FILE_NOT_FOUND',
+        hint: 'Attach files that the history up to this message has.',
+      })
+  const append = [...events, ...settleCopied(state, context.at()), ...(next ? [next] : [])]
   // A handoff may have changed the agent; `agent()` throws when no agent has this name.
   const { name: agent } = context.registry.agent(state.agent)
   const create = {
@@ -38,7 +52,8 @@ export async function storeCopy(context: ApiContext, copy: Copy): Promise<Thread
     createdAt: context.clock.now(),
   }
   try {
-    const threads = redacted(context, state, [{ id, create, append }])
+    const wake = next && { by: context.clock.now() }
+    const threads = redacted(context, state, [{ id, create, append, wake }])
     await context.commit({ point, threads, blobs })
   } catch (error) {
     throw toRuntimeError(error)

@@ -1,3 +1,4 @@
+import type { JsonObject } from '@skein/base'
 import { RuntimeError } from '../contract/error.ts'
 import {
   agentRegistrations,
@@ -5,7 +6,7 @@ import {
   type MessageQueued,
   type RuntimeEvent,
 } from '../contract/event.ts'
-import type { CreateThread, Threads } from '../contract/runtime-api.ts'
+import type { CreateThread, ForkedThread, ForkThread } from '../contract/runtime-api.ts'
 import { startsSomething, type EnvEntry, type KernelState } from '../contract/state.ts'
 import { noPrice, unpricedFor } from '../definitions/load/prices.ts'
 import type { ResolvedAgent } from '../definitions/resolved.ts'
@@ -131,35 +132,44 @@ function firstEvents(context: ApiContext, { id, thread, agent, message }: First)
   ]
 }
 
-type ForkOptions = NonNullable<Parameters<Threads['fork']>[1]>
-
-/**
- * Copies a thread up to and including a message into a new thread. File contents are shared by their hashes.
- */
+/** Copies a thread up to a message into a new thread. File contents are shared by their hashes. */
 export async function forkStoredThread(
   context: ApiContext,
   threadId: string,
-  { upTo, owner, title }: ForkOptions = {},
-): Promise<ThreadHead> {
+  { upTo, before, owner, title, message, isContinued = false }: ForkThread = {},
+): Promise<Pick<ForkedThread, 'runsAgain'> & { readonly head: ThreadHead }> {
   for (const [name, text] of Object.entries({ owner, title }))
     if (text !== undefined) checkLabel(text, `The ${name} of the thread`)
   const { head, state } = await load(context, threadId)
   if (state.isErased) throw cannotFork(`Thread ${threadId} was erased.`)
   const log = (await context.store.events(threadId)).map(({ event }) => event)
-  const [first, ...rest] = log.slice(0, upTo === undefined ? log.length : cutAfter(log, upTo))
+  if (upTo !== undefined && before !== undefined)
+    throw new RuntimeError('A fork ends with a message or before one, not both.', {
+      code: 'INPUT_INVALID',
+      hint: 'Give `upTo` or `before`.',
+    })
+  const end = before === undefined ? cutAfter(log, upTo) : cutBefore(log, before)
+  const [first, ...rest] = log.slice(0, end)
   if (first?.type !== 'thread_created') throw cannotFork(`Thread ${threadId} has no beginning.`)
   const id = context.ids()
   const copy = { id, title: title ?? head.title }
   const metadata = {
     ...first.metadata,
-    forked_from:
-      upTo === undefined ? { thread_id: threadId } : { thread_id: threadId, message_id: upTo },
+    forked_from: forkPlace(threadId, upTo ?? lastMessage(log.slice(0, end), before)),
   }
   const { vault } = context
-  return storeCopy(context, {
+  const by = owner ?? head.owner
+  const next =
+    message === undefined
+      ? isContinued &&
+        ({ type: 'resume_requested', at: context.at(), by: by ?? undefined } as const)
+      : queuedMessage(context, message)
+  if (next) await context.spending?.checkSend({ tenant: head.tenant, owner: by })
+  const made = await storeCopy(context, {
     ...copy,
     tenant: head.tenant,
-    owner: owner ?? head.owner,
+    owner: by,
+    next: next || undefined,
     tags: head.tags,
     events: [
       { ...rootCreated(first, copy), at: first.at, metadata },
@@ -174,6 +184,38 @@ export async function forkStoredThread(
     ],
     point: 'fork_thread',
   })
+  return { head: made, runsAgain: workIn(context, log.slice(end)) }
+}
+
+function forkPlace(threadId: string, messageId: string | undefined): JsonObject {
+  return messageId === undefined
+    ? { thread_id: threadId }
+    : { thread_id: threadId, message_id: messageId }
+}
+
+/** Returns the last message of a copy that ends before a message; undefined for a copy of everything. */
+function lastMessage(log: readonly RuntimeEvent[], before: string | undefined): string | undefined {
+  if (before === undefined) return undefined
+  const last = log.findLast((event) => event.type === 'message_added')
+  return last?.type === 'message_added' ? last.message.id : undefined
+}
+
+/** Counts what a part of a log did: requests to models, children, and calls of tools with their risk. */
+function workIn({ registry }: ApiContext, log: readonly RuntimeEvent[]): ForkedThread['runsAgain'] {
+  const calls = new Map<string, number>()
+  for (const event of log)
+    if (event.type === 'tool_execution_start')
+      calls.set(event.toolName, (calls.get(event.toolName) ?? 0) + 1)
+  const countOf = (type: RuntimeEvent['type']): number =>
+    log.filter((event) => event.type === type).length
+  return {
+    modelCalls: countOf('model_requested'),
+    children: countOf('subagent_created'),
+    calls: Array.from(calls, ([toolName, count]) => {
+      const risk = registry.tools.get(toolName)?.governance.risk
+      return { toolName, count, risk }
+    }),
+  }
 }
 
 const BEGINNINGS: ReadonlySet<RuntimeEvent['type']> = new Set([
@@ -187,17 +229,31 @@ const BEGINNINGS: ReadonlySet<RuntimeEvent['type']> = new Set([
 /**
  * Returns the index where the copy ends: after the message, the results of its calls and the end of its turn.
  */
-function cutAfter(log: readonly RuntimeEvent[], messageId: string): number {
+function cutAfter(log: readonly RuntimeEvent[], messageId: string | undefined): number {
+  if (messageId === undefined) return log.length
+  const place = placeOf(log, messageId)
+  const next = log.findIndex((event, index) => index > place && BEGINNINGS.has(event.type))
+  return next < 0 ? log.length : next
+}
+
+/** Returns the index where a copy without the message ends: after the message before it, or at the beginning. */
+function cutBefore(log: readonly RuntimeEvent[], messageId: string): number {
+  const earlier = log.slice(0, placeOf(log, messageId))
+  const last = earlier.findLast((event) => event.type === 'message_added')
+  if (last?.type === 'message_added') return cutAfter(earlier, last.message.id)
+  const begun = earlier.findIndex((event) => BEGINNINGS.has(event.type))
+  return begun < 0 ? earlier.length : begun
+}
+
+function placeOf(log: readonly RuntimeEvent[], messageId: string): number {
   const place = log.findLastIndex(
     (event) => event.type === 'message_added' && event.message.id === messageId,
   )
-  if (place < 0)
-    throw new RuntimeError(`There is no message ${messageId} to fork after.`, {
-      code: 'MESSAGE_NOT_FOUND',
-      hint: 'Messages that still wait in the queue are not part of the history.',
-    })
-  const next = log.findIndex((event, index) => index > place && BEGINNINGS.has(event.type))
-  return next < 0 ? log.length : next
+  if (place >= 0) return place
+  throw new RuntimeError(`There is no message ${messageId} to fork at.`, {
+    code: 'MESSAGE_NOT_FOUND',
+    hint: 'Messages that still wait in the queue are not part of the history.',
+  })
 }
 
 /**

@@ -2,7 +2,13 @@ import type { ApprovalRequest } from '@skein/governance'
 import type { CustomEvent, InterruptAnswer } from '@skein/threads'
 import { RuntimeError } from '../contract/error.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
-import { type KernelState, openForPeople, type OpenInterrupt, sideOf } from '../contract/state.ts'
+import {
+  type KernelState,
+  openForPeople,
+  type OpenInterrupt,
+  sideOf,
+  registryOf,
+} from '../contract/state.ts'
 import {
   type ApprovalDecision,
   FOUND_EFFECTS,
@@ -150,8 +156,14 @@ async function approveChanged(
   checkSeen(asked, decision)
   const changedTo = context.ids()
   const turnId = asked.turnId
+  const registry = registryOf(context.registry, now)
   const admission = await foreseeAdmission(
-    { agent: context.registry.agent(now.agent), head, state: now, environment: context },
+    {
+      agent: registry.agent(now.agent),
+      head,
+      state: now,
+      environment: { ...context, registry },
+    },
     { id: `${entry.message.id}:${changedTo}`, toolCallId: changedTo, tool: toolName, args, turnId },
   )
   if (admission.type === 'deny')
@@ -205,7 +217,7 @@ async function approveChanged(
 /** Returns a copy of changed arguments. Throws if they do not fit the schema of the tool. */
 async function checkedChange(
   context: ApiContext,
-  { agent: name, session }: KernelState,
+  state: KernelState,
   toolName: string,
   given: JsonObject,
 ): Promise<JsonObject> {
@@ -214,8 +226,8 @@ async function checkedChange(
     code: 'ANSWER_INVALID',
     maxBytes: context.limits.maxMessageBytes,
   })
-  const agent = context.registry.agent(name)
-  const side = sideOf(agent, session?.turn ?? { side: 'a' })
+  const agent = registryOf(context.registry, state).agent(state.agent)
+  const side = sideOf(agent, state.session?.turn ?? { side: 'a' })
   const found = side.prompt.tools.find((one) => one.name === toolName)
   const invalid = (why: string): RuntimeError =>
     new RuntimeError(`"${toolName}" cannot be called with these arguments: ${why}.`, {
@@ -427,7 +439,8 @@ interface Found {
   readonly path: readonly string[]
 }
 
-function toItem({ registry }: ApiContext, { head, state, open, path }: Found): WaitingItem {
+function toItem(context: ApiContext, { head, state, open, path }: Found): WaitingItem {
+  const registry = registryOf(context.registry, state)
   const { interrupt, openedAt, expiresAt, effectId } = open
   const effect = effectId === undefined ? undefined : state.effects.get(effectId)?.scheduled
   const call = effect ? undefined : findCall(state, interrupt.toolCallId)?.call.call
@@ -449,10 +462,15 @@ function toItem({ registry }: ApiContext, { head, state, open, path }: Found): W
     openedAt,
     expiresAt,
     risk,
-    isIrreversible: approval?.action.rollback?.type === 'impossible' || undefined,
+    isIrreversible: isIrreversible(approval) || undefined,
     request: approval,
     question: approval ? undefined : ((interrupt.request ?? null) as JsonValue), // the log is JSON
   }
+}
+
+/** Whether the call that a person is asked to approve is declared as one that cannot be undone. */
+export function isIrreversible(request: unknown): boolean {
+  return approvalOf(request)?.action.rollback?.type === 'impossible'
 }
 
 /** The number of pieces of evidence that are shown with a decision. */
@@ -484,6 +502,7 @@ async function waitingDetail(
     answer: undefined,
     answeredAt: undefined,
     answeredBy: undefined,
+    attachments: [],
   }
   const path = await new Paths(context).of(head)
   const item = toItem(context, { head, state, open, path })
@@ -509,8 +528,8 @@ async function waitingDetail(
         evidenceId,
         kind,
         at,
-        ...(summary !== undefined && { summary }),
-        ...(toolCallId !== undefined && { toolCallId }),
+        summary,
+        toolCallId,
       })),
     approvedBy: log.flatMap((event) => {
       if (event.type !== 'custom_event' || event.name !== APPROVAL_GIVEN) return []
@@ -518,16 +537,22 @@ async function waitingDetail(
       const isOwn = isPlainObject(data) && data['interruptId'] === interruptId
       return isOwn ? [{ by: String(data['by']), at }] : []
     }),
-    ...(answered?.type === 'interrupt_answered' && {
-      decision: {
-        type: answered.answer.type,
-        at: answered.at,
-        ...(answered.answeredBy !== undefined && { by: answered.answeredBy }),
-        ...('reason' in answered.answer &&
-          answered.answer.reason !== undefined && { reason: answered.answer.reason }),
-        ...(changed?.type === 'call_changed' && { changedTo: changed.changedTo }),
-      },
-    }),
+    decision: decisionOf(answered, changed),
+  }
+}
+
+function decisionOf(
+  answered: RuntimeEvent | undefined,
+  changed: RuntimeEvent | undefined,
+): WaitingDetail['decision'] {
+  if (answered?.type !== 'interrupt_answered') return undefined
+  const { answer, at, answeredBy: by } = answered
+  return {
+    type: answer.type,
+    at,
+    by,
+    reason: 'reason' in answer ? answer.reason : undefined,
+    changedTo: changed?.type === 'call_changed' ? changed.changedTo : undefined,
   }
 }
 

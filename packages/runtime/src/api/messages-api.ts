@@ -1,5 +1,6 @@
 import { IF_BUSY, type SendMessage, type Sent, type Threads } from '../contract/runtime-api.ts'
-import { isFromPerson } from '../contract/state.ts'
+import { CHOSEN_RUN, isFromPerson, registryOf } from '../contract/state.ts'
+import { modelNamed, modelNames } from '../definitions/resolved.ts'
 import { type FacadeBuffer, facadeFiles, jsonCopy } from '../thread/values.ts'
 import {
   facadeMessages,
@@ -26,7 +27,7 @@ import { RuntimeError } from '../contract/error.ts'
 import type { ThreadState } from '../contract/thread-state.ts'
 import { within } from '../hooks/hooks.ts'
 import { withState } from './with-state.ts'
-import { type MessageJSON, messageOf } from '@skein/base'
+import { type JsonObject, type JsonValue, type MessageJSON, messageOf } from '@skein/base'
 import type { MessageQueued, RuntimeEvent } from '../contract/event.ts'
 import { normalisePath } from '../thread/paths.ts'
 import { incomingTraceparent } from '../telemetry/telemetry.ts'
@@ -81,7 +82,7 @@ async function hooksOf(
   name: HookName,
 ): Promise<readonly HookDefinition[]> {
   const { state } = await load(context, threadId)
-  const agent = context.registry.agents.get(state.agent)
+  const agent = registryOf(context.registry, state).agents.get(state.agent)
   return agent?.a.hooks.filter(({ hook }) => hook === name) ?? []
 }
 
@@ -185,7 +186,7 @@ function unqueued(context: ApiContext, queueId: string): RuntimeEvent {
  */
 export function queuedMessage(context: ApiContext, sent: SendMessage | string): MessageQueued {
   const message: SendMessage = typeof sent === 'string' ? { text: sent } : sent
-  const { role = 'user', text, content = [], metadata } = message
+  const { role = 'user', text, content = [] } = message
   if (role !== 'user' && role !== 'assistant')
     throw invalid(`A message cannot be sent as ${JSON.stringify(role)}.`)
   if (text !== undefined && typeof text !== 'string')
@@ -219,9 +220,40 @@ export function queuedMessage(context: ApiContext, sent: SendMessage | string): 
     isSilent: message.isSilent || undefined,
     userId: message.userId,
     attachments: attachments.length > 0 ? attachments : undefined,
-    metadata: metadata && checkedMetadata(metadata, 'the message'),
+    metadata: messageMetadata(context, message),
     trace: context.telemetry?.active() ?? incomingTraceparent.getStore(),
   }
+}
+
+/** Returns the metadata of a message, with what it chooses for its run. */
+function messageMetadata(
+  context: ApiContext,
+  { metadata, model, settings, call }: SendMessage,
+): JsonObject | undefined {
+  const own = metadata && checkedMetadata(metadata, 'the message')
+  if (own && CHOSEN_RUN in own)
+    throw new RuntimeError(`The metadata of a message cannot have "${CHOSEN_RUN}".`, {
+      code: 'INPUT_INVALID',
+      hint: 'Give `model` and `settings` beside the metadata.',
+    })
+  if (model === undefined && settings === undefined && call === undefined) return own
+  if (model !== undefined && !modelNamed(context.registry, model))
+    throw new RuntimeError(`There is no model ${JSON.stringify(model)}.`, {
+      code: 'INPUT_INVALID',
+      hint: `Known models: ${modelNames(context.registry).join(', ')}.`,
+    })
+  const chosen: Record<string, JsonValue> = {}
+  if (model !== undefined) chosen['model'] = model
+  if (settings !== undefined) chosen['settings'] = checkedMetadata(settings, 'the model')
+  if (call !== undefined) {
+    const args = jsonCopy(call.arguments, {
+      subject: `The arguments of "${call.toolName}"`,
+      code: 'INPUT_INVALID',
+      maxBytes: context.limits.maxMessageBytes,
+    })
+    chosen['call'] = { toolName: call.toolName, arguments: args }
+  }
+  return { ...own, [CHOSEN_RUN]: chosen }
 }
 
 function invalid(message: string): RuntimeError {

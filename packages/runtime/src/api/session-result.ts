@@ -183,12 +183,13 @@ export async function* changedThreads(
       if (heads.length > 0 || isReset || isFirst)
         yield {
           position: formatted(position),
-          ...(isReset && { isReset }),
+          isReset: isReset || undefined,
           threads: await shownChanges(context, heads),
         }
       if (isFull) continue
       // The reader learns that it has everything, also if it had missed something.
-      if (isFirst && heads.length > 0) yield { position: formatted(position), threads: [] }
+      if (isFirst && (heads.length > 0 || isReset))
+        yield { position: formatted(position), threads: [] }
       isFirst = false
       break
     }

@@ -4,7 +4,7 @@ import { threadFromEvents } from '@skein/threads/events'
 import { RuntimeError } from '../contract/error.ts'
 import type { VariablesProvided } from '../contract/event.ts'
 import type { CostReport, CostUsd, Threads, ThreadVariables } from '../contract/runtime-api.ts'
-import type { KernelState, PendingVariables } from '../contract/state.ts'
+import { type KernelState, type PendingVariables, registryOf } from '../contract/state.ts'
 import { modelLogs, rebuildRequest } from '../model/log.ts'
 import { descendantsOf } from '../store/thread-head.ts'
 import { envSet } from '../thread/env.ts'
@@ -71,8 +71,10 @@ export function createThreads(environment: ApiEnvironment): Threads {
     export: (threadId) => exportThread(context, threadId),
     import: async (lines, options) =>
       infoOf(context, (await importThread(context, lines, options)).id),
-    fork: async (threadId, options) =>
-      infoOf(context, (await forkStoredThread(context, threadId, options)).id),
+    async fork(threadId, options) {
+      const { head, runsAgain } = await forkStoredThread(context, threadId, options)
+      return { ...(await infoOf(context, head.id)), runsAgain }
+    },
     files: filesApi(context),
     values: valuesApi(context),
     env: envApi(context),
@@ -262,7 +264,7 @@ function sealed(
 ): VariablesProvided['values'] {
   const { vault, registry } = context
   const { threadId } = state
-  const agent = registry.agents.get(state.agent)
+  const agent = registryOf(registry, state).agents.get(state.agent)
   const declared = [agent?.a, agent?.b]
     .flatMap((side) => side?.prompt.tools ?? [])
     .flatMap((tool) =>

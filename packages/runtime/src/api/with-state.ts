@@ -1,3 +1,4 @@
+import { registryOf } from '../contract/state.ts'
 import { writeOf } from '../thread/changes.ts'
 import { createEnvReader } from '../thread/env.ts'
 import { createThreadFacade, type FacadeChanges } from '../thread/facade.ts'
@@ -67,13 +68,14 @@ async function runOnce<T>(
   const thread = await load(context, threadId)
   const { head, state: kernel } = thread
   if (!allowsOver && isOver(thread)) throw threadIsOver(thread)
-  const agent = context.registry.agent(kernel.agent)
+  const registry = registryOf(context.registry, kernel)
+  const agent = registry.agent(kernel.agent)
   const { instanceEnv, vault } = context
   let hasTold = false
   const facade = createThreadFacade({
     kernel,
     head,
-    environment: context,
+    environment: registry === context.registry ? context : { ...context, registry },
     env: createEnvReader({ kernel, agent, side: 'a', instanceEnv, vault, threadId }),
     signal: new AbortController().signal,
     allowedTools: [],

@@ -32,6 +32,7 @@ import {
 } from '../contract/state.ts'
 import { boundAttachments, boundMessage, orderedCalls } from '../session/decide.ts'
 import type { LogWrites } from '../model/log.ts'
+import { shownAs } from '../model/view.ts'
 import { isStoreError } from '../store/store.ts'
 import { type ChangesWrite, findFiles, statusToParent, writeOf } from '../thread/changes.ts'
 import { fileExtension } from '../thread/paths.ts'
@@ -126,8 +127,9 @@ export async function settledCalls(
       settled.set(call.toolCallId, { type: 'deferred', request: waiting })
     } else if (kind !== 'approval' && open.answer) {
       const isInDoubt = kind === 'in_doubt'
-      const outcome = await answeredOutcome(context, { call, answer: open.answer, isInDoubt })
-      if (!outcome) continue
+      const answered = await answeredOutcome(context, { call, answer: open.answer, isInDoubt })
+      if (!answered) continue
+      const outcome = withPictures(state, answered, open.attachments)
       await context.commit('call_end', {
         events: [endEvent(context, call, outcome)],
         isProgress: true,
@@ -165,6 +167,20 @@ async function answeredOutcome(
   if (given.type === 'result') return { type: 'done', result: given.value ?? null }
   if (given.type === 'deny') return { type: 'denied', reason: given.reason ?? 'It was denied.' }
   return { type: 'error', message: given.message ?? 'It failed.' }
+}
+
+/** Adds the files of a child's result that models can be shown; its text already names all of them. */
+function withPictures(
+  { files }: KernelState,
+  outcome: SettledOutcome,
+  attachments: readonly string[],
+): SettledOutcome {
+  const shown = attachments.flatMap((path) => {
+    const file = files.get(path)
+    return file && shownAs(file.mediaType) ? [markOf(file)] : []
+  })
+  if (outcome.type !== 'done' || shown.length === 0) return outcome
+  return { ...outcome, result: [outcome.result, ...shown] }
 }
 
 export function endEvent(

@@ -101,6 +101,53 @@ describe('the list of children says what they do', () => {
     }
   })
 
+  test('a child that waits for its own child, which waits for a person, is not running', async () => {
+    for (const decision of ['approve', 'deny'] as const) {
+      const payer = asSubagent(
+        agentOf('payer', [calls('pay', {}), says('Paid.')], { tools: [pay] }),
+      )
+      const clerk = asSubagent(
+        agentOf('clerk', [calls('payer', { message: 'Pay.' }), says('It is paid.')], {
+          tools: [payer],
+        }),
+      )
+      const manager = asSubagent(
+        agentOf('manager', [calls('clerk', { message: 'Pay.' }), says('All is paid.')], {
+          tools: [clerk],
+        }),
+      )
+      const start = calls('subagent_create', { agent: 'manager', name: 'm', message: 'Pay.' })
+      const boss = agentOf(
+        'boss',
+        ({ messages }) =>
+          messages.some(({ type }) => type === 'tool_result') ? says('Ok.') : start,
+        { tools: [kept(manager)] },
+      )
+      const runtime = await started([boss])
+      const { id } = await runtime.threads.create({ agent: 'boss' })
+      await runtime.threads.run(id, 'Go')
+      await runtime.idle()
+      const below = async (thread: string) => (await runtime.threads.children(thread))[0]!
+      const lines: string[] = []
+      for (let at = id; lines.length < 3;) {
+        const child = await below(at)
+        lines.push(child.status)
+        at = child.reference
+      }
+      expect(lines).toEqual(['awaiting_human', 'awaiting_human', 'awaiting_human'])
+      const [item] = await runtime.inbox.list({})
+      await runtime.inbox[decision]({ ...item!, by: 'pat', reason: 'because' })
+      await runtime.idle()
+      expect(await statuses(runtime, id)).toEqual(['awaiting_human', 'running', 'idle'])
+      const events = await eventsOf(runtime, (await below(id)).reference)
+      expect(events.filter(({ type }) => type === 'subagent_updated')).toMatchObject([
+        { status: 'awaiting_human' },
+        { status: 'running' },
+      ])
+      await runtime.stop()
+    }
+  })
+
   test('a message of the parent makes it running, and the child says again that it waits', async () => {
     const { boss } = payers()
     const runtime = await started([boss])

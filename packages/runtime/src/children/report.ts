@@ -118,6 +118,7 @@ function answer(
     opening: isResumable ? '' : opening,
     attachments: files.paths.length > 0 ? files.paths : undefined,
   }
+  const attachments = files.paths.length > 0 && { attachments: files.paths }
   return {
     type: 'interrupt_answered',
     at: context.at(),
@@ -128,5 +129,6 @@ function answer(
         : { type: 'error', message: text },
     // Used if the call has ended meanwhile: the parent then queues the report as a message.
     report: isOwn && state.parent?.communication === 'implicit' ? late : undefined,
+    ...attachments,
   }
 }

@@ -4,6 +4,8 @@ import type { WireMessage } from '../operations/schemas.ts'
 import type {
   ChildInfo,
   CreateThread,
+  ForkedThread,
+  ForkThread,
   ThreadEffects,
   ThreadEnv,
   ThreadFiles,
@@ -53,10 +55,9 @@ export interface ClientThreads extends Pick<
   resume(threadId: string, options?: { readonly side?: Side }): Promise<void>
   terminate(threadId: string, options?: { readonly detach?: boolean }): Promise<void>
   erase(threadId: string): Promise<void>
-  fork(
-    threadId: string,
-    options?: { readonly upTo?: string; readonly title?: string },
-  ): Promise<ThreadInfo>
+  fork(threadId: string, options?: Omit<ForkThread, 'owner'>): Promise<ForkedThread>
+  /** The thread as one HTML file without scripts, to keep or to send to somebody. */
+  html(threadId: string): Promise<string>
   messages(threadId: string, query?: MessageQuery): Promise<readonly WireMessage[]>
   updateMessage(threadId: string, messageId: string, content: string | MessageJSON): Promise<void>
   import(lines: string): Promise<ThreadInfo>
@@ -107,7 +108,8 @@ export function threadsOf(requester: Requester): ClientThreads {
     resume: (threadId, json = {}) => call('resumeThread', { threadId }, { json }),
     terminate: (threadId, json = {}) => call('terminateThread', { threadId }, { json }),
     erase: (threadId) => call('eraseThread', { threadId }, { json: {} }),
-    fork: (threadId, json = {}) => call('forkThread', { threadId }, { json }),
+    fork: (threadId, { isContinued, ...json } = {}) =>
+      call('forkThread', { threadId }, { json: { ...json, send: isContinued } }),
 
     messages: (threadId, query) =>
       pick('listMessages', { threadId }, 'messages', { query: { ...query } }),
@@ -123,6 +125,10 @@ export function threadsOf(requester: Requester): ClientThreads {
     children: (threadId) => pick('listSubagents', { threadId }, 'subagents'),
     events: (threadId, query) => pick('listEvents', { threadId }, 'events', { query }),
     document: (threadId) => call('exportThread', { threadId }, { query: { format: 'thread' } }),
+    async html(threadId) {
+      const query = { format: 'html' }
+      return (await requester.send('exportThread', { threadId }, { query })).text()
+    },
     async export(threadId) {
       const response = await requester.send(
         'exportThread',

@@ -1,5 +1,5 @@
 import type { Answer } from '@skein/agents'
-import { SseDecoder, type SseEvent } from '@skein/base'
+import { type JsonObject, type JsonValue, SseDecoder, type SseEvent } from '@skein/base'
 import type {
   ApprovalDecision,
   FoundEffect,
@@ -17,13 +17,7 @@ import {
   type ClientThreads,
   type ClientUserValues,
 } from './client-threads.ts'
-import {
-  ClientError,
-  createRequester,
-  notReached,
-  type Requester,
-  type RequesterOptions,
-} from './requester.ts'
+import { ClientError, createRequester, notReached, type RequesterOptions } from './requester.ts'
 
 /** The address of the server, the key, and how streams reconnect. */
 export interface ClientOptions extends RequesterOptions {
@@ -59,6 +53,19 @@ export interface Client {
     list(): Promise<readonly AgentSummary[]>
     /** What an agent is made of; texts of prompts and problems only with the scope `logs:read`. */
     get(name: string): Promise<AgentDetail>
+    /** Makes one call of a tool, without a model; see `POST /agents/{agent}/tools/{tool}/try`. */
+    tryTool(
+      name: string,
+      tool: string,
+      args: JsonObject,
+      options?: { readonly waitMs?: number },
+    ): Promise<{
+      readonly threadId: string
+      readonly outcome: string
+      readonly result?: JsonValue
+      readonly durationMs?: number
+      readonly waiting: readonly WaitingItem[]
+    }>
   }
   /** Yields the events of a thread, each once and in order; reconnects whenever the connection breaks. */
   stream(threadId: string, options?: StreamOptions): AsyncIterable<NumberedEvent>
@@ -126,6 +133,8 @@ export function createClient(options: ClientOptions): Client {
     agents: {
       list: () => pick('listAgents', {}, 'agents'),
       get: (agent) => call('getAgent', { agent }),
+      tryTool: (agent, tool, args, { waitMs } = {}) =>
+        call('tryTool', { agent, tool }, { json: { arguments: args, waitMs } }),
     },
     async *changes({ after, signal } = {}) {
       const send: SendStream = (input) =>

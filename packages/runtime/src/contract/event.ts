@@ -199,6 +199,8 @@ export interface RuntimeInterruptAnswered extends InterruptAnswered {
    * message.
    */
   readonly report?: ChildReport
+  /** The files of the child's report, as paths of this thread. */
+  readonly attachments?: readonly string[]
 }
 
 /** A child's report in the form of a message, for a parent whose call has ended before the report arrives. */

@@ -235,6 +235,33 @@ export interface CreateThread {
   readonly message?: SendMessage | string
 }
 
+/** Where a thread is forked, and how the fork goes on. */
+export interface ForkThread {
+  /** The last message of the fork. Default: the last message of the thread. */
+  readonly upTo?: string
+  /** In place of `upTo`: the first message that the fork does not have, e.g. because `message` replaces it. */
+  readonly before?: string
+  readonly owner?: string
+  readonly title?: string
+  /** A message that is sent to the fork at once. */
+  readonly message?: SendMessage | string
+  /** Whether the fork goes on without a message, so that its last message is answered again. Default false. */
+  readonly isContinued?: boolean
+}
+
+/** A fork, and what the original did after the place of the fork, which the fork may do again. */
+export interface ForkedThread extends ThreadInfo {
+  readonly runsAgain: {
+    readonly modelCalls: number
+    readonly children: number
+    readonly calls: readonly {
+      readonly toolName: string
+      readonly count: number
+      readonly risk?: Risk
+    }[]
+  }
+}
+
 /**
  * What a message does to a thread that is busy: in a session (also one that waits), or with messages in its
  * queue. `enqueue`: it waits for the next step. `reject`: it is refused with `THREAD_BUSY`. `cut`: the running
@@ -256,6 +283,15 @@ export interface SendMessage {
   readonly metadata?: JsonObject
   /** If two messages are sent with the same id, only the first is queued. */
   readonly messageId?: string
+  /** The name of another model of the registry, which side A asks until the next message. */
+  readonly model?: string
+  /** Settings of that model, or of the agent's own, until the next message; they override `providerOptions`. */
+  readonly settings?: JsonObject
+  /**
+   * A call of a tool of side A, which is made in place of asking a model. It passes the gate as any other call, and
+   * the run stops after its result.
+   */
+  readonly call?: { readonly toolName: string; readonly arguments: JsonObject }
   /** What happens if the thread is busy (see `IF_BUSY`). Default `enqueue`. */
   readonly ifBusy?: (typeof IF_BUSY)[number]
 }
@@ -529,12 +565,10 @@ export interface Threads {
     options?: { readonly tenant?: string; readonly owner?: string },
   ): Promise<ThreadInfo>
   /**
-   * Creates a new thread with the history up to and including a message. No call of that history runs again.
+   * Creates a new thread with the history up to and including a message, or before one. No call of that history
+   * runs again. With `message` or `isContinued` the new thread goes on at once.
    */
-  fork(
-    threadId: string,
-    options?: { readonly upTo?: string; readonly owner?: string; readonly title?: string },
-  ): Promise<ThreadInfo>
+  fork(threadId: string, options?: ForkThread): Promise<ForkedThread>
 
   readonly files: ThreadFiles
   readonly values: ThreadValues

@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from '@skein/base'
+import { isPlainObject, type JsonObject, type JsonValue } from '@skein/base'
 import type { Message, ToolCall, ToolOutcome } from '@skein/ai'
 import type { InterruptRecord, InterruptAnswer, ThreadStatus } from '@skein/threads'
 import type {
@@ -14,7 +14,7 @@ import type {
   VariablesRequested,
 } from './event.ts'
 import type { Budget } from '../definitions/types.ts'
-import type { ResolvedAgent, ResolvedSide } from '../definitions/resolved.ts'
+import type { Registry, ResolvedAgent, ResolvedSide } from '../definitions/resolved.ts'
 import type { FileStat, Side } from './thread-state.ts'
 
 /**
@@ -257,6 +257,8 @@ export interface OpenInterrupt {
   answer: InterruptAnswer | undefined
   answeredAt: string | undefined
   answeredBy: string | undefined
+  /** The files that came with the answer of a child. */
+  attachments: readonly string[]
 }
 
 /** A child as recorded in the log of its parent. */
@@ -407,6 +409,32 @@ export function sideOf(agent: ResolvedAgent, { side }: Pick<SideTurn, 'side'>): 
   return side === 'b' && agent.b ? agent.b : agent.a
 }
 
+/** The part of a message's metadata that says how it is answered; only the runtime writes it. */
+export const CHOSEN_RUN = 'skein:run'
+
+/** How the last message of a person is answered, where that is not as the agent is defined. */
+export interface ChosenRun {
+  readonly model?: string
+  readonly settings?: JsonObject
+  readonly call?: { readonly toolName: string; readonly arguments: JsonObject }
+  /** Whether `call` was made already. */
+  readonly isCalled: boolean
+}
+
+/** Returns what the last message of a person chose for its run; undefined if it chose nothing. */
+export function chosenRun({ entries }: Pick<KernelState, 'entries'>): ChosenRun | undefined {
+  const place = entries.findLastIndex(
+    ({ message, metadata }) =>
+      message.type === 'user' &&
+      metadata?.['kind'] === undefined &&
+      metadata?.['for'] === undefined,
+  )
+  const chosen = entries[place]?.metadata?.[CHOSEN_RUN]
+  if (!isPlainObject(chosen)) return undefined
+  const isCalled = entries.slice(place + 1).some(({ calls }) => calls.length > 0)
+  return { ...(chosen as Omit<ChosenRun, 'isCalled'>), isCalled } // `queuedMessage` wrote it
+}
+
 /** Whether the call waits for an answer that has not arrived. */
 export function isWaiting({ interrupts }: KernelState, { interruptId }: CallState): boolean {
   return interruptId !== undefined && interrupts.get(interruptId)?.answer === undefined
@@ -428,4 +456,24 @@ export function openForPeople({ interrupts }: KernelState): readonly OpenInterru
     ({ answer, interrupt: { kind } }) =>
       !answer && (kind === 'approval' || kind === 'input' || kind === 'in_doubt'),
   )
+}
+
+/**
+ * Returns the definitions that a thread uses: those of the version before, if its session began with them and
+ * this version has others.
+ */
+export function registryOf(
+  registry: Registry,
+  {
+    agent,
+    session,
+  }: {
+    readonly agent: string
+    readonly session?: { readonly definitions?: string | undefined } | undefined
+  },
+): Registry {
+  const { previous } = registry
+  const hash = session?.definitions
+  if (!previous || hash === undefined || registry.agents.get(agent)?.hash === hash) return registry
+  return previous.agents.get(agent)?.hash === hash ? previous : registry
 }

@@ -149,6 +149,8 @@ export interface Registry {
   readonly effects: ReadonlyMap<string, EffectDefinition>
   readonly endpoints: readonly EndpointDefinition[]
   readonly warnings: readonly Problem[]
+  /** The definitions of the version before, for sessions that began with them: see `registryOf`. */
+  readonly previous?: Registry | undefined
   /** The problems of definitions that were edited and could not be used; those before stay in use. */
   readonly problems?: readonly Problem[]
   /** Returns an agent. Throws `AGENT_NOT_FOUND`, which lists the existing agents. */
@@ -182,4 +184,22 @@ export class DefinitionError extends RuntimeError {
     })
     this.problems = Object.freeze([...problems])
   }
+}
+
+/** Returns the names of all models that the agents of a registry use. */
+export function modelNames({ agents }: Pick<Registry, 'agents'>): readonly string[] {
+  return [...new Set(modelsIn(agents).map(({ name }) => name))].toSorted()
+}
+
+/** Finds a model that an agent of the registry uses, by its name. */
+export function modelNamed(
+  { agents }: Pick<Registry, 'agents'>,
+  name: string,
+): ResolvedModel | undefined {
+  return modelsIn(agents).find((model) => model.name === name)
+}
+
+function modelsIn(agents: Registry['agents']): readonly ResolvedModel[] {
+  const sides = [...agents.values()].flatMap(({ a, b }) => (b ? [a, b] : [a]))
+  return sides.flatMap(({ prompt }) => prompt.models)
 }

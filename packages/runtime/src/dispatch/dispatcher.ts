@@ -84,9 +84,9 @@ export type NodeNotice =
       readonly drainedBy?: string
     }
   /** A thread was removed, or its log was replaced (erasure). `head` is its last, without labels. */
-  | { readonly type: 'removed'; readonly threadId: string; readonly head: ThreadHead }
-  /** The drain of a thread has to end, wherever it runs; the log says why. */
-  | { readonly type: 'interrupt'; readonly threadId: string }
+  | { readonly type: 'removed'; readonly threadId: string; readonly head?: ThreadHead }
+  /** The drain of a thread has to end, wherever it runs. `reason` is for people; the log decides. */
+  | { readonly type: 'interrupt'; readonly threadId: string; readonly reason: string }
 
 /**
  * How the nodes that share a store tell one another what they have committed. Notices only make things early:

@@ -70,6 +70,7 @@ export function foldCall(state: KernelState, event: CallEvent): void {
         answer: undefined,
         answeredAt: undefined,
         answeredBy: undefined,
+        attachments: [],
       })
       return
     }
@@ -80,6 +81,7 @@ export function foldCall(state: KernelState, event: CallEvent): void {
       open.answer = event.answer
       open.answeredAt = event.at
       open.answeredBy = event.answeredBy
+      open.attachments = event.attachments ?? []
       return
     }
   }

@@ -14,7 +14,7 @@ import { checkSchema } from '../operations/shape.ts'
 import type { Runtime } from '../contract/runtime-api.ts'
 import type { Verify } from './auth/authenticate.ts'
 import type { ClientConnection } from './create-http.ts'
-import { TokenBuckets } from './guard.ts'
+import { createBuckets } from './guard.ts'
 import type { Services } from './services.ts'
 
 type Params = Readonly<Record<string, string>>
@@ -35,7 +35,8 @@ export function admitRequest(
   connection: ClientConnection,
 ) => Promise<Call> {
   const { clock, limits } = services
-  const perClient = new TokenBuckets({ perMinute: limits.requestsPerMinute, clock })
+  const { requestsPerMinute: perMinute } = limits
+  const perClient = createBuckets({ perMinute, clock }, 'client', runtime.node)
 
   const identify = async (route: OperationRoute, request: Request): Promise<Principal> => {
     if (route.scope === 'public') return { tenant: '', scopes: [] }
@@ -46,7 +47,7 @@ export function admitRequest(
         hint: 'Send a key as `authorization: Bearer <key>`.',
         headers: { 'www-authenticate': 'Bearer' },
       })
-    const waitMs = perClient.take(accountOf(principal))
+    const waitMs = await perClient.take(accountOf(principal))
     if (waitMs > 0) throw rateLimited(waitMs)
     if (!hasScope(principal, route.scope))
       throw new HttpError(`This operation needs the scope ${route.scope}.`, {

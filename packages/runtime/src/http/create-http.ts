@@ -11,7 +11,7 @@ import { Metrics } from './metrics.ts'
 import { openApi, ROUTES } from './openapi.ts'
 import { COMPATIBLE, withVendorFields } from './compat/compat-error.ts'
 import type { Principal } from '../operations/principal.ts'
-import { RequestGuard, TokenBuckets } from './guard.ts'
+import { type Buckets, createBuckets, RequestGuard } from './guard.ts'
 import type { OperationRoute, ThreadCall } from '../operations/operation.ts'
 import { answerNode, OpenStreams } from './stream/event-stream.ts'
 import { studioPage, StudioSessions, type StudioFiles } from './studio.ts'
@@ -119,7 +119,7 @@ class HttpSurface implements Http {
   readonly #runtime: Runtime
   readonly #services: Services
   readonly #app = new Hono<Env>()
-  readonly #perAddress: TokenBuckets
+  readonly #perAddress: Buckets
   readonly #admit: ReturnType<typeof admitRequest>
   #isClosing = false
   /** The tenants of requests that are being answered, for the log. */
@@ -140,10 +140,13 @@ class HttpSurface implements Http {
     )
     this.routes = [...routes, ...(options.routes ?? [])]
     this.#guard = new RequestGuard({ ...options, maxUrlLength: limits.maxUrlLength })
-    this.#perAddress = new TokenBuckets({ perMinute: limits.requestsPerMinutePerAddress, clock })
+    const { requestsPerMinutePerAddress: perMinute } = limits
+    this.#perAddress = createBuckets({ perMinute, clock }, 'address', runtime.node)
     const { auth, playground: isPlayground = false } = options
-    const sessions = new StudioSessions({ auth, verify: toVerify(auth, local), clock })
-    const { verify } = sessions
+    const byKey = toVerify(auth, local)
+    const sessions = new StudioSessions({ auth, verify: byKey, clock })
+    const verify: Verify = (request) =>
+      request.headers.has('cookie') ? sessions.verify(request) : byKey(request)
     this.#services = {
       clock,
       timers,
@@ -210,7 +213,7 @@ class HttpSurface implements Http {
       }
       this.#guard.check(request)
       const address = this.#options.clientAddress?.(request) ?? connection.address
-      const waitMs = address === undefined ? 0 : this.#perAddress.take(address)
+      const waitMs = address === undefined ? 0 : await this.#perAddress.take(address)
       if (waitMs > 0) throw rateLimited(waitMs)
       const early = this.#guard.preflight(request) ?? (await this.#options.before?.(request))
       const { studio } = this.#options

@@ -48,7 +48,11 @@ export class Metrics {
     const lifecycles = LIFECYCLES.map((lifecycle) =>
       line({ lifecycle }, threads.get(lifecycle) ?? 0),
     )
+    const { node } = this.#runtime
+    const named = node ? [line({ node: node.name }, 1)] : []
     return [
+      // Counters of requests, errors and streams are those of this process; the others are read from the store.
+      ...metric('skein_node_info', 'gauge', 'The node that answers.', named),
       ...metric('skein_threads', 'gauge', 'Threads by lifecycle.', lifecycles),
       ...single('skein_running_drains', 'gauge', 'Threads that run.', threads.get('running') ?? 0),
       ...single('skein_tokens', 'gauge', 'Tokens of all threads.', tokens),

@@ -57,7 +57,8 @@ export const serverOperations: readonly OperationRoute[] = [
     answers: [json('The server accepts requests.', status)],
     errors: ['NOT_READY'],
     async run({ runtime, services }) {
-      if (services.isClosing()) throw notReady('The server is shutting down.')
+      if (services.isClosing() || runtime.stopping?.aborted)
+        throw notReady('The server is shutting down.')
       await runtime.threads.list({ limit: 1 }).catch((cause: unknown) => {
         throw notReady('The store does not answer.', cause)
       })

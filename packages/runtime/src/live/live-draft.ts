@@ -13,7 +13,7 @@ export interface DraftPiece {
 /**
  * Consecutive pieces that a late reader receives as one event: deltas of one block, or progress of one call.
  */
-export interface Run {
+interface Run {
   readonly from: number
   to: number
   event: ShownEvent

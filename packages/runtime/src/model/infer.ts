@@ -11,7 +11,12 @@ import {
 import { messageOf, toJsonSchema } from '@skein/base'
 import type { DrainContext } from '../contract/context.ts'
 import { RuntimeError } from '../contract/error.ts'
-import type { ResolvedModel, ResolvedPrompt, ResolvedSide } from '../definitions/resolved.ts'
+import {
+  modelNamed,
+  type ResolvedModel,
+  type ResolvedPrompt,
+  type ResolvedSide,
+} from '../definitions/resolved.ts'
 import type { InferenceRecorded, RuntimeEvent } from '../contract/event.ts'
 import {
   afterStored,
@@ -32,7 +37,7 @@ import {
   takeQueue,
   waitText,
 } from '../session/session.ts'
-import { cutOf, type SideTurn, type Step } from '../contract/state.ts'
+import { type ChosenRun, chosenRun, cutOf, type SideTurn, type Step } from '../contract/state.ts'
 import { childRegistry } from '../thread/facade.ts'
 import { overBudget } from '../contract/usage.ts'
 import { askModel, type Prepared } from './ask.ts'
@@ -68,12 +73,21 @@ export async function infer(
   if (!begun) return // messages came, so `next` decides again
   const { turn, step } = begun
   if (side.handler) return answerByHandler(context, side, begun)
-  const { models } = side.prompt
+  const chosen = side.side === 'a' ? chosenRun(context.state) : undefined
+  if (chosen?.call && !asked) return makeCall(context, side, begun, chosen)
+  const answering = chosen ? chosenSide(context, side, chosen) : side
+  if (!answering) {
+    const message = `The model "${chosen?.model}" cannot be asked here.`
+    const hint =
+      'It is no longer defined, or it has no price and the thread has a budget in US dollars.'
+    return endSession(context, { outcome: 'failed', reason: 'model_unknown', message, hint })
+  }
+  const { models } = answering.prompt
   // Each failure moves on to the next fallback model; when the last model has failed, it is asked again.
   const model = models[Math.min(step.failures, models.length - 1)]!
   try {
-    const request = await prepare(context, { side, model, asked })
-    await askModel(context, { side, turn, step, model, asked, ...request })
+    const request = await prepare(context, { side: answering, model, asked })
+    await askModel(context, { side: answering, turn, step, model, asked, ...request })
   } catch (error) {
     const { message } = error as Error // both errors that are handled here are errors
     if (error instanceof HookAnswerError) {
@@ -83,6 +97,52 @@ export async function infer(
     if (!(error instanceof HookBlockedError)) throw error
     await endSession(context, { outcome: 'failed', reason: 'blocked', message })
   }
+}
+
+/**
+ * Returns the side with the model and the settings that a message chose; undefined if the model is not known any
+ * more, or if its cost is unknown and the thread has a budget in US dollars.
+ */
+function chosenSide(
+  { environment, state, agent }: DrainContext,
+  side: ResolvedSide,
+  { model: name, settings }: ChosenRun,
+): ResolvedSide | undefined {
+  const { prompt } = side
+  const model = name === undefined ? undefined : modelNamed(environment.registry, name)
+  const budget = state.budget ?? agent.definition.budget
+  const hasCost = (budget?.maxCostUsd ?? budget?.tree?.maxCostUsd) !== undefined
+  if (name !== undefined && (!model || (hasCost && !model.price))) return undefined
+  const { definition } = prompt
+  const providerOptions = { ...definition.providerOptions, ...settings }
+  const models = model ? [model] : prompt.models
+  return { ...side, prompt: { ...prompt, models, definition: { ...definition, providerOptions } } }
+}
+
+/** Makes the call that a message chose, as if a model had asked for it; stops the run when it has a result. */
+async function makeCall(
+  context: DrainContext,
+  side: ResolvedSide,
+  { turn, step }: { readonly turn: SideTurn; readonly step: Step },
+  { call, isCalled }: ChosenRun,
+): Promise<void> {
+  if (isCalled || !call)
+    return endSession(context, { outcome: 'stopped', reason: 'called', message: '' })
+  const { ids } = context.environment
+  const at = context.at()
+  const made = { toolCallId: ids(), toolName: call.toolName, arguments: call.arguments }
+  const said = new AssistantMessage('', [made], { id: ids(), timestamp: new Date(at) })
+  const answer = await beforeCreate(context, side, {
+    type: 'message_added',
+    at,
+    turnId: turn.id,
+    stepId: step.id,
+    side: side.side,
+    agentId: `${context.agent.name}/${side.side}`,
+    message: messageToJSON(said),
+  })
+  await context.commit('handler_end', { events: [answer], isProgress: true })
+  await afterStored(context, side, [answer])
 }
 
 /** How long the handler of a side may take. */

@@ -11,6 +11,8 @@ import type { PromptDefinition } from '../definitions/types.ts'
 import { defineAgent, defineHook, defineModel, definePrompt } from '../definitions/define.ts'
 import { defineTool } from '../definitions/define-tool.ts'
 import { createRuntime } from '../runtime.ts'
+import { foldKernel } from '../fold/fold.ts'
+import { mediaItems, viewOf } from './view.ts'
 
 const PNG = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
@@ -375,3 +377,61 @@ test('a hook can take a file away from the model', async () => {
   expect(shown(model.requests[0]!.messages[0])).toEqual({ text: 'Look', types: ['text'] })
   await runtime.stop()
 })
+
+test.each([
+  ['a call that waits for it', true],
+  ['a message', false],
+])(
+  'the pictures of a child’s report are shown to the parent’s model: %s',
+  async (_, isBlocking) => {
+    const done = defineTool({
+      name: 'done',
+      description: 'Ends the work.',
+      risk: 'read_only',
+      async execute(state) {
+        await state.writeFile('/chart.png', PNG)
+        await state.writeFile('/data.csv', Buffer.from('a,b'))
+        return 'drawn'
+      },
+    })
+    const draws = scripted([
+      calls('done', { text: 'The chart.', files: ['/chart.png', '/data.csv'] }),
+    ])
+    const painter = defineAgent({
+      name: 'painter',
+      type: 'dual_ai',
+      exposeAsTool: true,
+      toolDescription: 'Paints.',
+      maxSessionTurns: 2,
+      sideA: {
+        prompt: definePrompt({ name: 'painter_a', prompt: 'Paint.', model: draws, tools: [done] }),
+        sessionStop: { name: 'done', messageProperty: 'text', attachmentsProperty: 'files' },
+      },
+      sideB: { prompt: definePrompt({ name: 'painter_b', prompt: 'Go.', model: scripted([]) }) },
+    })
+    const start = calls('subagent_create', { agent: 'painter', name: 'p', message: 'Paint.' })
+    const model = scripted(({ messages }) => {
+      if (!messages.some(({ type }) => type === 'tool_result'))
+        return isBlocking ? calls('painter', {}) : start
+      return says('I see.')
+    })
+    const tools = [isBlocking ? painter : { name: painter, blocking: false, resumable: {} }]
+    const { ask, log, runtime, id } = await open(model, { prompt: { tools } })
+    await ask('Paint')
+    await runtime.idle()
+    const last = model.requests.at(-1)!.messages
+    const blocks = last.flatMap(mediaItems) as readonly { type: string; text?: string }[]
+    expect(blocks.filter(({ type }) => type === 'image')).toMatchObject([{ mimeType: 'image/png' }])
+    const words = blocks.map((block) => block.text ?? '').join('\n')
+    expect(words).toContain('The chart.')
+    expect(words).toContain('(image/png, 70 bytes)')
+    // What no model is shown is only named, in the words of the report.
+    expect(words).toMatch(/\.csv/)
+    expect(words).not.toContain('text/csv')
+    expect(await log()).not.toContain(base64(PNG))
+    // The log alone gives the same request.
+    const state = foldKernel(await runtime.threads.events(id))
+    expect(JSON.stringify(viewOf(state, 'a', { definition: {} } as never))).toContain('image/png')
+    await runtime.stop()
+  },
+)

@@ -183,11 +183,13 @@ export type FileReference = Pick<FileStat, 'path' | 'mediaType' | 'sizeBytes' | 
 
 /**
  * Returns one text block for each file that is attached to a message. The text of a child's report, whose words
- * Standard Agents §7.10 gives, already lists its files.
+ * Standard Agents §7.10 gives, already lists its files, so only those follow that models can be shown.
  */
 function attachedFiles({ attachments, files, subagentId }: Entry): readonly UserContent[] {
-  if (subagentId !== undefined) return []
-  return attachments.map((path, place) => {
+  const isShown = (path: string): boolean =>
+    files.some((file) => file.path === path && shownAs(file.mediaType) !== undefined)
+  const paths = subagentId === undefined ? attachments : attachments.filter(isShown)
+  return paths.map((path, place) => {
     const file = files.find((found) => found.path === path)
     const before = place > 0 ? '\n' : 'Attached files:\n'
     return file ? fileBlock(file, { before }) : { type: 'text', text: `${before}${path}` }

@@ -62,8 +62,9 @@ export interface NodeParts {
 
 /** Work that one node at a time does for all. */
 export interface LedWork {
-  /** Begins the work; `stop` ends it. */
-  start(): Promise<{ stop(): Promise<void> }>
+  /** Begins the work, which the result ends, or else `stop` here. */
+  start(): Promise<{ stop(): Promise<void> }> | void
+  stop?(): Promise<void>
 }
 
 /** How often lost notices are looked for, on average. */
@@ -85,6 +86,8 @@ const SKEW_MS = 60_000
  */
 export class RuntimeNode {
   readonly name: string
+  /** The settings and counters that the nodes share. */
+  readonly store: Pick<Store, 'setting' | 'setSetting' | 'commit' | 'counters'>
   readonly #parts: NodeParts
   readonly #relay: Relay
   readonly #secretHash: Uint8Array
@@ -102,12 +105,8 @@ export class RuntimeNode {
   constructor(parts: NodeParts) {
     const { options, owner, store, live, timers, report } = parts
     const { secret } = options
-    if (secret.length < 32)
-      throw new RuntimeError('The secret of the nodes is shorter than 32 characters.', {
-        code: 'INPUT_INVALID',
-        hint: 'Make one with `openssl rand -hex 32`, and give it to all nodes as `nodes.secret`.',
-      })
     this.name = options.name ?? owner
+    this.store = store
     this.#parts = parts
     this.#secretHash = sha256(secret)
     this.#relay = new Relay({
@@ -158,8 +157,8 @@ export class RuntimeNode {
       const notice = { type: 'committed', threadId, seq, isDue } as const
       this.#remember(threadId, seq)
       link.send(isDrain ? { ...notice, drainedBy: owner } : notice)
-      if (changes.some(({ append = [] }) => append.some(endsDrain)))
-        link.send({ type: 'interrupt', threadId })
+      const reason = changes.flatMap(({ append = [] }) => append).find(endsDrain)?.type
+      if (reason) link.send({ type: 'interrupt', threadId, reason })
     }
   }
 
@@ -172,8 +171,7 @@ export class RuntimeNode {
   /** Resolves when nobody works on the thread any more, here or elsewhere, and it is not due. */
   async settled(threadId: string): Promise<void> {
     const { dispatcher, store, timers, live } = this.#parts
-    await dispatcher.settled?.(threadId)
-    if (this.#state !== 'started') return
+    if (this.#state !== 'started') return dispatcher.settled?.(threadId)
     const controller = new AbortController()
     const isFree = async (): Promise<boolean> => {
       const head = await store.head(threadId)
@@ -232,7 +230,7 @@ export class RuntimeNode {
       }
       case 'removed':
         folds.forget(threadId)
-        return live.removed(notice.head)
+        return notice.head ? live.removed(notice.head) : live.end(threadId)
       case 'interrupt':
         void this.#interrupt(threadId)
     }
@@ -449,7 +447,8 @@ class Leader {
     ])
     if (!isTaken) return // another node was faster
     this.#term = term + 1
-    this.#running = await this.#parts.work.start()
+    const { work } = this.#parts
+    this.#running = (await work.start()) ?? { stop: async () => work.stop?.() }
     if (this.#term === undefined) await this.#resign() // its deadline has passed meanwhile
   }
 
@@ -519,6 +518,11 @@ export async function openSharedKeys<T>(
   open: () => Promise<T>,
   idsOf: (keys: T) => NodeKeys,
 ): Promise<T> {
+  if (options.secret.length < 32)
+    throw new RuntimeError('The secret of the nodes is shorter than 32 characters.', {
+      code: 'INPUT_INVALID',
+      hint: 'Make one with `openssl rand -hex 32`, and give it to all nodes as `nodes.secret`.',
+    })
   if (!(await store.setting(SETTING)) && !(await isFirst(store)))
     for (let waited = 0; waited < FIRST_MS && !(await store.setting(SETTING)); waited += ASK_MS)
       await new Promise<void>((resolve) => timers.set(ASK_MS, resolve))

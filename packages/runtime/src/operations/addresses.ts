@@ -16,6 +16,7 @@ export const ADDRESSES = {
 
   listAgents: 'GET /agents',
   getAgent: 'GET /agents/{agent}',
+  tryTool: 'POST /agents/{agent}/tools/{tool}/try',
 
   listThreads: 'GET /threads',
   createThread: 'POST /threads',

@@ -1,4 +1,4 @@
-import { type JsonObject, type JsonSchema, toJsonSchema } from '@skein/base'
+import { type JsonObject, type JsonSchema, type JsonValue, toJsonSchema } from '@skein/base'
 import type {
   Problem,
   Registry,
@@ -8,9 +8,11 @@ import type {
 } from '../definitions/resolved.ts'
 import type { Budget, VariableDefinition } from '../definitions/types.ts'
 import { json, operation, type OperationRoute } from './operation.ts'
+import { HttpError } from './http-error.ts'
+import { checkPlayground } from './messages.ts'
 import { hasScope } from './principal.ts'
 import { ref } from './schemas.ts'
-import { answer, arrayOf } from './shape.ts'
+import { answer, anything, arrayOf, between, number, object, shape, string } from './shape.ts'
 
 /** An agent in the catalogue: only names, never the texts of prompts or the values of variables. */
 export interface AgentSummary {
@@ -39,7 +41,7 @@ export interface AgentSummary {
 /** What an agent is made of. Values of variables and settings of vendors' accounts are never part of it. */
 export interface AgentDetail extends Omit<AgentSummary, 'sides'> {
   readonly sides: readonly (Omit<AgentSummary['sides'][number], 'tools'> & {
-    /** The text of the prompt, with the names of variables as `{{NAME}}`; only with the scope `logs:read`. */
+    /** The prompt as it was written, variables as `{{NAME}}`; only with `logs:read` and the playground. */
     readonly text?: string
     readonly model: {
       readonly name: string
@@ -77,7 +79,15 @@ interface AgentTool {
   readonly maxInstances?: number
 }
 
-/** The operations that read agents. */
+const tried = answer({
+  threadId: string,
+  outcome: string,
+  'result?': anything,
+  'durationMs?': number,
+  waiting: arrayOf(ref('WaitingItem')),
+})
+
+/** The operations that read agents and try their tools. */
 export const agentOperations: readonly OperationRoute[] = [
   operation('listAgents', {
     tag: 'agents',
@@ -89,13 +99,72 @@ export const agentOperations: readonly OperationRoute[] = [
   operation('getAgent', {
     tag: 'agents',
     summary:
-      'One agent: its sides, models, tools with their schemas, risk and undo, children, limits, variables. With `logs:read` also the texts of its prompts and the problems of its definitions.',
+      'One agent: its sides, models, tools with their schemas, risk and undo, children, limits, variables. With `logs:read` also the problems of its definitions and, where the playground is on, the texts of its prompts.',
     scope: 'threads:read',
     answers: [json('The agent.', ref('AgentDetail'))],
     errors: ['AGENT_NOT_FOUND'],
-    // Who may read logs sees the same texts in every request to a model.
-    run: ({ runtime: { registry }, params, principal }) =>
-      detailOf(registry, registry.agent(params.agent), hasScope(principal, 'logs:read')),
+    // Requests to models are redacted with the secrets of their thread. A definition belongs to no thread, so its
+    // texts are shown as they were written, and only where the developer works (`playground`).
+    run({ runtime: { registry }, params, principal, services }) {
+      const readsLogs = hasScope(principal, 'logs:read')
+      const shows = { texts: readsLogs && services.studio.isPlayground, problems: readsLogs }
+      return detailOf(registry, registry.agent(params.agent), shows)
+    },
+  }),
+  operation('tryTool', {
+    tag: 'agents',
+    summary:
+      'Makes one call of a tool of side A, without a model, in a thread of its own. It passes the gate as any other call, so it may wait for an approval. Only where the server allows it (`playground`).',
+    scope: 'threads:write',
+    probe: { params: { tool: 'note' }, body: { arguments: { text: 'Hello' } } },
+    body: { json: shape({ arguments: object, 'waitMs?': between(0, 60_000) }) },
+    answers: [json('What came of it.', tried)],
+    errors: ['AGENT_NOT_FOUND', 'TOOL_NOT_FOUND', 'PLAYGROUND_OFF', 'SPENDING_LIMIT'],
+    async run({ runtime, params, body, principal, services, request }) {
+      checkPlayground(services.studio)
+      const { a: side, name: agent } = runtime.registry.agent(params.agent)
+      const found = side.prompt.tools.find(({ name }) => name === params.tool)
+      // The strategy of an `agent()` decides itself which calls are made.
+      if (found?.kind !== 'tool' || !found.tool.run || side.agent || side.handler)
+        throw new HttpError('The agent has no tool with this name that can be tried.', {
+          code: 'TOOL_NOT_FOUND',
+          hint: 'GET /agents/{agent} lists its tools. Those of side A that run here can be tried.',
+        })
+      const { name: toolName } = found
+      const { tenant, user: owner } = principal
+      const call = { toolName, arguments: body.arguments }
+      const { threads } = runtime
+      const { id: threadId } = await threads.create({
+        agent,
+        tenant,
+        owner,
+        title: `Try ${toolName}`.slice(0, 200),
+        tags: ['try'],
+        message: { text: `Try ${toolName}.`, call, userId: owner },
+      })
+      const late = new AbortController()
+      const timer = services.timers.set(body.waitMs ?? 30_000, () => late.abort())
+      const signal = AbortSignal.any([late.signal, request.signal])
+      const settled = await threads
+        .settled(threadId, { signal })
+        .catch((error: unknown) => {
+          if (!signal.aborted) throw error
+        })
+        .finally(() => services.timers.clear(timer))
+      const log = (await threads.events(threadId)).map(({ event }) => event)
+      const end = log.find((event) => event.type === 'tool_execution_end')
+      const waiting = settled?.waiting ?? []
+      if (end?.type !== 'tool_execution_end')
+        return { threadId, outcome: waiting.length > 0 ? 'waiting' : 'running', waiting }
+      const start = log.find((event) => event.type === 'tool_execution_start')
+      return {
+        threadId,
+        outcome: end.outcome,
+        result: (end.result ?? null) as JsonValue, // the log is JSON
+        durationMs: start && Date.parse(end.at) - Date.parse(start.at),
+        waiting,
+      }
+    },
   }),
 ]
 
@@ -130,7 +199,11 @@ function summaryOf({ name, type, definition, a, b }: ResolvedAgent): AgentSummar
   }
 }
 
-function detailOf(registry: Registry, agent: ResolvedAgent, showsTexts: boolean): AgentDetail {
+function detailOf(
+  registry: Registry,
+  agent: ResolvedAgent,
+  shows: { readonly texts: boolean; readonly problems: boolean },
+): AgentDetail {
   const { definition, a, b } = agent
   const summary = summaryOf(agent)
   const sides = b ? [a, b] : [a]
@@ -138,8 +211,8 @@ function detailOf(registry: Registry, agent: ResolvedAgent, showsTexts: boolean)
     ...summary,
     sides: sides.map(({ prompt, maxSteps, stopOnResponse }, index) => ({
       ...summary.sides[index]!,
-      ...(showsTexts && { text: textOf(prompt) }),
-      model: modelOf(prompt, showsTexts),
+      text: shows.texts ? textOf(prompt) : undefined,
+      model: modelOf(prompt, shows.texts),
       maxSteps: finite(maxSteps),
       stopsOnResponse: stopOnResponse,
       tools: prompt.tools.map((tool) => toolOf(registry, tool)),
@@ -149,7 +222,8 @@ function detailOf(registry: Registry, agent: ResolvedAgent, showsTexts: boolean)
       budget: definition.budget ?? null,
     },
     taskClass: definition.taskClass?.name ?? null,
-    ...(showsTexts && { problems: registry.problems ?? [], warnings: registry.warnings }),
+    problems: shows.problems ? (registry.problems ?? []) : undefined,
+    warnings: shows.problems ? registry.warnings : undefined,
   }
 }
 
@@ -193,8 +267,8 @@ function toolOf({ agents }: Registry, tool: ResolvedTool): AgentTool {
         description,
         parameters,
         risk,
-        ...(!isRead && { undo }),
-        ...(!run && { isClientSide: true }),
+        undo: isRead ? undefined : undo,
+        isClientSide: run ? undefined : true,
       }
     }
     case 'handoff':
@@ -202,7 +276,6 @@ function toolOf({ agents }: Registry, tool: ResolvedTool): AgentTool {
     case 'subagent': {
       const { agent, description, isBlocking, isResumable, maxInstances } = tool.relation
       const schema = agents.get(agent)?.a.prompt.definition.requiredSchema
-      const most = finite(maxInstances)
       return {
         name,
         kind,
@@ -211,7 +284,7 @@ function toolOf({ agents }: Registry, tool: ResolvedTool): AgentTool {
         agent,
         isBlocking,
         isResumable,
-        ...(most !== null && { maxInstances: most }),
+        maxInstances: finite(maxInstances) ?? undefined,
       }
     }
     case 'prompt': {

@@ -1,6 +1,7 @@
 import { messageFromJSON, messageToJSON, type Message } from '@skein/ai'
 import { SkeinError, uuidV7 } from '@skein/base'
 import { FOUND_EFFECTS, type SendMessage } from '../contract/runtime-api.ts'
+import type { Services } from '../http/services.ts'
 import { HttpError } from './http-error.ts'
 import { done, json, operation, type OperationRoute } from './operation.ts'
 import { actorOf, seesAllOwners, type Principal } from './principal.ts'
@@ -55,9 +56,10 @@ export const messageOperations: readonly OperationRoute[] = [
       'SPENDING_LIMIT',
       'FILE_NOT_FOUND',
       'FILE_PATH_INVALID',
+      'PLAYGROUND_OFF',
     ],
-    run: ({ runtime, thread, body, principal }) =>
-      runtime.threads.send(thread.id, toSendMessage(body, principal)),
+    run: ({ runtime, thread, body, principal, services }) =>
+      runtime.threads.send(thread.id, toSendMessage(body, principal, services)),
   }),
   operation('updateMessage', {
     tag: 'messages',
@@ -99,9 +101,14 @@ export const messageOperations: readonly OperationRoute[] = [
 ]
 
 /** Converts a client's message: checks its blocks and sets its author to the client's user. */
-export function toSendMessage(message: string | MessageBody, { user }: Principal): SendMessage {
+export function toSendMessage(
+  message: string | MessageBody,
+  { user }: Principal,
+  { studio }: Pick<Services, 'studio'>,
+): SendMessage {
   if (typeof message === 'string') return { text: message, userId: user }
   const { content, ...rest } = message
+  if (rest.model !== undefined || rest.settings !== undefined) checkPlayground(studio)
   if (content !== undefined) {
     const checked = parseMessage({ type: 'user', content }, 'body.content')
     if (checked.type !== 'user') throw invalid('The message is not one of a user.', 'body.content')
@@ -110,6 +117,15 @@ export function toSendMessage(message: string | MessageBody, { user }: Principal
   if ((rest.text ?? '') === '' && !rest.attachments?.length)
     throw invalid('The message is empty.', 'body')
   return { ...rest, userId: user }
+}
+
+/** Throws unless the server lets clients choose how a run is made. */
+export function checkPlayground({ isPlayground }: Services['studio']): void {
+  if (isPlayground) return
+  throw new HttpError('This server does not let clients choose models, settings or calls.', {
+    code: 'PLAYGROUND_OFF',
+    hint: 'The operator allows it with `playground: true`; `skein dev` does.',
+  })
 }
 
 /** Reads a message from JSON; id and time may be missing. */
@@ -237,13 +253,39 @@ export const controlOperations: readonly OperationRoute[] = [
   }),
   operation('forkThread', {
     tag: 'control',
-    summary: 'A new thread with the history up to and with a message. Nothing runs again.',
+    summary:
+      'A new thread with the history up to and with the message `upTo`, or before the message `before`. Nothing of it runs again. With `message` it is sent there at once; with `send` alone the last message is answered again.',
     scope: 'threads:write',
-    body: { json: shape({ 'upTo?': maxText(200), 'title?': maxText(256) }), isOptional: true },
-    answers: [json('The new thread.', ref('Thread'), 201)],
-    errors: ['MESSAGE_NOT_FOUND'],
-    run: ({ runtime, thread, body, principal: { user } }) =>
-      runtime.threads.fork(thread.id, { ...body, owner: user }),
+    body: {
+      json: shape({
+        'upTo?': maxText(200),
+        'before?': maxText(200),
+        'title?': maxText(256),
+        'message?': eitherOf(maxText(1_000_000), ref('SendMessage')),
+        'send?': boolean,
+      }),
+      isOptional: true,
+    },
+    answers: [
+      json('The new thread, and what the original did after this place.', ref('ForkedThread'), 201),
+    ],
+    errors: [
+      'MESSAGE_NOT_FOUND',
+      'FILE_NOT_FOUND',
+      'FILE_PATH_INVALID',
+      'SPENDING_LIMIT',
+      'PLAYGROUND_OFF',
+    ],
+    run({ runtime, thread, body: { message, send, ...rest }, principal, services }) {
+      if (message !== undefined && send === false)
+        throw invalid('A message of a fork is sent at once; leave it out.', 'body.message')
+      return runtime.threads.fork(thread.id, {
+        ...rest,
+        owner: principal.user,
+        message: message === undefined ? undefined : toSendMessage(message, principal, services),
+        isContinued: send,
+      })
+    },
   }),
   operation('getResult', {
     tag: 'control',

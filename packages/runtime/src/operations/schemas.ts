@@ -5,6 +5,7 @@ import type {
   ChildInfo,
   CostReport,
   CreateThread,
+  ForkedThread,
   ModelLog,
   ModelLogDetail,
   SendMessage,
@@ -43,7 +44,7 @@ import {
 } from './shape.ts'
 
 /** A message as a client sends it; its content is still unchecked JSON. */
-export type MessageBody = Omit<SendMessage, 'content' | 'userId'> & {
+export type MessageBody = Omit<SendMessage, 'content' | 'userId' | 'call'> & {
   readonly content?: readonly object[]
 }
 
@@ -59,6 +60,7 @@ export type WireMessage = Omit<StoredMessage, 'message'> & { readonly message: M
 interface NamedTypes {
   readonly Error: ErrorBody
   readonly Thread: ThreadInfo
+  readonly ForkedThread: ForkedThread
   readonly ThreadView: ThreadView
   readonly SendMessage: MessageBody
   readonly CreateThread: ThreadBody
@@ -125,6 +127,8 @@ const sendMessage = shape({
   'attachments?': arrayOf(maxText(1024), 200),
   'metadata?': object,
   'messageId?': label(200),
+  'model?': maxText(200),
+  'settings?': object,
   'ifBusy?': choice(...IF_BUSY),
 })
 
@@ -140,6 +144,34 @@ const tree: Shape<ThreadInfo['tree']> = answer({
 
 const amount: Shape<number> = { type: 'number', minimum: 0 }
 const bounds = { 'maxTokens?': amount, 'maxCostUsd?': amount, 'maxDurationMs?': amount }
+
+const thread = {
+  id: string,
+  tenant: string,
+  owner: nullable(string),
+  agent: string,
+  parentId: nullable(string),
+  rootId: string,
+  title: nullable(string),
+  firstWords: nullable(string),
+  forkedFrom: nullable(answer({ threadId: string, messageId: nullable(string) })),
+  tags: arrayOf(string),
+  clientId: nullable(string),
+  lifecycle,
+  waiting: integer,
+  tokens: number,
+  inputTokens: number,
+  outputTokens: number,
+  cachedTokens: number,
+  costUsd: nullable(number),
+  createdAt: time,
+  updatedAt: time,
+  seq: integer,
+  epoch: integer,
+  wakeAt: nullable(time),
+  attempts: integer,
+  tree,
+}
 
 const modelLog = {
   logId: string,
@@ -205,32 +237,20 @@ export const SCHEMAS: { readonly [Name in keyof NamedTypes]: Shape<NamedTypes[Na
       'problems?': arrayOf(answer({ field: string, message: string })),
     }),
   }),
-  Thread: answer({
-    id: string,
-    tenant: string,
-    owner: nullable(string),
-    agent: string,
-    parentId: nullable(string),
-    rootId: string,
-    title: nullable(string),
-    firstWords: nullable(string),
-    forkedFrom: nullable(answer({ threadId: string, messageId: nullable(string) })),
-    tags: arrayOf(string),
-    clientId: nullable(string),
-    lifecycle,
-    waiting: integer,
-    tokens: number,
-    inputTokens: number,
-    outputTokens: number,
-    cachedTokens: number,
-    costUsd: nullable(number),
-    createdAt: time,
-    updatedAt: time,
-    seq: integer,
-    epoch: integer,
-    wakeAt: nullable(time),
-    attempts: integer,
-    tree,
+  Thread: answer(thread),
+  ForkedThread: answer({
+    ...thread,
+    runsAgain: answer({
+      modelCalls: integer,
+      children: integer,
+      calls: arrayOf(
+        answer({
+          toolName: string,
+          count: integer,
+          'risk?': choice('read_only', 'write_low_risk', 'write_high_risk'),
+        }),
+      ),
+    }),
   }),
   ThreadView: outline({
     threadId: string,
@@ -293,7 +313,7 @@ export const SCHEMAS: { readonly [Name in keyof NamedTypes]: Shape<NamedTypes[Na
     'createdAt?': time,
     status: string,
     'parentCommunication?': choice('implicit', 'explicit'),
-    thread: nullable(ref('Thread')),
+    thread: nullable(answer(thread)),
   }),
   File: answer({
     path: string,

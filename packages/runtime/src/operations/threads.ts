@@ -1,6 +1,8 @@
 import type { CreateThread, Runtime, ThreadInfo } from '../contract/runtime-api.ts'
 import type { Store, ThreadQuery } from '../store/store.ts'
 import { publicEvent, type ThreadView, threadView, ViewFold } from '../view/index.ts'
+import { viewHtml } from '../view/thread-view.ts'
+import type { Services } from '../http/services.ts'
 import { HttpError } from './http-error.ts'
 import { toSendMessage } from './messages.ts'
 import {
@@ -116,9 +118,10 @@ export const threadOperations: readonly OperationRoute[] = [
       'ENV_INVALID',
       'VALUE_INVALID',
       'SPENDING_LIMIT',
+      'PLAYGROUND_OFF',
     ],
     async run({ runtime, principal, body, services }) {
-      const thread = await runtime.threads.create(newThread(body, principal))
+      const thread = await runtime.threads.create(newThread(body, principal, services))
       const location = `${services.prefix}/threads/${encodeURIComponent(thread.id)}`
       return jsonResponse(thread, { status: 201, headers: { location } })
     },
@@ -179,7 +182,7 @@ export const threadOperations: readonly OperationRoute[] = [
         subagents: children.map(({ createdAt, ...child }) => ({
           ...child,
           // Standard Agents counts in microseconds.
-          ...(createdAt !== undefined && { createdAt: new Date(createdAt / 1000).toISOString() }),
+          createdAt: createdAt === undefined ? undefined : new Date(createdAt / 1000).toISOString(),
           thread: known.get(child.reference) ?? null,
         })),
       }
@@ -212,7 +215,11 @@ function threadQuery(
  * Converts a client's request for a thread. The tenant is the client's, and so is the owner if the client has
  * a user.
  */
-function newThread({ owner, message, ...rest }: ThreadBody, principal: Principal): CreateThread {
+function newThread(
+  { owner, message, ...rest }: ThreadBody,
+  principal: Principal,
+  services: Services,
+): CreateThread {
   if ((rest.env || rest.secrets) && !hasScope(principal, 'env:write'))
     throw new HttpError('Variables can only be set with the scope env:write.', {
       code: 'SCOPE_MISSING',
@@ -221,7 +228,7 @@ function newThread({ owner, message, ...rest }: ThreadBody, principal: Principal
     ...rest,
     tenant: principal.tenant,
     owner: (seesAllOwners(principal) ? owner : undefined) ?? principal.user,
-    message: message === undefined ? undefined : toSendMessage(message, principal),
+    message: message === undefined ? undefined : toSendMessage(message, principal, services),
   }
 }
 
@@ -242,20 +249,32 @@ export const logOperations: readonly OperationRoute[] = [
   }),
   operation('exportThread', {
     tag: 'transfer',
-    summary: 'The thread as JSON lines that can be imported, or as a ThreadProtocol document.',
+    summary:
+      'The thread as JSON lines that can be imported, as a ThreadProtocol document, or as one HTML file.',
     scope: 'threads:read',
-    query: { format: choice('jsonl', 'thread') },
+    query: { format: choice('jsonl', 'thread', 'html') },
     answers: [
       raw('The log.', LINES, { type: 'string' }),
       raw('The ThreadProtocol document.', 'application/json', {
         type: 'object',
         required: ['version', 'thread_id', 'turns'],
       }),
+      raw('The conversation to read, without scripts.', 'text/html', { type: 'string' }),
     ],
     async run({ runtime, thread, query, request }) {
       const wantsJson = /^application\/json\b/.test(request.headers.get('accept') ?? '')
       const { format = wantsJson ? 'thread' : 'jsonl' } = query
       if (format === 'thread') return jsonResponse(await runtime.threads.document(thread.id))
+      if (format === 'html') {
+        const { title, firstWords } = thread
+        const view = threadView(await runtime.threads.events(thread.id))
+        return new Response(viewHtml(view, title ?? firstWords ?? thread.id), {
+          headers: {
+            'content-type': 'text/html; charset=utf-8',
+            'content-disposition': `attachment; filename="thread.html"`,
+          },
+        })
+      }
       return new Response(await runtime.threads.export(thread.id), {
         headers: {
           'content-type': `${LINES}; charset=utf-8`,

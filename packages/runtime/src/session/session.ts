@@ -269,13 +269,11 @@ async function failGoverned(
 export function stopAwaited(context: DrainContext): ThreadChange[] {
   const { state, environment } = context
   const at = context.at()
-  return [...state.interrupts.values()].flatMap(({ interrupt: { kind, request }, answer }) => {
-    if (kind !== 'child' || answer) return []
-    const reference = (request as { readonly reference?: unknown } | null)?.reference
-    const lifecycle = state.children.get(String(reference))?.lifecycle
+  return awaitedChildren(state).flatMap((id) => {
+    const lifecycle = state.children.get(id)?.lifecycle
     if (lifecycle !== 'running' && lifecycle !== 'awaiting_human') return []
     const append = [{ type: 'stop_requested', at } as const]
-    return [{ id: String(reference), append, wake: { by: environment.clock.now() } }]
+    return [{ id, append, wake: { by: environment.clock.now() } }]
   })
 }
 
@@ -371,11 +369,29 @@ export function toldToParent(context: DrainContext): {
 } {
   const { state } = context
   const isAwaiting =
-    state.parent !== undefined && state.session !== undefined && openForPeople(state).length > 0
+    state.parent !== undefined &&
+    state.session !== undefined &&
+    (openForPeople(state).length > 0 || waitsBelow(state))
   const field = isAwaiting ? ({ awaitsPerson: true } as const) : {}
   // The end of a session is reported by itself.
   if (isAwaiting === state.isToldAwaiting || !state.session) return { others: [], field }
   return { others: listedAs(context, { status: isAwaiting ? 'awaiting_human' : 'running' }), field }
+}
+
+/** Whether a call of the thread waits for a child that waits for a person, perhaps through its own children. */
+function waitsBelow(state: KernelState): boolean {
+  return awaitedChildren(state).some(
+    (reference) => state.children.get(reference)?.lifecycle === 'awaiting_human',
+  )
+}
+
+/** Returns the children for whose results calls of the thread wait. */
+function awaitedChildren({ interrupts }: KernelState): readonly string[] {
+  return [...interrupts.values()].flatMap(({ interrupt: { kind, request }, answer }) =>
+    kind !== 'child' || answer
+      ? []
+      : [String((request as { readonly reference?: unknown } | null)?.reference)],
+  )
 }
 
 /** Writes into the list of the parent that a child no longer waits for a person; returns whether it had to. */

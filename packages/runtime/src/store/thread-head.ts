@@ -143,7 +143,9 @@ function firstWordsIn(events: readonly RuntimeEvent[]): string | null {
       .replace(/\s+/g, ' ')
       .trim()
     if (text === '') continue
-    const shown = labelText(safeText(text, { isLine: true }))
+    // Most texts are plain, which is quicker to see than to make safe.
+    const isPlain = /^[\x20-\x7e]*$/.test(text)
+    const shown = isPlain ? text : labelText(safeText(text, { isLine: true }))
     const characters = Array.from(shown.slice(0, 2 * FIRST_WORDS + 2))
     return characters.length > FIRST_WORDS
       ? `${characters.slice(0, FIRST_WORDS - 1).join('')}…`

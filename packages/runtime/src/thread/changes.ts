@@ -66,7 +66,11 @@ export function listedAs(
   if (!state.parent) return []
   const at = context.at()
   const updated = { type: 'subagent_updated', at, reference: head.id, ...status } as const
-  return [{ id: state.parent.threadId, mustBeLive: true, append: [updated] }]
+  const { threadId: id } = state.parent
+  const isTold = status.statusText === undefined && id !== head.rootId
+  // A parent that is a child itself is woken, because what its own parent's list says of it may change.
+  const wake = isTold && { wake: { by: context.environment.clock.now() } }
+  return [{ id, mustBeLive: true, append: [updated], ...wake }]
 }
 
 /**

@@ -2,7 +2,7 @@ import type { Registry, Relation, ResolvedAgent, ResolvedSide } from '../definit
 import type { VariableDefinition } from '../definitions/types.ts'
 import type { KernelEnvironment } from '../contract/context.ts'
 import { RuntimeError } from '../contract/error.ts'
-import type { EnvEntry, KernelState } from '../contract/state.ts'
+import { type EnvEntry, type KernelState, registryOf } from '../contract/state.ts'
 import type { Side, ThreadState } from '../contract/thread-state.ts'
 import { envContext, type Vault } from '../secrets/vault.ts'
 import type { EnvSet } from '../contract/event.ts'
@@ -152,9 +152,10 @@ function readerOver(
  */
 export function threadSecrets(
   { registry, instanceEnv, vault }: Pick<KernelEnvironment, 'registry' | 'instanceEnv' | 'vault'>,
-  { agent: name, env, threadId }: Pick<KernelState, 'agent' | 'env' | 'threadId'>,
+  state: Pick<KernelState, 'agent' | 'env' | 'threadId'> & Partial<Pick<KernelState, 'session'>>,
 ): string[] {
-  const agent = registry.agents.get(name)
+  const { env, threadId } = state
+  const agent = registryOf(registry, state).agents.get(state.agent)
   if (agent)
     return createEnvReader({
       kernel: { env },
@@ -345,7 +346,7 @@ export function isSecret(
   state: KernelState,
   name: string,
 ): boolean {
-  const agent = registry.agents.get(state.agent)
+  const agent = registryOf(registry, state).agents.get(state.agent)
   if (!agent) return state.env.get(name)?.type === 'secret'
   const { threadId } = state
   return createEnvReader({

@@ -55,6 +55,15 @@ export const refund: ToolDefinition = defineTool({
   },
 })
 
+const mail: ToolDefinition = defineTool({
+  name: 'mail',
+  description: 'Sends a mail.',
+  args: z.object({ to: z.string() }),
+  risk: 'write_high_risk',
+  rollback: 'impossible',
+  execute: (_, { to }) => `Sent to ${to}.`,
+})
+
 /** Runs in the page. */
 export const locate: ToolDefinition = defineTool({
   name: 'locate',
@@ -85,9 +94,10 @@ const worker = defineAgent({
         const asked = textOf(messages[0])
         const hasPaid = messages.some(({ type }) => type === 'tool_result')
         if (asked.includes('pay') && !hasPaid) return calls('refund', { amount: 7 })
+        if (asked.includes('mail') && !hasPaid) return calls('mail', { to: 'bob' })
         return [says('Inner words. '), calls('done', { text: 'The hole is dug.' })]
       }),
-      tools: [done, refund],
+      tools: [done, refund, mail],
       requiredSchema: z.object({ task: z.string() }),
     }),
     sessionStop: { name: done, messageProperty: 'text' },
@@ -122,6 +132,7 @@ export function answer({ messages }: LLMRequest): ScriptPart | readonly ScriptPa
     return fails({ code: 'INVALID_REQUEST', message: 'The model is ill.' })
   if (asked.includes('hang')) return [says('One two three '), waits(Infinity)]
   if (asked.includes('work')) return calls('worker', { task: asked })
+  if (asked.includes('mail')) return calls('mail', { to: 'ann' })
   if (asked.includes('silence')) return says('')
   // With waits between the pieces, so that a reader that streams sees more than one of them.
   const pieces = [`You said ${asked} `, 'and that ', 'is ', 'all ', 'there ', 'is ', 'to say.']
@@ -142,7 +153,7 @@ export const desk: AgentDefinition = defineAgent({
       name: 'desk',
       prompt: 'Help.',
       model: scripted(answer),
-      tools: [note, refund, locate, { name: worker, initUserMessageProperty: 'task' }],
+      tools: [mail, note, refund, locate, { name: worker, initUserMessageProperty: 'task' }],
     }),
   },
 })

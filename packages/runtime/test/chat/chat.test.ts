@@ -157,6 +157,30 @@ test('what a child asks is shown on its call, and answered there', async () => {
   ])
 })
 
+test('an approval says when the call cannot be undone, also that of a child', async () => {
+  for (const [text, type, call] of [
+    ['mail her', 'tool-mail', undefined],
+    ['work and mail', 'tool-worker', 'mail({"to":"bob"})'],
+  ] as const) {
+    const id = `final-${type}`
+    const chat = kit.chat('ada', { id })
+    await chat.sendMessage({ text })
+    const [asked] = parts(chat.lastMessage, type)
+    const why = call === undefined ? '' : `desk › worker: ${call} `
+    expect(asked).toMatchObject({
+      state: 'approval-requested',
+      approval: { requestReason: `${why}This cannot be undone.` },
+    })
+    expect(plain(chat.messages)).toEqual(await history(id))
+    await chat.addToolApprovalResponse({ id: asked!.approval!.id, approved: true })
+    await idle(chat)
+    expect(parts(chat.lastMessage, type)).toMatchObject([{ state: 'output-available' }])
+  }
+  const chat = kit.chat('ada', { id: 'not-final' })
+  await chat.sendMessage({ text: 'refund' })
+  expect(JSON.stringify(chat.messages)).not.toContain('cannot be undone')
+})
+
 test('a person speaks while a decision is open, and decides later', async () => {
   const chat = kit.chat('ada', { id: 'later' })
   await chat.sendMessage({ text: 'refund' })

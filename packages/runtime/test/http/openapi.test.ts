@@ -14,7 +14,7 @@ let client: OpenApiClient
 const seen = new Set<string>()
 
 beforeAll(async () => {
-  kit = await startKit({ http: { prefix: '/api', a2a: { agent: 'desk' } } })
+  kit = await startKit({ http: { prefix: '/api', a2a: { agent: 'desk' }, playground: true } })
   // The same with limits that are soon reached.
   small = await startKit({
     runtime: { limits: { maxFileBytes: 50, variablesTtlMs: 0 } },
@@ -209,6 +209,10 @@ describe('errors of one route are as the document says', () => {
     ],
     ['postEndpoint', 'STATE_CONFLICT', () => ({ params: { path: 'stale' } })],
     ['getAgent', 'AGENT_NOT_FOUND', () => ({ params: { agent: 'nobody' } })],
+    ['tryTool', 'TOOL_NOT_FOUND', () => ({ params: { tool: 'none' } })],
+    ['tryTool', 'PLAYGROUND_OFF', () => ({ kit: poor })],
+    ['getApproval', 'INTERRUPT_NOT_FOUND', () => ({ params: { interruptId: 'none' } })],
+    ['createStudioSession', 'UNAUTHENTICATED', () => ({ body: { key: 'wrong' } })],
     ['sendMessage', 'FILE_NOT_FOUND', () => ({ body: { text: 'x', attachments: ['/none'] } })],
     ['sendMessage', 'FILE_PATH_INVALID', () => ({ body: { text: 'x', attachments: ['../x'] } })],
     ['sendMessage', 'INPUT_INVALID', () => ({ body: {} })],

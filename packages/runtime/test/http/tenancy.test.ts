@@ -52,7 +52,7 @@ test('every route with a thread in its path is looked up before it is answered, 
     if (route.addresses === 'nothing')
       // The values of users have tests of their own: user-values.test.ts.
       expect(
-        others.filter((name) => name !== 'agent' && route.tag !== 'users'),
+        others.filter((name) => name !== 'agent' && name !== 'tool' && route.tag !== 'users'),
         route.id,
       ).toEqual([])
     else expect(route.probe, route.id).toBeDefined()

@@ -49,6 +49,7 @@ export async function buildWorld({ runtime }: Kit): Promise<World> {
       effectId,
       logId: log.logId,
       agent: 'desk',
+      tool: 'note',
       user,
     },
   }

@@ -11,7 +11,7 @@ import {
 import { createHttp, type Http, type HttpOptions } from '@skein/runtime/http'
 import type { NodeLink, NodeNotice } from '../../src/dispatch/dispatcher.ts'
 
-export const SECRET = 'a secret that all nodes of the test have'
+export const SECRET = 'a-secret-that-all-nodes-of-the-test-have'
 
 /** What may happen to a notice between two nodes. */
 export interface Faults {
@@ -33,17 +33,19 @@ export class Network {
     this.faults = faults
   }
 
-  link(): NodeLink {
-    return new MemoryLink(this)
+  link(freezer?: Freezer): NodeLink {
+    return new MemoryLink(this, freezer)
   }
 }
 
 class MemoryLink implements NodeLink {
   listener: Parameters<NodeLink['start']>[0] | undefined
+  readonly freezer: Freezer | undefined
   readonly #network: Network
 
-  constructor(network: Network) {
+  constructor(network: Network, freezer?: Freezer) {
     this.#network = network
+    this.freezer = freezer
   }
 
   send(notice: NodeNotice): void {
@@ -52,7 +54,10 @@ class MemoryLink implements NodeLink {
     this.#network.sent++
     for (const node of nodes) {
       if (node === this) continue
-      const deliver = (): void => node.listener?.notice(JSON.parse(text) as NodeNotice)
+      const deliver = (): void => {
+        if (!node.freezer?.isFrozen && !this.freezer?.isFrozen)
+          node.listener?.notice(JSON.parse(text) as NodeNotice)
+      }
       if (!faults) {
         queueMicrotask(deliver)
         continue
@@ -80,8 +85,7 @@ export interface ClusterNode {
   readonly address: string
   readonly runtime: EmbeddedRuntime
   readonly http: Http
-  /** Whether requests reach it. */
-  isReachable: boolean
+  readonly freezer: Freezer
 }
 
 export interface ClusterOptions {
@@ -106,15 +110,16 @@ export class Cluster {
 
   async add(name: string, options: Partial<RuntimeOptions>): Promise<ClusterNode> {
     const address = `http://${name}.test`
+    const freezer = new Freezer()
     const runtime = await createRuntime({
-      store: shared(this.store),
+      store: shared(this.store, freezer),
       owner: name,
       onError: (error) => void this.errors.push(error),
-      nodes: { link: this.network.link(), address, secret: SECRET, fetch: this.fetch },
+      nodes: { link: this.network.link(freezer), address, secret: SECRET, fetch: this.fetch },
       ...options,
     })
     const http = createHttp(runtime, { auth: 'none', allowedHosts: '*', ...this.#http })
-    const node: ClusterNode = { name, address, runtime, http, isReachable: true }
+    const node: ClusterNode = { name, address, runtime, http, freezer }
     this.nodes.set(name, node)
     await runtime.start()
     return node
@@ -126,22 +131,51 @@ export class Cluster {
     const node = [...this.nodes.values()].find(({ address }) =>
       request.url.startsWith(`${address}/`),
     )
-    if (!node?.isReachable) throw new TypeError(`No node is at ${request.url}.`)
+    if (!node || node.freezer.isFrozen) throw new TypeError(`No node is at ${request.url}.`)
     return node.http.fetch(request)
   }) as typeof fetch
 
   async stop(): Promise<void> {
+    for (const { freezer } of this.nodes.values()) freezer.thaw()
     for (const { runtime } of this.nodes.values()) await runtime.stop({ graceMs: 0 })
   }
 }
 
+/** Whether a node stands still: what it asks of the store waits until it goes on. */
+export class Freezer {
+  #thawed: Promise<void> | undefined
+  #thaw: (() => void) | undefined
+
+  freeze(): void {
+    this.#thawed = new Promise((resolve) => (this.#thaw = resolve))
+  }
+
+  thaw(): void {
+    this.#thawed = undefined
+    this.#thaw?.()
+  }
+
+  get isFrozen(): boolean {
+    return this.#thawed !== undefined
+  }
+
+  async through<T>(work: () => Promise<T>): Promise<T> {
+    while (this.#thawed) await this.#thawed
+    const result = await work()
+    while (this.#thawed) await this.#thawed
+    return result
+  }
+}
+
 /** The store as one node sees it: it closes for all only when the test ends. */
-export function shared(store: Store): Store {
+export function shared(store: Store, freezer: Freezer = new Freezer()): Store {
   return new Proxy(store, {
     get(target, name) {
       if (name === 'close') return async () => {}
       const member: unknown = Reflect.get(target, name)
-      return typeof member === 'function' ? member.bind(target) : member
+      if (typeof member !== 'function') return member
+      return (...given: unknown[]) =>
+        freezer.through(() => member.apply(target, given) as Promise<unknown>)
     },
   })
 }

@@ -80,3 +80,145 @@ test('two nodes, one thread, 20 messages from both: the model is asked once per 
   )
   expect(said.length).toBe(20)
 })
+
+const freeze = (name: string): void => cluster.nodes.get(name)!.freezer.freeze()
+const thaw = (name: string): void => cluster.nodes.get(name)!.freezer.thaw()
+
+/** An agent whose model says 200 words, with 20 ms before each. */
+const slowTalker = () => {
+  const model = paced(20, () => Array.from({ length: 200 }, (_, index) => `w${index}`).join(' '))
+  return { model, agents: [agentOf('talker', model)] }
+}
+
+async function working(id: string): Promise<void> {
+  await until(async () =>
+    (await cluster.store.events(id)).some(({ event }) => event.type === 'step_start'),
+  )
+  await new Promise((resolve) => setTimeout(resolve, 60))
+}
+
+test('stop at another node ends the model call at once', async () => {
+  cluster = new Cluster()
+  const { model, agents } = slowTalker()
+  const a = await cluster.add('a', { agents })
+  const b = await cluster.add('b', { agents, maxConcurrent: 0 })
+  const { id } = await a.runtime.threads.create({ agent: 'talker', message: 'hi' })
+  await working(id)
+  const stoppedAt = Date.now()
+  await b.runtime.threads.stop(id, { by: 'ann' })
+  await until(async () => (await cluster.store.head(id))?.lifecycle === 'stopped')
+  expect(Date.now() - stoppedAt).toBeLessThan(1_000)
+  expect(model.asked[0]?.signal.aborted).toBe(true)
+})
+
+test('a message that cuts the running turn, and an edit, reach the node that works', async () => {
+  cluster = new Cluster()
+  const { model, agents } = slowTalker()
+  const a = await cluster.add('a', { agents })
+  const b = await cluster.add('b', { agents, maxConcurrent: 0 })
+  const { id } = await a.runtime.threads.create({ agent: 'talker', message: 'hi' })
+  await working(id)
+  await b.runtime.threads.send(id, { text: 'no, this', ifBusy: 'restart' })
+  await until(() => model.asked.length === 2, { ms: 2_000, what: 'the second request' })
+  expect(model.asked[0]?.signal.aborted).toBe(true)
+  await new Promise((resolve) => setTimeout(resolve, 60))
+  const messages = await b.runtime.threads.messages(id)
+  const edited = messages.findLast(({ message }) => message.type === 'user')!
+  await b.runtime.threads.updateMessage(id, edited.id, 'or that')
+  await until(() => model.asked.length === 3, { ms: 2_000, what: 'the third request' })
+  expect(model.asked[1]?.signal.aborted).toBe(true)
+})
+
+test('terminate at another node resolves when the drain there has ended', async () => {
+  cluster = new Cluster()
+  const { model, agents } = slowTalker()
+  const a = await cluster.add('a', { agents })
+  const b = await cluster.add('b', { agents, maxConcurrent: 0 })
+  const { id } = await a.runtime.threads.create({ agent: 'talker', message: 'hi' })
+  await working(id)
+  await b.runtime.threads.terminate(id, { by: 'ann' })
+  const head = await cluster.store.head(id)
+  expect([head?.lifecycle, head?.lease, head?.wakeAt]).toEqual(['terminated', null, null])
+  expect(model.asked[0]?.signal.aborted).toBe(true)
+  expect((await cluster.store.events(id)).map(({ event }) => event.type)).toContain('session_end')
+})
+
+test('readers at another node end when a thread is removed, and `changes` says so', async () => {
+  cluster = new Cluster()
+  const agents = [
+    agentOf(
+      'talker',
+      paced(1, () => 'hi'),
+    ),
+  ]
+  const a = await cluster.add('a', { agents })
+  const b = await cluster.add('b', { agents })
+  const { id } = await a.runtime.threads.create({ agent: 'talker', message: 'hi' })
+  const seen: string[] = []
+  const leaving = new AbortController()
+  const changes = (async () => {
+    for await (const { id: changed, lifecycle } of b.runtime.changes({ signal: leaving.signal }))
+      seen.push(`${changed === id} ${lifecycle}`)
+  })()
+  const reading = (async () => {
+    for await (const _ of b.runtime.subscribe(id));
+  })()
+  await until(async () => (await cluster.store.head(id))?.lifecycle === 'idle')
+  await a.runtime.threads.remove(id)
+  await reading
+  await until(() => seen.includes('true erased'))
+  leaving.abort()
+  await changes
+  expect(seen).toContain('true idle')
+})
+
+test('a node that dies: another goes on after its lease, and its readers get a step_reset', async () => {
+  cluster = new Cluster()
+  const { model, agents } = slowTalker()
+  const short = paced(1, () => wordy)
+  const limits = { leaseMs: 600 }
+  const a = await cluster.add('a', { agents, limits })
+  const b = await cluster.add('b', { agents: [agentOf('talker', short)], limits })
+  const { id } = await a.runtime.threads.create({ agent: 'talker' })
+  const reading = read(b, id)
+  const other = read(b, id, { includesDeltas: false })
+  await a.runtime.threads.send(id, 'hi')
+  await working(id)
+  // Its process stands still: nothing of it reaches the store, and nobody reaches it.
+  freeze('a')
+  const events = await reading
+  await other
+  await storedAre(events, id)
+  expect(model.asked.length + short.asked.length).toBe(2)
+  const reset = events.findIndex(({ event }) => event.type === 'step_reset')
+  expect(textOf(events.slice(0, reset))).toMatch(/^w0 w1/)
+  expect(textOf(events.slice(reset))).toBe(wordy)
+})
+
+test('a frozen owner that wakes up: its writes are refused, and the log is that of the other', async () => {
+  cluster = new Cluster()
+  const model = paced(20, () => 'from the frozen node')
+  const limits = { leaseMs: 600 }
+  const a = await cluster.add('a', { agents: [agentOf('talker', model)], limits })
+  const b = await cluster.add('b', {
+    agents: [
+      agentOf(
+        'talker',
+        paced(1, () => 'from the other'),
+      ),
+    ],
+    limits,
+  })
+  const { id } = await a.runtime.threads.create({ agent: 'talker', message: 'hi' })
+  await until(() => model.asked.length === 1)
+  freeze('a')
+  await read(b, id)
+  const log = await cluster.store.events(id)
+  thaw('a')
+  await new Promise((resolve) => setTimeout(resolve, 400))
+  expect(await cluster.store.events(id)).toEqual(log)
+  const said = log.flatMap(({ event }) =>
+    event.type === 'message_added' && event.message.type === 'assistant' ? [event.message] : [],
+  )
+  expect(said).toMatchObject([{ content: [{ text: 'from the other' }] }])
+})

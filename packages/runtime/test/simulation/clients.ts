@@ -3,6 +3,7 @@ import type { EmbeddedRuntime, SendMessage, WaitingItem } from '@skein/runtime'
 import { IF_BUSY } from '../../src/contract/runtime-api.ts'
 import type { Lane } from '../../src/testing/simulation.ts'
 import { effectFor } from './laws-effects.ts'
+import { USER } from './laws-limits.ts'
 import { Reader } from './reader.ts'
 import type { Supervisor } from './supervisor.ts'
 import type { RootAgent, World } from './world.ts'
@@ -48,7 +49,8 @@ export class Clients {
     const first = chance.happens(0.5)
       ? { message: { text: 'm0', messageId: `first-${index}` } }
       : {}
-    const created = { agent, clientId, secrets, env, ...first }
+    const owner = plan.hasLimits ? USER.user : undefined
+    const created = { agent, clientId, secrets, env, owner, ...first }
     const thread = await this.#do('create', (runtime) => runtime.threads.create(created))
     if (!thread) return
     this.roots.push(thread.id)

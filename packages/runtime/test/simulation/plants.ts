@@ -2,6 +2,7 @@ import type { Commit, RuntimeEvent, Store, ThreadChange } from '@skein/runtime'
 import type { Canary } from './canary.ts'
 import type { Chance } from './chance.ts'
 import { busyPlants } from './laws-busy.ts'
+import { limitPlants } from './laws-limits.ts'
 import { orderPlants } from './laws-order.ts'
 
 /**
@@ -24,6 +25,7 @@ export interface PlantParts {
 export const plants: Readonly<Record<string, Plant>> = {
   ...orderPlants,
   ...busyPlants,
+  ...limitPlants,
 
   /** Writers are not checked against the epoch. */
   'lost-fence': (store) =>

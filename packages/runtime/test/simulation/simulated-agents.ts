@@ -13,6 +13,7 @@ import {
 import { z } from 'zod'
 import type { Lane } from '../../src/testing/simulation.ts'
 import { simulatedEffects } from './laws-effects.ts'
+import { countTool } from './laws-limits.ts'
 import { simulatedModel, type Temper } from './simulated-model.ts'
 import { simulatedTools } from './simulated-tools.ts'
 import type { World } from './world.ts'
@@ -28,6 +29,7 @@ export interface SimulatedAgents {
 export function simulatedAgents(world: World, lane: Lane): SimulatedAgents {
   const tools = simulatedTools(world, lane)
   const hooks = simulatedHooks(world)
+  const count = countTool(world, lane)
 
   const side = (
     name: string,
@@ -43,7 +45,7 @@ export function simulatedAgents(world: World, lane: Lane): SimulatedAgents {
         name,
         prompt: `You are ${name}.`,
         model: simulatedModel(world, lane, name, temper),
-        tools: listed,
+        tools: world.plan.hasLimits ? [...listed, count] : listed,
         hooks: name === 'desk_a' || name === 'crew_a' ? hooks : hooks.slice(0, 1),
         parallelToolCalls: name.length % 2 === 0,
         ...(temper.isFormal && { output: z.object({ ok: z.boolean() }) }),

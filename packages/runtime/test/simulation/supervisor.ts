@@ -10,6 +10,7 @@ import {
 import type { Timers } from '../../src/dispatch/dispatcher.ts'
 import { watchCommit, type CommitWatch } from './commit-watch.ts'
 import type { Coverage } from './coverage.ts'
+import { spendingRules } from './laws-limits.ts'
 import { MAX_HANDOFFS } from './laws-order.ts'
 import { simulatedAgents } from './simulated-agents.ts'
 import type { World } from './world.ts'
@@ -93,6 +94,11 @@ export class Supervisor {
       secretKey: world.secretKey,
       limits: { drainAttempts: 4, modelBackoffMs: 1_000, maxHandoffs: MAX_HANDOFFS },
       onError: (error) => this.#onError(error),
+      // Old counters are removed at the start only: a timer that rings for ever would let no run end.
+      ...(world.plan.hasLimits && {
+        spending: spendingRules,
+        retention: { rules: [], everyMs: Infinity },
+      }),
     })
     this.#current = { lane, runtime, registry, died, die }
     await runtime.start()
@@ -220,7 +226,8 @@ export class Supervisor {
 function timersOf({ timers }: World, lane: Lane): Timers {
   return {
     now: () => timers.now(),
-    set: (ms, callback) => timers.set(ms, () => lane.state === 'running' && callback()),
+    set: (ms, callback) =>
+      ms === Infinity ? undefined : timers.set(ms, () => lane.state === 'running' && callback()),
     clear: (handle) => timers.clear(handle),
   }
 }

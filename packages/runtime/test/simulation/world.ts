@@ -59,6 +59,8 @@ export interface Plan {
   readonly store: 'memory' | 'sqlite' | 'file'
   /** How likely stops, edits and the like are. */
   readonly unrest: number
+  /** Spending is limited, and agents have a tool that counts in a value of their user. */
+  readonly hasLimits: boolean
 }
 
 export const ROOT_AGENTS = [
@@ -90,7 +92,7 @@ export interface WorldOptions {
 
 export function createWorld({ seed, plant }: WorldOptions): World {
   const chance = chanceOf(seed)
-  const plan = planOf(chance)
+  const plan = withLimits(planOf(chance), chanceOf(seed ^ 0x11_1175))
   const clock = manualClock(Date.UTC(2026, 0, 1))
   const trace: TraceLine[] = []
   const violations: string[] = []
@@ -154,7 +156,14 @@ const ROOTS_OF: Readonly<Record<string, readonly RootAgent[]>> = {
 
 const RESTLESS = new Set(['cascade', 'partial_answer', 'nudge', 'stop_thread'])
 
-function planOf(chance: Chance): Plan {
+/** Lets a part of the runs have limits. Two threads of one user then share them. */
+function withLimits(plan: Omit<Plan, 'hasLimits'>, chance: Chance): Plan {
+  const hasLimits = chance.happens(0.25)
+  const [first] = plan.roots
+  return { ...plan, hasLimits, roots: hasLimits ? [first!, first!] : plan.roots }
+}
+
+function planOf(chance: Chance): Omit<Plan, 'hasLimits'> {
   const focus = chance.happens(0.5) ? chance.pick(points) : undefined
   const agents = ROOTS_OF[focus ?? ''] ?? ROOT_AGENTS
   const roots = Array.from({ length: chance.happens(0.15) ? 2 : 1 }, () => chance.pick(agents))

@@ -177,9 +177,10 @@ export interface ReplaceableRegistry extends Registry {
 }
 
 /** Wraps a registry so that its contents can be replaced. */
-export function replaceableRegistry(first: Registry): ReplaceableRegistry {
-  let current = first
+export function replaceableRegistry(first: Registry, previous?: Registry): ReplaceableRegistry {
+  let current = previous ? withPrevious(first, previous) : first
   return {
+    previous,
     get agents() {
       return current.agents
     },
@@ -203,7 +204,27 @@ export function replaceableRegistry(first: Registry): ReplaceableRegistry {
     },
     agent: (name) => current.agent(name),
     replace(registry) {
-      current = registry
+      current = previous ? withPrevious(registry, previous) : registry
     },
+  }
+}
+
+/** Adds what only the version before has, because its sessions and their children may still need it. */
+function withPrevious(registry: Registry, previous: Registry): Registry {
+  const joined = <Value>(
+    before: ReadonlyMap<string, Value>,
+    now: ReadonlyMap<string, Value>,
+  ): ReadonlyMap<string, Value> => new Map([...before, ...now])
+  return {
+    ...registry,
+    previous,
+    agents: joined(previous.agents, registry.agents),
+    tools: joined(previous.tools, registry.tools),
+    hooks: joined(previous.hooks, registry.hooks),
+    effects: joined(previous.effects, registry.effects),
+    agent: (name) =>
+      registry.agents.has(name) || !previous.agents.has(name)
+        ? registry.agent(name)
+        : previous.agent(name),
   }
 }

@@ -7,7 +7,7 @@ import type {
   WaitingItem,
   ThreadInfo,
 } from '../../contract/runtime-api.ts'
-import { agentNames, isShownUserMessage, ShownEvents } from './shown-events.ts'
+import { agentNames, isShownUserMessage, reasonOf, ShownEvents } from './shown-events.ts'
 import { isDelivered } from './hold-back.ts'
 import { approvalsBelow, ChildChunks } from './children.ts'
 import { untilSettled } from './find-answer.ts'
@@ -143,11 +143,12 @@ class Answer {
   /** Asks the page again when an approval needs decisions of more people than the page has sent. */
   #askAgain(waiting: readonly WaitingItem[]): readonly UIMessageChunk[] {
     if (!this.#options.continues) return []
-    return waiting.flatMap(({ kind, threadId, interruptId: approvalId, toolCallId }) =>
-      kind === 'approval' && threadId === this.#thread.id && !this.#asked.has(approvalId)
-        ? [{ type: 'tool-approval-request' as const, approvalId, toolCallId }]
-        : [],
-    )
+    return waiting.flatMap(({ kind, threadId, interruptId: approvalId, toolCallId, ...item }) => {
+      const isOwn = kind === 'approval' && threadId === this.#thread.id
+      if (!isOwn || this.#asked.has(approvalId)) return []
+      const reason = reasonOf('', item.isIrreversible)
+      return [{ type: 'tool-approval-request' as const, approvalId, toolCallId, reason }]
+    })
   }
 
   /**

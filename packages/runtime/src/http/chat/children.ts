@@ -2,7 +2,13 @@ import { type UIMessageChunk, UIStreamEncoder } from '@skein/threads/ai-sdk'
 import { SkeinError } from '@skein/base'
 import type { NumberedEvent, Runtime, WaitingItem, ThreadInfo } from '../../contract/runtime-api.ts'
 import { MergeQueue } from '../stream/merge-queue.ts'
-import { agentNames, type ChatView, isShownUserMessage, ShownEvents } from './shown-events.ts'
+import {
+  agentNames,
+  type ChatView,
+  isShownUserMessage,
+  reasonOf,
+  ShownEvents,
+} from './shown-events.ts'
 
 /** How many chunks may wait to be sent; each followed thread may hold one more chunk. */
 const CAPACITY = 64
@@ -83,7 +89,10 @@ export async function approvalsBelow(
       type: 'tool-approval-request',
       approvalId: item.interruptId,
       toolCallId,
-      reason: `${item.path.join(' › ')}: ${item.toolName}(${JSON.stringify(item.arguments)})`,
+      reason: reasonOf(
+        `${item.path.join(' › ')}: ${item.toolName}(${JSON.stringify(item.arguments)})`,
+        item.isIrreversible,
+      ),
     })
   }
   return [...chunks.values()]

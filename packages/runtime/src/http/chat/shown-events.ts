@@ -4,7 +4,7 @@ import type { Registry } from '../../definitions/resolved.ts'
 import type { NumberedEvent } from '../../contract/runtime-api.ts'
 import { HoldBack } from './hold-back.ts'
 import { isPlainObject, type JsonObject } from '@skein/base'
-import { APPROVAL_GIVEN } from '../../api/inbox.ts'
+import { APPROVAL_GIVEN, isIrreversible } from '../../api/inbox.ts'
 import { publicEvent } from '../../view/public-event.ts'
 
 /**
@@ -158,11 +158,18 @@ export function isShownUserMessage(event: AnyEvent): boolean {
 /** Removes the request to be signed, which only the inbox needs; the page gets only the question. */
 function withoutRequest(event: Extract<ThreadEvent, { type: 'interrupt_opened' }>): ThreadEvent {
   const { request, ...interrupt } = event.interrupt
-  const reason = isPlainObject(request) ? request['reason'] : undefined
+  const given = isPlainObject(request) ? request['reason'] : undefined
+  const reason = reasonOf(typeof given === 'string' ? given : '', isIrreversible(request))
   return {
     ...event,
-    interrupt: typeof reason === 'string' ? { ...interrupt, request: { reason } } : interrupt,
+    interrupt: reason === undefined ? interrupt : { ...interrupt, request: { reason } },
   }
+}
+
+/** Returns what the page shows beside an approval; undefined if there is nothing to say. */
+export function reasonOf(reason: string, cannotBeUndone: boolean | undefined): string | undefined {
+  const words = [reason, cannotBeUndone ? 'This cannot be undone.' : '']
+  return words.filter((text) => text !== '').join(' ') || undefined
 }
 
 function childFields(

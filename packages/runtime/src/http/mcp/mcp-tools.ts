@@ -114,7 +114,7 @@ async function sendTo(
       ? await runtime.threads.create({ agent: params.agent, tenant, owner, tags: ['mcp'] })
       : await findThread(runtime, principal, args.threadId)
   if (args.message !== undefined)
-    await runtime.threads.send(thread.id, toSendMessage(args.message, principal))
+    await runtime.threads.send(thread.id, toSendMessage(args.message, principal, services))
   return thread
 }
 

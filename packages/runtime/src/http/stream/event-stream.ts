@@ -329,7 +329,7 @@ export const streamOperations: readonly OperationRoute[] = [
               id: index === threads.length - 1 ? id : undefined,
               data: JSON.stringify(data),
             })
-          const isReady = threads.length === 0
+          const isReady = threads.length === 0 && !isReset
           if (isReset || isReady)
             yield encodeSse({ event: isReset ? 'reset' : 'ready', id, data: '{}' })
           if (isReady && query.until === 'ready') return

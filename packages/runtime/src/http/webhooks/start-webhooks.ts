@@ -1,5 +1,6 @@
 import { type Clock, isPlainObject, SkeinError, systemClock } from '@skein/base'
-import { systemTimers, type Timers } from '../../dispatch/dispatcher.ts'
+import { systemTimers, type TimerHandle, type Timers } from '../../dispatch/dispatcher.ts'
+import type { RuntimeNode } from '../../nodes/nodes.ts'
 import type { Runtime, ThreadInfo } from '../../contract/runtime-api.ts'
 import type { Store } from '../../store/store.ts'
 import { type Post, toWebhookMessage, type Webhook, WebhookQueue } from './webhook-queue.ts'
@@ -38,15 +39,39 @@ const MARGIN_MS = 60_000
 const MAX_PENDING = 10_000
 const MAX_REMEMBERED = 10_000
 const PAGE = 500
+/** How often the threads are listed again. Shorter than `MARGIN_MS`, or events whose notice was lost would be missed. */
+const RELIST_MS = 10_000
+/** How long `stop` lets messages go out that are being sent, so that another node does not send them again. */
+const FINISH_MS = 3_000
 
 /**
  * Sends webhooks about approvals and ended sessions. Messages are created from the log and sent at least
  * once: after a restart, messages whose delivery was not recorded are sent again with the same `webhook-id`.
  */
 export async function startWebhooks(runtime: Runtime, options: WebhooksOptions): Promise<Webhooks> {
+  const { node } = runtime
   const watcher = new Watcher(runtime, options)
+  if (node) return startLed(runtime, node, options)
   await watcher.start()
   return watcher
+}
+
+/** Lets one node at a time send. The next one goes on where the last one was. */
+function startLed(runtime: Runtime, node: RuntimeNode, options: WebhooksOptions): Webhooks {
+  let watcher: Watcher | undefined
+  const led = node.lead('webhooks', {
+    async start() {
+      watcher = new Watcher(runtime, { settings: node.store, ...options }, true)
+      await watcher.start()
+      return watcher
+    },
+  })
+  return {
+    get pending() {
+      return watcher?.pending ?? 0
+    },
+    stop: () => led.stop(),
+  }
 }
 
 class Watcher implements Webhooks {
@@ -68,8 +93,16 @@ class Watcher implements Webhooks {
   #hasRoom: (() => void) | undefined
   #watching: Promise<void> = Promise.resolve()
   #scanning: Promise<void> = Promise.resolve()
+  /**
+   * Whether other nodes can take over. What was delivered is then recorded at once, and the threads are listed
+   * again and again, because a notice of another node may be lost.
+   */
+  readonly #isLed: boolean
+  readonly #timers: Timers
+  #relist: TimerHandle | undefined
+  #isWriting = false
 
-  constructor(runtime: Runtime, options: WebhooksOptions) {
+  constructor(runtime: Runtime, options: WebhooksOptions, isLed = false) {
     const {
       clock = systemClock,
       timers = systemTimers(clock),
@@ -78,6 +111,8 @@ class Watcher implements Webhooks {
     this.#runtime = runtime
     this.#options = options
     this.#clock = clock
+    this.#isLed = isLed
+    this.#timers = timers
     this.#queues = options.webhooks.map((webhook) => {
       const { protocol } = new URL(webhook.url)
       if (protocol !== 'https:' && !(protocol === 'http:' && allowPrivateAddresses))
@@ -103,9 +138,12 @@ class Watcher implements Webhooks {
   async start(): Promise<void> {
     const saved = await this.#options.settings?.setting(SETTING)
     const known = isPlainObject(saved?.['since']) ? saved['since'] : {}
+    const delivered = isPlainObject(saved?.['delivered']) ? saved['delivered'] : {}
     for (const queue of this.#queues) {
       const since = known[queue.name]
       queue.since = typeof since === 'number' ? since : this.#clock.now()
+      const done = delivered[queue.name]
+      if (isPlainObject(done)) queue.settled = new Map(Object.entries(done) as [string, number][]) // as `#write` wrote it
     }
     // Written at once, so that events from now on are sent even if this process ends early.
     await this.#write()
@@ -120,6 +158,9 @@ class Watcher implements Webhooks {
   async stop(): Promise<void> {
     this.#abort.abort()
     this.#hasRoom?.()
+    if (this.#relist !== undefined) this.#timers.clear(this.#relist)
+    // A message that is cut off while it is being sent would be sent again by the next node.
+    if (this.#isLed) await Promise.all(this.#queues.map((queue) => queue.finish(FINISH_MS)))
     for (const queue of this.#queues) queue.stop()
     await this.#watching
     this.#save()
@@ -143,6 +184,10 @@ class Watcher implements Webhooks {
       if (!last || heads.length < PAGE || Date.parse(last.updatedAt) < since) break
     }
     this.#hasCaughtUp = !this.#abort.signal.aborted
+    if (this.#isLed && this.#hasCaughtUp)
+      this.#relist = this.#timers.set(RELIST_MS, () => {
+        this.#catchUp().catch((error: unknown) => this.#options.onError?.(error))
+      })
   }
 
   /**
@@ -207,14 +252,21 @@ class Watcher implements Webhooks {
   #save(): void {
     if (!this.#hasCaughtUp) return
     const moved = this.#queues.map((queue) => queue.moveOn(this.#scannedTo - MARGIN_MS))
-    if (!moved.includes(true)) return
+    // While a write waits for its turn, it will write this too.
+    if ((!moved.includes(true) && !this.#isLed) || this.#isWriting) return
+    this.#isWriting = this.#isLed
     this.#saving = this.#saving.then(() =>
       this.#write().catch((error: unknown) => this.#options.onError?.(error)),
     )
   }
 
   async #write(): Promise<void> {
+    this.#isWriting = false
     const since = Object.fromEntries(this.#queues.map((queue) => [queue.name, queue.since]))
-    await this.#options.settings?.setSetting(SETTING, { since })
+    const delivered = Object.fromEntries(
+      this.#queues.map(({ name, settled }) => [name, Object.fromEntries(settled)]),
+    )
+    const value = this.#isLed ? { since, delivered } : { since }
+    await this.#options.settings?.setSetting(SETTING, value)
   }
 }

@@ -33,6 +33,8 @@ const BACKOFF_MS: readonly number[] = [
   5_000, 30_000, 120_000, 600_000, 3_600_000, 14_400_000, 43_200_000, 86_400_000,
 ]
 const MAX_AT_ONCE = 8
+/** How many delivered messages are remembered of the time that is read again after a takeover. */
+const MAX_SETTLED = 1_000
 const GONE = 410
 
 interface Delivery {
@@ -57,6 +59,10 @@ export class WebhookQueue {
   readonly #waits = new Set<TimerHandle>()
   readonly #abort = new AbortController()
   #running = 0
+  /** The messages from `since` on that were delivered or given up, with their times, newest last. */
+  settled: Map<string, number> = new Map()
+  #isFinishing = false
+  #finished: (() => void) | undefined
 
   constructor(webhook: Webhook, options: WebhookQueueOptions) {
     this.webhook = webhook
@@ -74,7 +80,7 @@ export class WebhookQueue {
   add(message: WebhookMessage): void {
     const { id, type, timestamp } = message
     const isWanted = this.webhook.events.includes(type) && Date.parse(timestamp) >= this.since
-    if (!isWanted || this.#pending.has(id)) return
+    if (!isWanted || this.#pending.has(id) || this.settled.has(id)) return
     const delivery = { message, tries: 0 }
     this.#pending.set(id, delivery)
     this.#ready.push(delivery)
@@ -88,7 +94,18 @@ export class WebhookQueue {
       since = Math.min(since, Date.parse(message.timestamp))
     if (since <= this.since) return false
     this.since = since
+    for (const [id, at] of this.settled) if (at < since) this.settled.delete(id)
     return true
+  }
+
+  /** Sends nothing more, and resolves when nothing is being sent, or after a time. */
+  async finish(ms: number): Promise<void> {
+    this.#isFinishing = true
+    if (this.#running === 0) return
+    await new Promise<void>((resolve) => {
+      this.#finished = resolve
+      this.#waits.add(this.#options.timers.set(ms, resolve))
+    })
   }
 
   stop(): void {
@@ -97,13 +114,14 @@ export class WebhookQueue {
   }
 
   #run(): void {
-    while (this.#running < MAX_AT_ONCE && !this.#abort.signal.aborted) {
+    while (this.#running < MAX_AT_ONCE && !this.#abort.signal.aborted && !this.#isFinishing) {
       const delivery = this.#ready.shift()
       if (!delivery) return
       this.#running += 1
       void this.#deliver(delivery).finally(() => {
         this.#running -= 1
         this.#run()
+        if (this.#running === 0) this.#finished?.()
       })
     }
   }
@@ -138,8 +156,11 @@ export class WebhookQueue {
     this.#waits.add(wait)
   }
 
-  #settle({ id }: WebhookMessage): void {
+  #settle({ id, timestamp }: WebhookMessage): void {
     this.#pending.delete(id)
+    this.settled.set(id, Date.parse(timestamp))
+    const [oldest] = this.settled.keys()
+    if (this.settled.size > MAX_SETTLED && oldest !== undefined) this.settled.delete(oldest)
     this.#options.onSettled()
   }
 }

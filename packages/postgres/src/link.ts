@@ -1,0 +1,239 @@
+import { createHash, randomUUID } from 'node:crypto'
+import type { NodeLink, NodeNotice } from '@skein/runtime'
+import pg from 'pg'
+
+/** Options of `postgresLink`. */
+export interface PostgresLinkOptions {
+  /** The address of the database, without a pooler in between: LISTEN belongs to a connection. */
+  readonly connectionString: string
+  /** The schema of the store, so that nodes of two stores in one database do not hear one another. */
+  readonly schema?: string
+}
+
+type Listener = Parameters<NodeLink['start']>[0]
+
+/** The server takes less than 8000 bytes per notification. */
+const MOST_BYTES = 7500
+/** Notices beyond this number are dropped while there is no connection; the others hear of the gap. */
+const MOST_WAITING = 10_000
+const PING_MS = 10_000
+const POLL_MS = 1000
+
+/**
+ * Connects the nodes of a store by LISTEN and NOTIFY over one connection. Notices that are sent while others
+ * are under way go together. After a new connection, `gap` is called here; the other nodes call it when a
+ * notice of this node says that some were dropped.
+ */
+export function postgresLink(options: PostgresLinkOptions): NodeLink {
+  return new DatabaseLink(options)
+}
+
+/**
+ * A link for nodes that reach the database only through a transaction pooler: it sends nothing, and has
+ * everything that is being read looked up in the store every second.
+ */
+export function pollingLink({ everyMs = POLL_MS }: { readonly everyMs?: number } = {}): NodeLink {
+  let timer: NodeJS.Timeout | undefined
+  return {
+    send() {},
+    async start({ gap }) {
+      timer ??= setInterval(gap, everyMs).unref()
+    },
+    async stop() {
+      clearInterval(timer)
+      timer = undefined
+    },
+  }
+}
+
+class DatabaseLink implements NodeLink {
+  readonly #options: PostgresLinkOptions
+  readonly #channel: string
+  readonly #node = randomUUID()
+  #listener: Listener | undefined
+  #client: pg.Client | undefined
+  /** The notices that wait, as JSON; a later notice of the same kind replaces an earlier one of its thread. */
+  #waiting = new Map<string, string>()
+  #hasDropped = false
+  #isSending = false
+  #isStopped = false
+  #retry: NodeJS.Timeout | undefined
+  #ping: NodeJS.Timeout | undefined
+  #failures = 0
+
+  constructor(options: PostgresLinkOptions) {
+    this.#options = options
+    const { schema = 'skein' } = options
+    this.#channel = `skein_${createHash('sha256').update(schema).digest('hex').slice(0, 16)}`
+  }
+
+  send(notice: NodeNotice): void {
+    if (this.#isStopped) return
+    const key = `${notice.type} ${notice.threadId}`
+    if (this.#waiting.size >= MOST_WAITING && !this.#waiting.has(key)) {
+      this.#hasDropped = true
+      return
+    }
+    // Moved to the end, so that notices of a thread keep their order; one that is due stays due.
+    const before = this.#waiting.get(key)
+    this.#waiting.delete(key)
+    this.#waiting.set(key, encoded(notice, before))
+    if (!this.#isSending) {
+      this.#isSending = true
+      queueMicrotask(() => void this.#flush())
+    }
+  }
+
+  async start(listener: Listener): Promise<void> {
+    this.#listener = listener
+    await this.#connect()
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    clearTimeout(this.#retry)
+    clearInterval(this.#ping)
+    const client = this.#client
+    this.#client = undefined
+    await client?.end().catch(() => {})
+  }
+
+  async #connect(): Promise<void> {
+    const client = new pg.Client({
+      connectionString: this.#options.connectionString,
+      application_name: 'skein link',
+      keepAlive: true,
+      connectionTimeoutMillis: 10_000,
+      query_timeout: PING_MS,
+    })
+    client.on('error', () => this.#lose(client))
+    client.on('end', () => this.#lose(client))
+    client.on('notification', ({ payload }) => this.#receive(payload))
+    try {
+      await client.connect()
+      await client.query(`LISTEN ${this.#channel}`)
+    } catch {
+      void client.end().catch(() => {})
+      this.#tryLater()
+      return
+    }
+    if (this.#isStopped) return void client.end().catch(() => {})
+    this.#client = client
+    this.#failures = 0
+    // A connection that is cut without a word is noticed by a statement that gets no answer.
+    clearInterval(this.#ping)
+    this.#ping = setInterval(() => {
+      client.query('SELECT 1').catch(() => this.#lose(client))
+    }, PING_MS).unref()
+    // Whatever was sent while nobody listened here is lost.
+    this.#listener?.gap()
+    if (this.#waiting.size > 0 || this.#hasDropped) void this.#flush()
+  }
+
+  #lose(client: pg.Client): void {
+    if (this.#client !== client || this.#isStopped) return
+    this.#client = undefined
+    clearInterval(this.#ping)
+    void client.end().catch(() => {})
+    this.#tryLater()
+  }
+
+  #tryLater(): void {
+    if (this.#isStopped) return
+    const ms = Math.min(50 * 2 ** Math.min(this.#failures++, 6), 1000) * (0.5 + Math.random() / 2)
+    clearTimeout(this.#retry)
+    this.#retry = setTimeout(() => void this.#connect(), ms)
+  }
+
+  async #flush(): Promise<void> {
+    this.#isSending = true
+    try {
+      while (this.#client && (this.#waiting.size > 0 || this.#hasDropped)) {
+        const [payloads, sent] = this.#payloads()
+        await this.#client.query(
+          `SELECT pg_notify('${this.#channel}', payload) FROM unnest($1::text[]) payload`,
+          [payloads],
+        )
+        this.#hasDropped = false
+        for (const [key, text] of sent)
+          if (this.#waiting.get(key) === text) this.#waiting.delete(key)
+      }
+    } catch {
+      // The connection is lost, or was too slow; what waits is sent over the next one.
+      if (this.#client) this.#lose(this.#client)
+    } finally {
+      this.#isSending = false
+    }
+  }
+
+  /** Returns everything that waits in as few payloads as the limit of the server allows. */
+  #payloads(): [payloads: string[], sent: (readonly [string, string])[]] {
+    const sent = [...this.#waiting]
+    const start = `{"node":"${this.#node}","gap":${this.#hasDropped},"notices":[`
+    const payloads: string[] = []
+    let body = ''
+    for (const [, text] of sent) {
+      if (body !== '' && Buffer.byteLength(start + body + text) > MOST_BYTES) {
+        payloads.push(`${start}${body}]}`)
+        body = ''
+      }
+      body += body === '' ? text : `,${text}`
+    }
+    if (body !== '' || payloads.length === 0) payloads.push(`${start}${body}]}`)
+    return [payloads, sent]
+  }
+
+  #receive(payload: string | undefined): void {
+    const listener = this.#listener
+    if (!listener || payload === undefined || this.#isStopped) return
+    let message: unknown
+    try {
+      message = JSON.parse(payload)
+    } catch {
+      return // not from a node of ours
+    }
+    if (!isMessage(message) || message.node === this.#node) return
+    if (message.gap) listener.gap()
+    for (const notice of message.notices) if (isNotice(notice)) listener.notice(notice)
+  }
+}
+
+/** Encodes a notice; one that replaces an earlier notice of its thread is due if either is. */
+function encoded(notice: NodeNotice, before: string | undefined): string {
+  if (notice.type !== 'committed' || before === undefined) return JSON.stringify(notice)
+  const earlier = JSON.parse(before) as { readonly isDue: boolean }
+  return JSON.stringify({ ...earlier, ...notice, isDue: notice.isDue || earlier.isDue })
+}
+
+interface Message {
+  readonly node: string
+  readonly gap: boolean
+  readonly notices: readonly unknown[]
+}
+
+function isMessage(value: unknown): value is Message {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'node' in value &&
+    'gap' in value &&
+    'notices' in value &&
+    Array.isArray(value.notices)
+  )
+}
+
+/** Whether a value is a notice that this version knows; a newer node may send others. */
+function isNotice(value: unknown): value is NodeNotice {
+  if (typeof value !== 'object' || value === null) return false
+  if (!('type' in value) || !('threadId' in value) || typeof value.threadId !== 'string')
+    return false
+  switch (value.type) {
+    case 'committed':
+      return 'seq' in value && typeof value.seq === 'number' && 'isDue' in value
+    case 'interrupt':
+    case 'removed':
+      return true
+    default:
+      return false
+  }
+}

@@ -1,0 +1,282 @@
+import { postgresStore, tenantAccessSql, type BlobStore, type PostgresStore } from '@skein/postgres'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { add, append, event } from './kit.ts'
+import { newSchema, noPostgres, startPostgres, type TestPostgres } from './server.ts'
+
+describe.skipIf(noPostgres !== undefined)('the tables', () => {
+  let server: TestPostgres
+  let admin: pg.Client
+  beforeAll(async () => {
+    server = await startPostgres()
+    admin = new pg.Client({ connectionString: server.url })
+    await admin.connect()
+  }, 60_000)
+  afterAll(async () => {
+    await admin.end()
+    await server.stop()
+  }, 60_000)
+  const open = (schema: string, rest: { readonly blobs?: BlobStore } = {}) =>
+    postgresStore({ connectionString: server.url, schema, ...rest })
+
+  /** One thread with everything that a thread can have, for a tenant. */
+  async function fill(store: PostgresStore, tenant: string): Promise<void> {
+    const id = `thread of ${tenant}`
+    await add(store, id, { tenant, owner: 'ada' })
+    const hash = (tenant === 'a' ? '1' : '2').repeat(64)
+    await store.commit({
+      point: 'test',
+      threads: [{ id, append: [event(hash)] }],
+      blobs: [{ hash, bytes: Uint8Array.of(1) }],
+      audit: [{ tree: id, requestId: `r ${tenant}`, seq: 0, line: tenant }],
+      spent: [{ jti: `j ${tenant}`, exp: 1 }],
+      counters: [{ name: `limit ${tenant}`, add: 1 }],
+      userValues: [{ tenant, user: 'ada', key: 'k', value: tenant, at: 'now' }],
+    })
+  }
+
+  test('a role of tenantAccessSql reads the rows of its tenant and no others, in every table', async () => {
+    const schema = newSchema()
+    const store = await open(schema)
+    await fill(store, 'a')
+    await fill(store, 'b')
+    await store.setSetting('secret', { key: 1 })
+    const sql = tenantAccessSql({ schema, role: 'skein_app' })
+    await admin.query(sql)
+    await admin.query(sql) // may be repeated
+    const { rows: tables } = await admin.query<{ name: string }>(
+      `SELECT table_name AS name FROM information_schema.tables WHERE table_schema = $1`,
+      [schema],
+    )
+    expect(tables.length).toBeGreaterThan(12)
+    const visible = async (tenant: string | undefined) => {
+      const found: Record<string, string> = {}
+      for (const { name } of tables) {
+        await admin.query('BEGIN')
+        await admin.query('SET LOCAL ROLE skein_app')
+        if (tenant !== undefined)
+          await admin.query(`SELECT set_config('skein.tenant', $1, true)`, [tenant])
+        const outcome = await admin
+          .query<Record<string, unknown>>(`SELECT * FROM ${schema}.${name}`)
+          .then(
+            ({ rows }) => JSON.stringify(rows.map((row) => ({ ...row, written_at: undefined }))),
+            (error: Error) => error.message,
+          )
+        await admin.query('ROLLBACK')
+        found[name] = outcome
+      }
+      return found
+    }
+    const [ofA, ofB, ofNobody, ofOdd] = [
+      await visible('a'),
+      await visible('b'),
+      await visible(undefined),
+      await visible(`a' OR true --`),
+    ]
+    const shared = ['threads', 'events', 'blobs', 'blob_chunks', 'blob_names', 'audit_trees']
+    for (const { name } of tables) {
+      if (![...shared, 'audit', 'user_values'].includes(name)) {
+        expect([name, ofA[name]]).toEqual([name, `permission denied for table ${name}`])
+        continue
+      }
+      expect(JSON.parse(ofA[name]!), name).toHaveLength(1)
+      expect(JSON.parse(ofB[name]!), name).toHaveLength(1)
+      expect(ofA[name], name).not.toBe(ofB[name])
+      expect([ofNobody[name], ofOdd[name]], name).toEqual(['[]', '[]'])
+    }
+    await admin.query('BEGIN; SET LOCAL ROLE skein_app')
+    await expect(admin.query(`UPDATE ${schema}.threads SET title = 'x'`)).rejects.toThrow(
+      'permission denied',
+    )
+    await admin.query('ROLLBACK')
+    await store.close()
+  }, 60_000)
+
+  test('hot statements use an index when there are many rows', async () => {
+    const schema = newSchema()
+    const store = await open(schema)
+    await add(store, 'one')
+    // Many rows by one statement, as a store of a year has them.
+    await admin.query(`
+      INSERT INTO ${schema}.threads
+      SELECT 't' || n, 'tenant ' || n % 50, NULL, 't' || n, 'client ' || n, n, 'owner ' || n % 500, 'a', NULL,
+        '[]', '', 'idle', 0, 0, 0, 0, n, 0, 1000000 + n, 0, CASE WHEN n % 100 = 0 THEN n END, 0, NULL, NULL, 0, 0, false
+      FROM generate_series(1, 20000) n;
+      INSERT INTO ${schema}.events SELECT 1000000 + n / 10, n % 10, '{}' FROM generate_series(1, 50000) n;
+      INSERT INTO ${schema}.blob_names SELECT 't' || n, n FROM generate_series(1, 20000) n;
+      INSERT INTO ${schema}.audit (tree_key, number, request_id, seq, line)
+        SELECT n / 10, n % 10, n, 0, '' FROM generate_series(1, 20000) n;
+      ANALYZE ${schema}.threads, ${schema}.events, ${schema}.blob_names, ${schema}.audit;`)
+    const texts = await statementsOf(schema, async (traced) => {
+      await add(traced, 'two', { by: 1 })
+      await append(traced, 'two', 1)
+      await traced.claim('two', { owner: 'one', leaseMs: 60_000 })
+      await traced.renew(['two'], { owner: 'one', leaseMs: 60_000 })
+      await traced.release('one', ['two'])
+      await traced.release('one')
+      await traced.head('t5')
+      await traced.events('t15000')
+      await traced.due(1e13, 100)
+      await traced.nextWake(500)
+      await traced.headByClientId('tenant 3', 'client 3')
+      await traced.list({ tenant: 'tenant 3' })
+      await traced.list({ tenant: 'tenant 3', owner: 'owner 3' })
+      await traced.list({ rootId: 't5', sort: 'oldest' })
+      await traced.list({ tenant: 'tenant 3', isWaiting: true })
+      await traced.list({ parentId: 't5' })
+      await traced.treeUsage('t5')
+      await traced.audit('t5', { requestId: '7' })
+      await traced.erase('two', [])
+      await traced.remove('two')
+    })
+    expect(texts.length).toBeGreaterThan(20)
+    const big = /Seq Scan on (?:threads|events|blob_names|audit)\b/
+    for (const { text, values } of texts) {
+      if (!/^\s*(?:SELECT|UPDATE|DELETE|WITH)/.test(text) || text.includes('generate_series'))
+        continue
+      const { rows } = await admin.query<{ 'QUERY PLAN': string }>({
+        text: `EXPLAIN ${text}`,
+        values: values as unknown[],
+      })
+      const plan = rows.map((row) => row['QUERY PLAN']).join('\n')
+      expect(plan, `${text}\n${plan}`).not.toMatch(big)
+    }
+    await store.close()
+  }, 60_000)
+
+  /** Records the statements that a store sends. */
+  async function statementsOf(
+    schema: string,
+    work: (store: PostgresStore) => Promise<void>,
+  ): Promise<{ readonly text: string; readonly values: readonly unknown[] }[]> {
+    const sent: { text: string; values: readonly unknown[] }[] = []
+    const pool = new pg.Pool({ connectionString: server.url, max: 4 })
+    pool.on('connect', (client) => {
+      const query = client.query.bind(client) as (config: unknown) => unknown
+      client.query = ((config: { text: string; values?: readonly unknown[] }) => {
+        sent.push({ text: config.text, values: config.values ?? [] })
+        return query(config)
+      }) as typeof client.query
+    })
+    const store = await postgresStore({ pool, schema })
+    sent.length = 0
+    await work(store)
+    await store.close()
+    await pool.end()
+    return sent
+  }
+
+  test('erasing takes as many statements and rows as the thread has, whatever else there is', async () => {
+    const schema = newSchema()
+    const store = await open(schema)
+    for (const id of ['a', 'b']) {
+      await add(store, id)
+      await store.commit({
+        point: 'test',
+        threads: [{ id, append: Array.from({ length: 1200 }, (_, index) => event(index)) }],
+      })
+    }
+    const before = store.counts().roundTrips
+    await store.erase('a', [event('gone')])
+    expect(store.counts().roundTrips - before).toBe(2)
+    expect((await store.events('b')).length).toBe(1200)
+    expect((await store.events('a')).length).toBe(1)
+    const { rows } = await admin.query<{ count: string }>(`SELECT count(*) FROM ${schema}.events`)
+    expect(rows[0]?.count).toBe('1201')
+    await store.close()
+  })
+
+  test('a content of several chunks comes back as it was, and goes with its thread', async () => {
+    const schema = newSchema()
+    const store = await open(schema)
+    await add(store, 't')
+    const bytes = Uint8Array.from({ length: 2_621_440 }, (_, index) => (index * 7) % 251)
+    const hash = 'd'.repeat(64)
+    await store.commit({
+      point: 'test',
+      threads: [{ id: 't', append: [event(hash)] }],
+      blobs: [{ hash, bytes }],
+    })
+    expect(Buffer.compare((await store.blob(hash))!, bytes)).toBe(0)
+    const count = async () =>
+      (await admin.query<{ n: string }>(`SELECT count(*) AS n FROM ${schema}.blob_chunks`)).rows[0]!
+        .n
+    expect(await count()).toBe('3')
+    await store.remove('t')
+    expect([await store.blob(hash), await count()]).toEqual([undefined, '0'])
+    await store.close()
+  })
+
+  test('a content that is erased and written again at the same time is never lost', async () => {
+    const schema = newSchema()
+    const stores = [await open(schema), await open(schema)]
+    const [one, two] = stores as [PostgresStore, PostgresStore]
+    const hash = 'e'.repeat(64)
+    const write = (store: PostgresStore, id: string) =>
+      store.commit({
+        point: 'test',
+        threads: [{ id, append: [event(hash)] }],
+        blobs: [{ hash, bytes: Uint8Array.of(5) }],
+      })
+    for (let round = 0; round < 25; round++) {
+      await add(one, `a${round}`)
+      await add(one, `b${round}`)
+      await write(one, `a${round}`)
+      await Promise.all([one.erase(`a${round}`, []), write(two, `b${round}`)])
+      expect((await one.blob(hash))?.[0], `round ${round}`).toBe(5)
+      await two.remove(`b${round}`)
+      expect(await one.blob(hash)).toBeUndefined()
+    }
+    await Promise.all(stores.map((store) => store.close()))
+  }, 60_000)
+
+  test('contents outside of the database are written before their commit, and swept by age', async () => {
+    const kept = new Map<string, Uint8Array>()
+    const blobs: BlobStore = {
+      async put(hash, bytes) {
+        kept.set(hash, bytes.slice())
+      },
+      get: async (hash) => kept.get(hash),
+      async delete(hashes) {
+        for (const hash of hashes) kept.delete(hash)
+      },
+    }
+    const store = await open(newSchema(), { blobs })
+    await add(store, 't')
+    const commit = (hash: string, fence?: number) =>
+      store.commit({
+        point: 'test',
+        threads: [{ id: 't', fence, append: [event(hash)] }],
+        blobs: [{ hash, bytes: Uint8Array.of(9) }],
+      })
+    const [good, refused] = ['1'.repeat(64), '2'.repeat(64)]
+    await commit(good)
+    await expect(commit(refused, 7)).rejects.toThrow('claimed again')
+    expect([(await store.blob(good))?.[0], await store.blob(refused)]).toEqual([9, undefined])
+    expect([...kept.keys()].toSorted()).toEqual([good, refused])
+    // A young content may belong to a commit that is under way.
+    expect(await store.sweepBlobs()).toBe(0)
+    expect(await store.sweepBlobs({ keepMs: -1000 })).toBe(1)
+    expect([...kept.keys()]).toEqual([good])
+    await store.erase('t', [])
+    expect(await store.blob(good)).toBeUndefined()
+    expect(await store.sweepBlobs({ keepMs: -1000 })).toBe(1)
+    expect(kept.size).toBe(0)
+    await store.close()
+  })
+
+  test('commits that come together share transactions and round trips', async () => {
+    const store = await open(newSchema())
+    const ids = Array.from({ length: 60 }, (_, index) => `t${index}`)
+    await Promise.all(ids.map((id) => add(store, id)))
+    const before = store.counts()
+    await Promise.all(ids.map((id) => append(store, id, 1)))
+    const { roundTrips, transactions } = store.counts()
+    expect(transactions - before.transactions).toBeLessThanOrEqual(3)
+    expect(roundTrips - before.roundTrips).toBeLessThanOrEqual(6)
+    const single = store.counts().roundTrips
+    await append(store, 't0', 2)
+    expect(store.counts().roundTrips - single).toBe(2)
+    await store.close()
+  })
+})

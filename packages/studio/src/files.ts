@@ -1,0 +1,134 @@
+import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import {
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+} from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+
+/** One file of the page. */
+export interface StudioFile {
+  readonly body: Uint8Array
+  /** Its media type. */
+  readonly type: string
+  readonly etag: string
+  /** Whether the name contains a hash of the content, so that browsers may keep the file for ever. */
+  readonly isImmutable: boolean
+}
+
+/** The files of the page, by their paths below `/studio/`. */
+export interface StudioFiles {
+  /** Returns a file. Every path that is not a file's is an address of the page itself and returns the page. */
+  get(path: string): StudioFile | undefined
+}
+
+/**
+ * Returns the page as files that a server can send, for the option `studio` of `createHttp`.
+ *
+ *     await serve(runtime, { port: 4111, auth: 'none', studio: studioFiles() })
+ *
+ * The published package contains the built files. In this repository the page is built from its sources when
+ * the first file is asked for, and kept under `.cache` until the sources change.
+ */
+export function studioFiles(): StudioFiles {
+  let files: ReadonlyMap<string, StudioFile> | undefined
+  const pages = new Map<number, StudioFile>()
+  return {
+    get(path) {
+      files ??= readFiles(pageFolder())
+      const name = path.replace(/^\/+/, '')
+      if (name.startsWith('assets/')) return files.get(name)
+      const depth = name === 'index.html' ? 0 : name.split('/').length - 1
+      const known = pages.get(depth)
+      if (known) return known
+      const page = pageAt(files.get('index.html')!, depth)
+      // Addresses of the page are at most a few segments deep; a longer one is not worth keeping.
+      if (depth < 8) pages.set(depth, page)
+      return page
+    },
+  }
+}
+
+/** The page names its assets relative to its own address, so that it works under any prefix and proxy. */
+function pageAt({ body }: StudioFile, depth: number): StudioFile {
+  const up = depth === 0 ? './' : '../'.repeat(depth)
+  const html = Buffer.from(body).toString().replaceAll('"./assets/', `"${up}assets/`)
+  return fileOf('index.html', Buffer.from(html))
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  html: 'text/html; charset=utf-8',
+  js: 'text/javascript; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+  svg: 'image/svg+xml',
+  png: 'image/png',
+  json: 'application/json',
+}
+
+function readFiles(folder: string): ReadonlyMap<string, StudioFile> {
+  const names = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .map((name) => name.replaceAll('\\', '/'))
+    .filter((name) => /\.\w+$/.test(name))
+  return new Map(names.map((name) => [name, fileOf(name, readFileSync(join(folder, name)))]))
+}
+
+function fileOf(name: string, body: Buffer): StudioFile {
+  return {
+    body: new Uint8Array(body),
+    type: TYPES[/\w+$/.exec(name)?.[0] ?? ''] ?? 'application/octet-stream',
+    etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`,
+    isImmutable: name.startsWith('assets/'),
+  }
+}
+
+/** Returns the folder with the built page: beside this file when it is published, else built now. */
+function pageFolder(): string {
+  const published = join(import.meta.dirname, 'page')
+  return existsSync(published) ? published : builtFromSource(join(import.meta.dirname, '..'))
+}
+
+/** What the page is made of: its own sources, and those of our packages that it imports. */
+const SOURCES = [
+  'studio/{package.json,vite.config.ts}',
+  'studio/src/**/*.{ts,tsx,css,html,svg,js}',
+  'runtime/src/{view,client,operations}/*.ts',
+  '{base,threads,governance}/src/**/*.ts',
+]
+
+function builtFromSource(studio: string): string {
+  const packages = join(studio, '..')
+  const hash = createHash('sha256')
+  for (const file of globSync(SOURCES, { cwd: packages }).toSorted())
+    if (!/\.test(-d)?\.tsx?$/.test(file))
+      hash.update(file).update(readFileSync(join(packages, file)))
+  const cache = join(studio, '.cache')
+  const folder = join(cache, `studio-${hash.digest('hex').slice(0, 16)}`)
+  if (existsSync(folder)) return folder
+  mkdirSync(cache, { recursive: true })
+  const building = mkdtempSync(`${folder}-`)
+  const vite = join(
+    dirname(createRequire(import.meta.url).resolve('vite/package.json')),
+    'bin/vite.js',
+  )
+  execFileSync(process.execPath, [vite, 'build', '--logLevel', 'error', '--outDir', building], {
+    cwd: studio,
+    stdio: ['ignore', 'ignore', 'inherit'],
+    // A test runner sets another one, which would build a page that is twice as large and checks itself.
+    env: { ...process.env, NODE_ENV: 'production' },
+  })
+  try {
+    renameSync(building, folder)
+  } catch (error) {
+    rmSync(building, { recursive: true, force: true })
+    // Another process was faster: its files are the same.
+    if (!existsSync(folder)) throw error
+  }
+  return folder
+}

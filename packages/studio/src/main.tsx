@@ -1,0 +1,21 @@
+import { StrictMode } from 'react'
+import { createRoot } from 'react-dom/client'
+import { Router } from 'wouter'
+import { Shell } from './shell/shell.tsx'
+import { createStudio, StudioContext } from './state/studio.ts'
+
+// This file is served as `<prefix>/studio/assets/….js`, so the prefix follows from its own address.
+const here = import.meta.url
+const base = new URL('../', here).pathname
+const url = new URL('../../', here).href.replace(/\/$/, '')
+const studio = createStudio(url)
+
+createRoot(document.querySelector('#studio')!).render(
+  <StrictMode>
+    <StudioContext value={studio}>
+      <Router base={base.replace(/\/$/, '')}>
+        <Shell />
+      </Router>
+    </StudioContext>
+  </StrictMode>,
+)

@@ -1,0 +1,492 @@
+import { Check, Pencil, X } from 'lucide-react'
+import { useEffect, useId, useRef, useState, type FormEvent, type ReactNode } from 'react'
+import type { WaitingItem } from '@skein/runtime'
+import { escapeJson, safeText } from '@skein/base/safe-text'
+import type { EvidenceFact, Verdict } from '../state/facts.ts'
+import { useKeys } from '../state/keys.ts'
+import { useStudio } from '../state/studio.ts'
+import { Copy, Dialog, ErrorBox, Time, useNow } from './basics.tsx'
+import { Checklist, Evidence } from './evidence.tsx'
+import { age, line } from './format.ts'
+import { Json, jsonText } from './json.tsx'
+
+/** What a person can do about a waiting call. */
+export type Decision = 'approve' | 'change' | 'deny'
+
+const RISKS: Readonly<Record<string, string>> = {
+  read_only: 'reads only',
+  write_low_risk: 'low: writes',
+  write_high_risk: 'high: writes, and needs a person',
+  destructive: 'high: cannot be taken back',
+}
+
+/** A call that waits for a person: what would happen, what it rests on, and the buttons. */
+export function Approval({
+  item,
+  evidence = [],
+  verdicts = [],
+  hasKeys = false,
+  children,
+}: {
+  readonly item: WaitingItem
+  readonly evidence?: readonly EvidenceFact[]
+  readonly verdicts?: readonly Verdict[]
+  /** Whether the keys `a`, `e` and `d` are about this call. One call of a page has them. */
+  readonly hasKeys?: boolean
+  /** Where the question comes from. */
+  readonly children?: ReactNode
+}): ReactNode {
+  const { lists } = useStudio()
+  const [dialog, setDialog] = useState<'change' | 'deny'>()
+  const decide = useDecision(item)
+  const title = useId()
+  const choose = (decision: Decision): void => {
+    if (decide.outcome !== undefined || decide.isBusy) return
+    if (decision === 'approve')
+      void decide.run(
+        (inbox) => inbox.approve({ ...idOf(item), digest: digestOf(item) }),
+        'Approved',
+      )
+    else setDialog(decision)
+  }
+  const card = useRef<HTMLElement>(null)
+  const byKey = (decision: Decision): void => {
+    if (item.kind !== 'approval') return
+    // What is not on the screen cannot be decided: the first press shows it.
+    if (isOnScreen(card.current)) choose(decision)
+    else card.current?.scrollIntoView({ block: 'center' })
+  }
+  useKeys(
+    hasKeys
+      ? [
+          { keys: 'a', does: 'Approve', run: () => byKey('approve') },
+          { keys: 'e', does: 'Approve with changes', run: () => byKey('change') },
+          { keys: 'd', does: 'Deny, with a reason', run: () => byKey('deny') },
+        ]
+      : [],
+  )
+  if (decide.outcome !== undefined) return <Decided outcome={decide.outcome} done={lists.refresh} />
+  return (
+    <section className="ask" ref={card} aria-labelledby={title}>
+      <h2 id={title} className="ask-title">
+        {sentence(item)}
+      </h2>
+      {children}
+      <AskFacts item={item} />
+      {(evidence.length > 0 || verdicts.length > 0) && (
+        <details className="ask-evidence" open>
+          <summary>Evidence so far</summary>
+          <Checklist verdicts={verdicts} />
+          <Evidence evidence={evidence} />
+        </details>
+      )}
+      {decide.error !== undefined && <ErrorBox error={decide.error} />}
+      {item.kind === 'approval' && (
+        <div className="btns">
+          <button
+            type="button"
+            className="btn go"
+            disabled={decide.isBusy}
+            onClick={() => choose('approve')}
+          >
+            <Check size={15} aria-hidden /> Approve {hasKeys && <kbd>a</kbd>}
+          </button>
+          {item.effectId === undefined && (
+            <button
+              type="button"
+              className="btn"
+              disabled={decide.isBusy}
+              onClick={() => choose('change')}
+            >
+              <Pencil size={14} aria-hidden /> Approve with changes {hasKeys && <kbd>e</kbd>}
+            </button>
+          )}
+          <button
+            type="button"
+            className="btn no"
+            disabled={decide.isBusy}
+            onClick={() => choose('deny')}
+          >
+            <X size={15} aria-hidden /> Deny… {hasKeys && <kbd>d</kbd>}
+          </button>
+        </div>
+      )}
+      {item.kind === 'in_doubt' && <InDoubt decide={decide} item={item} />}
+      {item.kind === 'input' && <AnswerForm decide={decide} item={item} />}
+      {dialog === 'deny' && (
+        <DenyDialog item={item} decide={decide} onClose={() => setDialog(undefined)} />
+      )}
+      {dialog === 'change' && (
+        <ChangeDialog item={item} decide={decide} onClose={() => setDialog(undefined)} />
+      )}
+    </section>
+  )
+}
+
+type Inbox = ReturnType<typeof useStudio>['client']['inbox']
+
+interface Deciding {
+  readonly isBusy: boolean
+  readonly error: unknown
+  /** What became of it, in words. */
+  readonly outcome: string | undefined
+  run(work: (inbox: Inbox) => Promise<void>, word: string): Promise<boolean>
+}
+
+/** Makes a decision once. Whoever comes second is told who was first. */
+function useDecision(item: WaitingItem): Deciding {
+  const { client, notify, lists } = useStudio()
+  const [isBusy, setBusy] = useState(false)
+  const [error, setError] = useState<unknown>()
+  const [outcome, setOutcome] = useState<string>()
+  return {
+    isBusy,
+    error,
+    outcome,
+    async run(work, word) {
+      setBusy(true)
+      setError(undefined)
+      try {
+        await work(client.inbox)
+        notify(`${word}: ${sentence(item)}`)
+        setOutcome(`${word}.`)
+        lists.refresh()
+        return true
+      } catch (failure) {
+        // Somebody may have been faster, or the call may be over: then that is the answer.
+        const before = await firstDecision(client, item).catch(() => undefined)
+        if (before === undefined) setError(failure)
+        else setOutcome(before)
+        return before !== undefined
+      } finally {
+        setBusy(false)
+      }
+    },
+  }
+}
+
+/** Asks who has decided, and what; undefined while nobody has. */
+async function firstDecision(
+  client: ReturnType<typeof useStudio>['client'],
+  item: WaitingItem,
+): Promise<string | undefined> {
+  const { decision, status } = await client.inbox.get(idOf(item))
+  if (status === 'waiting') return undefined
+  if (!decision)
+    return status === 'over'
+      ? 'It no longer waits: the thread was stopped, or the time was over.'
+      : 'Somebody else was first.'
+  const word = { approve: 'approved', deny: 'denied' }[decision.type as string] ?? 'answered'
+  return `${line(decision.by ?? 'Somebody', 60)} was first and ${word} it. Nothing was changed.`
+}
+
+function Decided({
+  outcome,
+  done,
+}: {
+  readonly outcome: string
+  readonly done: () => void
+}): ReactNode {
+  useEffect(done, [])
+  return (
+    <section className="ask decided" role="status">
+      {outcome}
+    </section>
+  )
+}
+
+function idOf({ threadId, interruptId }: WaitingItem): { threadId: string; interruptId: string } {
+  return { threadId, interruptId }
+}
+
+function digestOf({ request }: WaitingItem): string | undefined {
+  return request?.digest
+}
+
+/** What would happen, in one sentence that no argument can rewrite. */
+export function sentence({ toolName, kind, effectId, arguments: args }: WaitingItem): string {
+  const name = line(toolName, 60)
+  const entries = Object.entries(
+    args && typeof args === 'object' && !Array.isArray(args) ? args : {},
+  )
+  const few = entries
+    .slice(0, 3)
+    .map(
+      ([key, value]) =>
+        `${line(key, 30)} ${line(typeof value === 'string' ? value : JSON.stringify(value), 40)}`,
+    )
+    .join(', ')
+  const more = entries.length > 3 ? ` and ${entries.length - 3} more` : ''
+  const what = few === '' ? name : `${name}: ${few}${more}`
+  if (kind === 'in_doubt') return `Did it happen? ${what}`
+  if (kind === 'input') return `An answer is needed for ${what}`
+  return effectId === undefined ? `Run ${what}` : `Run the scheduled ${what}`
+}
+
+function AskFacts({ item }: { readonly item: WaitingItem }): ReactNode {
+  const now = useNow()
+  const { request, risk, expiresAt, isIrreversible, question } = item
+  const rollback = request?.action.rollback
+  return (
+    <dl className="facts">
+      {question !== undefined && (
+        <>
+          <dt>Question</dt>
+          <dd>
+            {typeof question === 'string' ? (
+              safeText(question)
+            ) : (
+              <Json value={question} label="Question" />
+            )}
+          </dd>
+        </>
+      )}
+      <dt>Arguments</dt>
+      <dd>
+        <Arguments value={item.arguments} />
+      </dd>
+      {risk !== undefined && (
+        <>
+          <dt>Risk</dt>
+          <dd>{RISKS[risk] ?? risk}</dd>
+        </>
+      )}
+      {item.kind === 'approval' && (
+        <>
+          <dt>Undo</dt>
+          <dd>
+            {rollback !== undefined && isIrreversible !== true ? (
+              <code>{line(undoText(rollback), 300)}</code>
+            ) : (
+              <b className="bad">cannot be undone</b>
+            )}
+          </dd>
+        </>
+      )}
+      <dt>Asked</dt>
+      <dd>
+        <Time at={item.openedAt} className="num" />{' '}
+        {age(now - Date.parse(item.openedAt)) !== 'now' && 'ago'}
+        {expiresAt !== undefined && (
+          <>
+            {' · '}
+            <span title={new Date(expiresAt).toLocaleString()}>
+              expires in {age(Date.parse(expiresAt) - now)}
+            </span>
+          </>
+        )}
+        {request !== undefined && (
+          <>
+            {' · digest '}
+            <code title={request.digest}>{shortDigest(request.digest)}</code>{' '}
+            <Copy text={request.digest} label="Copy the digest" />
+          </>
+        )}
+      </dd>
+    </dl>
+  )
+}
+
+/** A short call fits one line; a longer one has a box of its own. Nothing of it is left out. */
+function Arguments({ value }: { readonly value: unknown }): ReactNode {
+  // Line breaks within texts are escaped in JSON, so those that are left stand between values.
+  const text = escapeJson((JSON.stringify(value, null, 1) ?? 'null').replaceAll(/\n */g, ' '))
+  if (text.length > 100) return <Json value={value} label="Arguments of the call" />
+  return <code>{text}</code>
+}
+
+function isOnScreen(element: HTMLElement | null): boolean {
+  if (!element) return false
+  const { top, bottom } = element.getBoundingClientRect()
+  return top < innerHeight - 40 && bottom > 80
+}
+
+function undoText(rollback: unknown): string {
+  if (!rollback || typeof rollback !== 'object') return String(rollback)
+  const { target, payload } = rollback as { target?: unknown; payload?: unknown }
+  return `${String(target ?? 'undo')} ${JSON.stringify(payload ?? {})}`
+}
+
+function shortDigest(digest: string): string {
+  const hash = digest.replace(/^sha256:/, '')
+  return `${hash.slice(0, 6)}…${hash.slice(-4)}`
+}
+
+interface DialogProps {
+  readonly item: WaitingItem
+  readonly decide: Deciding
+  readonly onClose: () => void
+}
+
+function DenyDialog({ item, decide, onClose }: DialogProps): ReactNode {
+  const [reason, setReason] = useState('')
+  const field = useRef<HTMLTextAreaElement>(null)
+  useEffect(() => field.current?.focus(), [])
+  const submit = async (event: FormEvent): Promise<void> => {
+    event.preventDefault()
+    if (reason.trim() === '') return field.current?.focus()
+    const isDone = await decide.run((inbox) => inbox.deny({ ...idOf(item), reason }), 'Denied')
+    if (isDone) onClose()
+  }
+  return (
+    <Dialog title="Deny this call" onClose={onClose}>
+      <p className="soft">{sentence(item)}</p>
+      <form className="stack" onSubmit={(event) => void submit(event)}>
+        <label>
+          <span>Reason. The model reads it and can do something else.</span>
+          <textarea
+            ref={field}
+            className="field"
+            rows={3}
+            required
+            value={reason}
+            onChange={(event) => setReason(event.target.value)}
+          />
+        </label>
+        {decide.error !== undefined && <ErrorBox error={decide.error} />}
+        <div className="btns">
+          <button className="btn no" disabled={decide.isBusy || reason.trim() === ''}>
+            Deny
+          </button>
+          <button type="button" className="btn quiet" onClick={onClose}>
+            Cancel
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}
+
+function ChangeDialog({ item, decide, onClose }: DialogProps): ReactNode {
+  const [text, setText] = useState(() => jsonText(item.arguments))
+  const parsed = parsedObject(text)
+  const submit = async (event: FormEvent): Promise<void> => {
+    event.preventDefault()
+    if (typeof parsed === 'string') return
+    const isDone = await decide.run(
+      (inbox) => inbox.approve({ ...idOf(item), digest: digestOf(item), with: parsed as never }), // JSON was parsed from the field
+      'Approved with changes',
+    )
+    if (isDone) onClose()
+  }
+  return (
+    <Dialog title="Approve with changes" onClose={onClose}>
+      <p className="soft">
+        The call as the model made it is denied. A new call with these arguments takes its place,
+        and is approved in your name.
+      </p>
+      <form className="stack" onSubmit={(event) => void submit(event)}>
+        <label>
+          <span>Arguments, as JSON</span>
+          <textarea
+            className="field mono"
+            rows={Math.min(18, Math.max(5, text.split('\n').length + 1))}
+            spellCheck={false}
+            value={text}
+            aria-invalid={typeof parsed === 'string'}
+            onChange={(event) => setText(event.target.value)}
+          />
+        </label>
+        {typeof parsed === 'string' && <p className="bad small">{parsed}</p>}
+        {decide.error !== undefined && <ErrorBox error={decide.error} />}
+        <div className="btns">
+          <button className="btn go" disabled={decide.isBusy || typeof parsed === 'string'}>
+            Approve these arguments
+          </button>
+          <button type="button" className="btn quiet" onClick={onClose}>
+            Cancel
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}
+
+/** Returns the object, or what is wrong with the text. */
+function parsedObject(text: string): object | string {
+  try {
+    const value: unknown = JSON.parse(text)
+    return value && typeof value === 'object' && !Array.isArray(value)
+      ? value
+      : 'The arguments must be a JSON object: { "name": value }.'
+  } catch (error) {
+    return `This is not JSON: ${(error as Error).message}`
+  }
+}
+
+function InDoubt({ item, decide }: Omit<DialogProps, 'onClose'>): ReactNode {
+  const settle = (found: 'applied' | 'absent' | 'unknown', word: string): void =>
+    void decide.run((inbox) => inbox.settle(idOf(item), found), word)
+  return (
+    <>
+      <p>
+        The process ended while this call ran. Look at the other system, then say what you found.
+      </p>
+      <div className="btns">
+        <button
+          type="button"
+          className="btn"
+          disabled={decide.isBusy}
+          onClick={() => settle('applied', 'It happened')}
+        >
+          It happened
+        </button>
+        <button
+          type="button"
+          className="btn"
+          disabled={decide.isBusy}
+          onClick={() => settle('absent', 'It did not happen')}
+        >
+          It did not happen: run it again
+        </button>
+        <button
+          type="button"
+          className="btn quiet"
+          disabled={decide.isBusy}
+          onClick={() => settle('unknown', 'Nobody knows')}
+        >
+          Nobody knows: do not run it again
+        </button>
+      </div>
+    </>
+  )
+}
+
+function AnswerForm({ item, decide }: Omit<DialogProps, 'onClose'>): ReactNode {
+  const [text, setText] = useState('')
+  const submit = (event: FormEvent): void => {
+    event.preventDefault()
+    if (text.trim() === '') return
+    void decide.run(
+      (inbox) => inbox.answer(idOf(item), { type: 'result', value: valueOf(text) as never }),
+      'Answered',
+    ) // any JSON is an answer
+  }
+  return (
+    <form className="stack" onSubmit={submit}>
+      <label>
+        <span className="hidden">Answer</span>
+        <textarea
+          className="field"
+          rows={2}
+          placeholder="Your answer: text or JSON. The tool's call ends with it."
+          value={text}
+          onChange={(event) => setText(event.target.value)}
+        />
+      </label>
+      <div className="btns">
+        <button className="btn" disabled={decide.isBusy || text.trim() === ''}>
+          Answer
+        </button>
+      </div>
+    </form>
+  )
+}
+
+function valueOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}

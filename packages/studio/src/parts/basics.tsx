@@ -1,0 +1,231 @@
+import { Check, Copy as CopyIcon, X } from 'lucide-react'
+import { Component, useEffect, useRef, useState, useSyncExternalStore, type ReactNode } from 'react'
+import { age, money } from './format.ts'
+
+/** The clock of the page: components that show an age are rendered again when it ticks. */
+const clock = {
+  now: Date.now(),
+  listeners: new Set<() => void>(),
+  timer: undefined as ReturnType<typeof setInterval> | undefined,
+}
+
+function subscribe(listener: () => void): () => void {
+  clock.listeners.add(listener)
+  clock.timer ??= setInterval(() => {
+    clock.now = Date.now()
+    for (const one of clock.listeners) one()
+  }, 5000)
+  return () => {
+    clock.listeners.delete(listener)
+    if (clock.listeners.size > 0) return
+    clearInterval(clock.timer)
+    clock.timer = undefined
+  }
+}
+
+/** Returns the time, which moves on every five seconds. */
+export function useNow(): number {
+  useSyncExternalStore(subscribe, () => clock.now)
+  return Math.max(clock.now, Date.now() - 5000)
+}
+
+/** A time: how long ago, with the exact time on hover. */
+export function Time({
+  at,
+  className = 'soft num',
+}: {
+  readonly at: string
+  readonly className?: string
+}): ReactNode {
+  const now = useNow()
+  const date = new Date(at)
+  return (
+    <time className={className} dateTime={at} title={date.toLocaleString()}>
+      {age(now - date.getTime())}
+    </time>
+  )
+}
+
+/** A cost in US dollars, or the word unknown. */
+export function Cost({ usd }: { readonly usd: number | null | undefined }): ReactNode {
+  const isKnown = usd !== null && usd !== undefined
+  return (
+    <span
+      className="num"
+      title={isKnown ? `${usd} US dollars` : 'No price is known for a model that was used.'}
+    >
+      {money(usd)}
+    </span>
+  )
+}
+
+/** A button that copies a text. */
+export function Copy({
+  text,
+  label = 'Copy',
+}: {
+  readonly text: string
+  readonly label?: string
+}): ReactNode {
+  const [isCopied, setCopied] = useState(false)
+  useEffect(() => {
+    if (!isCopied) return
+    const timer = setTimeout(() => setCopied(false), 1500)
+    return () => clearTimeout(timer)
+  }, [isCopied])
+  return (
+    <button
+      type="button"
+      className="btn quiet icon tiny"
+      aria-label={isCopied ? 'Copied' : label}
+      title={isCopied ? 'Copied' : label}
+      onClick={() => void copyText(text).then(setCopied)}
+    >
+      {isCopied ? <Check size={14} aria-hidden /> : <CopyIcon size={14} aria-hidden />}
+    </button>
+  )
+}
+
+/** The clipboard is missing where the page came over plain HTTP from another machine. */
+async function copyText(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** A command to run in a terminal. */
+export function Command({ text }: { readonly text: string }): ReactNode {
+  return (
+    <div className="cmd">
+      <code tabIndex={0}>{text}</code>
+      <Copy text={text} label="Copy the command" />
+    </div>
+  )
+}
+
+/** What would be here, and what to do about it. */
+export function Empty({
+  title,
+  children,
+}: {
+  readonly title: string
+  readonly children?: ReactNode
+}): ReactNode {
+  return (
+    <div className="empty">
+      <h2>{title}</h2>
+      {children}
+    </div>
+  )
+}
+
+/** Grey lines in the place of what is being read; they appear after 200 ms. */
+export function Skeleton({ lines = 4 }: { readonly lines?: number }): ReactNode {
+  return (
+    <div className="skeleton" role="status" aria-label="Loading">
+      {Array.from({ length: lines }, (_, index) => (
+        <i key={index} style={{ width: `${[72, 48, 86, 60, 40][index % 5]}%` }} />
+      ))}
+    </div>
+  )
+}
+
+/** An error with its code, its hint, and a way to try again. */
+export function ErrorBox({
+  error,
+  retry,
+}: {
+  readonly error: unknown
+  readonly retry?: () => void
+}): ReactNode {
+  const { code, message, hint } = described(error)
+  return (
+    <div className="error" role="alert">
+      <strong>{message}</strong> {code !== undefined && <code className="soft">{code}</code>}
+      {hint !== undefined && <p>{hint}</p>}
+      <div className="btns row-end">
+        {retry && (
+          <button type="button" className="btn tiny" onClick={retry}>
+            Try again
+          </button>
+        )}
+        <Copy text={[code, message, hint].filter(Boolean).join('\n')} label="Copy the error" />
+      </div>
+    </div>
+  )
+}
+
+/** Shows an error of what is inside it, so that one broken screen does not take the page with it. */
+export class Boundary extends Component<
+  { readonly children: ReactNode },
+  { readonly error?: unknown }
+> {
+  override state: { readonly error?: unknown } = {}
+
+  static getDerivedStateFromError(error: unknown): { readonly error: unknown } {
+    return { error }
+  }
+
+  override render(): ReactNode {
+    if (this.state.error === undefined) return this.props.children
+    return (
+      <div className="page">
+        <ErrorBox error={this.state.error} retry={() => location.reload()} />
+      </div>
+    )
+  }
+}
+
+function described(error: unknown): { code?: string; message: string; hint?: string } {
+  if (!(error instanceof Error)) return { message: String(error) }
+  const { code, hint } = error as { code?: unknown; hint?: unknown }
+  return {
+    message: error.message,
+    code: typeof code === 'string' ? code : undefined,
+    hint: typeof hint === 'string' ? hint : undefined,
+  }
+}
+
+/** A dialog over the page. Escape and a click beside it close it; the browser keeps the focus inside. */
+export function Dialog({
+  title,
+  onClose,
+  children,
+}: {
+  readonly title: string
+  readonly onClose: () => void
+  readonly children: ReactNode
+}): ReactNode {
+  const ref = useRef<HTMLDialogElement>(null)
+  useEffect(() => {
+    const dialog = ref.current
+    const before = document.activeElement
+    dialog?.showModal()
+    return () => {
+      dialog?.close()
+      if (before instanceof HTMLElement) before.focus()
+    }
+  }, [])
+  return (
+    <dialog
+      ref={ref}
+      aria-label={title}
+      onCancel={(event) => {
+        event.preventDefault()
+        onClose()
+      }}
+      onClick={(event) => event.target === ref.current && onClose()}
+    >
+      <div className="dialog-head">
+        <h2>{title}</h2>
+        <button type="button" className="btn quiet icon" aria-label="Close" onClick={onClose}>
+          <X size={16} aria-hidden />
+        </button>
+      </div>
+      <div className="dialog-body">{children}</div>
+    </dialog>
+  )
+}

@@ -1,0 +1,99 @@
+import { CircleAlert, CircleCheck, CircleDashed, CircleX, ScrollText } from 'lucide-react'
+import type { ReactNode } from 'react'
+import type { EvidenceFact, Verdict } from '../state/facts.ts'
+import { Time } from './basics.tsx'
+import { line } from './format.ts'
+
+/** What a decision of a gate means to a person. */
+const DECISIONS: Readonly<
+  Record<Verdict['decision'], readonly [string, 'good' | 'waits' | 'bad']>
+> = {
+  allow: ['allowed', 'good'],
+  review: ['a person decides', 'waits'],
+  deny: ['refused', 'bad'],
+  delivered: ['delivered', 'good'],
+  repair: ['sent back to the model', 'waits'],
+  fail_safe: ['not delivered', 'bad'],
+}
+
+const GATES: Readonly<Record<string, string>> = {
+  pre_action: 'Before the action',
+  post_action: 'After the action',
+  pre_deliver: 'Before delivery',
+}
+
+/** The decisions of gates as a list: which gate, what it decided, its reason codes, when. */
+export function Checklist({ verdicts }: { readonly verdicts: readonly Verdict[] }): ReactNode {
+  return (
+    <ul className="check">
+      {verdicts.map((verdict) => {
+        const [word, tone] = DECISIONS[verdict.decision]
+        const Icon = { good: CircleCheck, waits: CircleAlert, bad: CircleX }[tone]
+        return (
+          <li key={verdict.seq}>
+            <Icon size={14} className={tone} aria-hidden />
+            <span>
+              {GATES[verdict.gate] ?? line(verdict.gate, 60)}: <b className={tone}>{word}</b>{' '}
+              {verdict.reasonCodes.map((code) => (
+                <code key={code} className="code-word">
+                  {line(code, 80)}
+                </code>
+              ))}
+            </span>
+            <Time at={verdict.at} className="soft num small" />
+          </li>
+        )
+      })}
+    </ul>
+  )
+}
+
+/** Facts that gates may rely on, each with its hash and a way to the call that made it. */
+export function Evidence({
+  evidence,
+  onSelect,
+}: {
+  readonly evidence: readonly EvidenceFact[]
+  readonly onSelect?: (toolCallId: string) => void
+}): ReactNode {
+  return (
+    <ul className="check">
+      {evidence.map((fact) => {
+        const { toolCallId, summary, kind } = fact
+        const text = line(summary ?? kind, 160)
+        const hash = hashOf(fact)
+        return (
+          <li key={fact.evidenceId}>
+            <ScrollText size={14} className="good" aria-hidden />
+            <span>
+              {toolCallId !== undefined && onSelect ? (
+                <button type="button" className="link" onClick={() => onSelect(toolCallId)}>
+                  {text}
+                </button>
+              ) : (
+                text
+              )}{' '}
+              {hash !== undefined && (
+                <code className="faint small" title={hash}>
+                  {hash.replace(/^sha256:/, '').slice(0, 10)}
+                </code>
+              )}
+            </span>
+            <Time at={fact.at} className="soft num small" />
+          </li>
+        )
+      })}
+      {evidence.length === 0 && (
+        <li className="soft">
+          <CircleDashed size={14} aria-hidden />
+          <span>None yet</span>
+        </li>
+      )}
+    </ul>
+  )
+}
+
+function hashOf({ data }: EvidenceFact): string | undefined {
+  const { hash } = (data ?? {}) as { hash?: unknown }
+  return typeof hash === 'string' ? hash : undefined
+}

@@ -1,0 +1,204 @@
+import { Lexer, type Token, type Tokens } from 'marked'
+import { Fragment, memo, useMemo, useState, type ComponentType, type ReactNode } from 'react'
+import { safeText } from '@skein/base/safe-text'
+import { Copy } from './basics.tsx'
+
+/** Longer texts are shown in parts: a browser that lays out a million characters does nothing else. */
+const PART_CHARS = 20_000
+
+interface ProseProps {
+  readonly text: string
+}
+
+/**
+ * Words of a model, a person or a tool, as Markdown. The text becomes elements, never HTML: a tag in it is shown
+ * as text, a link leads only to the web or a mail address, and no picture is loaded. Blocks that are finished
+ * are not rendered again while the text grows.
+ */
+export const Prose: ComponentType<ProseProps> = memo(function Prose({
+  text,
+}: ProseProps): ReactNode {
+  const [limit, setLimit] = useState(PART_CHARS)
+  const isLong = text.length > limit
+  const shown = useMemo(() => safeText(isLong ? text.slice(0, limit) : text), [text, isLong, limit])
+  // The lexer is for texts that people read; a single line without spaces of any length is no Markdown.
+  const blocks = useMemo(
+    () => (limit > PART_CHARS * 2 ? undefined : Lexer.lex(shown)),
+    [shown, limit],
+  )
+  return (
+    <div className="prose">
+      {blocks ? (
+        blocks.map((block, index) => <Block key={index} raw={block.raw} token={block} />)
+      ) : (
+        <p className="plain">{shown}</p>
+      )}
+      {isLong && (
+        <p>
+          <button type="button" className="link" onClick={() => setLimit(limit * 4)}>
+            Show more: {(text.length - limit).toLocaleString()} of {text.length.toLocaleString()}{' '}
+            characters are not shown
+          </button>
+        </p>
+      )}
+    </div>
+  )
+})
+
+/** One block. Rendered again only when its source text has changed. */
+const Block = memo(
+  function Block({ token }: { readonly raw: string; readonly token: Token }): ReactNode {
+    return block(token)
+  },
+  (before, after) => before.raw === after.raw,
+)
+
+function block(token: Token): ReactNode {
+  switch (token.type) {
+    case 'space':
+    case 'def':
+      return null
+    case 'heading': {
+      const { depth, tokens } = token as Tokens.Heading
+      // The page has its own headings above.
+      const Tag = depth <= 1 ? 'h3' : 'h4'
+      return <Tag>{inline(tokens)}</Tag>
+    }
+    case 'code': {
+      const { text } = token as Tokens.Code
+      return (
+        <div className="code">
+          <pre tabIndex={0}>
+            <code>{text}</code>
+          </pre>
+          <Copy text={text} label="Copy the code" />
+        </div>
+      )
+    }
+    case 'blockquote':
+      return <blockquote>{blocksOf((token as Tokens.Blockquote).tokens)}</blockquote>
+    case 'list':
+      return list(token as Tokens.List)
+    case 'table':
+      return table(token as Tokens.Table)
+    case 'hr':
+      return <hr />
+    case 'paragraph':
+      return <p>{inline((token as Tokens.Paragraph).tokens)}</p>
+    case 'text': {
+      const { tokens, text } = token as Tokens.Text
+      return <p>{tokens ? inline(tokens) : text}</p>
+    }
+    default:
+      // HTML and what a later version of the lexer may know: its source, as text.
+      return <p>{token.raw.trimEnd()}</p>
+  }
+}
+
+function blocksOf(tokens: readonly Token[]): ReactNode {
+  return tokens.map((token, index) => <Fragment key={index}>{block(token)}</Fragment>)
+}
+
+function list({ ordered, start, items }: Tokens.List): ReactNode {
+  const rows = items.map((item, index) => (
+    <li key={index}>
+      {item.task && <span>{item.checked ? '☑ ' : '☐ '}</span>}
+      {item.tokens.map((token, place) => (
+        <Fragment key={place}>
+          {token.type === 'text' ? inline((token as Tokens.Text).tokens ?? [token]) : block(token)}
+        </Fragment>
+      ))}
+    </li>
+  ))
+  return ordered ? <ol start={start === '' ? 1 : start}>{rows}</ol> : <ul>{rows}</ul>
+}
+
+function table({ header, rows }: Tokens.Table): ReactNode {
+  return (
+    <table>
+      <thead>
+        <tr>
+          {header.map((cell, index) => (
+            <th key={index}>{inline(cell.tokens)}</th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((row, index) => (
+          <tr key={index}>
+            {row.map((cell, place) => (
+              <td key={place}>{inline(cell.tokens)}</td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}
+
+function inline(tokens: readonly Token[]): ReactNode {
+  return tokens.map((token, index) => <Fragment key={index}>{words(token)}</Fragment>)
+}
+
+function words(token: Token): ReactNode {
+  switch (token.type) {
+    case 'strong':
+      return <strong>{inline((token as Tokens.Strong).tokens)}</strong>
+    case 'em':
+      return <em>{inline((token as Tokens.Em).tokens)}</em>
+    case 'del':
+      return <del>{inline((token as Tokens.Del).tokens)}</del>
+    case 'codespan':
+      return <code>{(token as Tokens.Codespan).text}</code>
+    case 'br':
+      return <br />
+    case 'link': {
+      const { href, tokens } = token as Tokens.Link
+      return <Outside href={href}>{inline(tokens)}</Outside>
+    }
+    case 'image': {
+      const { href, text } = token as Tokens.Image
+      return <Outside href={href}>[picture: {text || href}]</Outside>
+    }
+    case 'text': {
+      const { tokens, text } = token as Tokens.Text
+      return tokens ? inline(tokens) : text
+    }
+    case 'escape':
+      return (token as Tokens.Escape).text
+    default:
+      return token.raw
+  }
+}
+
+/** A link out of the page. Its target is shown on hover, as the browser will ask for it. */
+function Outside({
+  href,
+  children,
+}: {
+  readonly href: string
+  readonly children: ReactNode
+}): ReactNode {
+  const safe = safeHref(href)
+  if (safe === undefined)
+    return (
+      <span title="Not a link to the web">
+        {children} ({href})
+      </span>
+    )
+  return (
+    <a className="link" href={safe} title={safe} target="_blank" rel="noopener noreferrer nofollow">
+      {children}
+    </a>
+  )
+}
+
+/** Returns the address if it leads to the web or to a mail program. */
+export function safeHref(href: string): string | undefined {
+  try {
+    const url = new URL(href)
+    return /^(?:https?|mailto):$/.test(url.protocol) ? url.href : undefined
+  } catch {
+    return undefined // relative, or no address at all
+  }
+}

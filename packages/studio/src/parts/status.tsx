@@ -1,0 +1,49 @@
+import type { ThreadLifecycle } from '@skein/runtime'
+import type { ReactNode } from 'react'
+
+/** What a state means, in one of six shapes. */
+export type Shape = 'run' | 'wait' | 'done' | 'fail' | 'stop' | 'rest'
+
+const STATES: Readonly<Record<string, readonly [Shape, string]>> = {
+  idle: ['done', 'done'],
+  queued: ['run', 'starts'],
+  running: ['run', 'works'],
+  waiting: ['wait', 'waits'],
+  awaiting_human: ['wait', 'waits for a person'],
+  completed: ['done', 'done'],
+  stopped: ['stop', 'stopped'],
+  failed: ['fail', 'failed'],
+  terminated: ['stop', 'ended'],
+  erased: ['rest', 'erased'],
+}
+
+/** Returns the shape and the word for the state of a thread. */
+export function stateOf(
+  lifecycle: ThreadLifecycle | (string & {}),
+  { waiting = 0, isNew = false }: { readonly waiting?: number; readonly isNew?: boolean } = {},
+): readonly [Shape, string] {
+  if (waiting > 0) return ['wait', 'waits for a person']
+  if (lifecycle === 'idle' && isNew) return ['rest', 'new']
+  return STATES[lifecycle] ?? ['rest', lifecycle]
+}
+
+/** A dot whose shape says what its colour says. */
+export function Dot({ shape }: { readonly shape: Shape }): ReactNode {
+  return <i className={`dot ${shape}`} aria-hidden />
+}
+
+/** A state as a shape and a word. */
+export function Badge({
+  shape,
+  children,
+}: {
+  readonly shape: Shape
+  readonly children: ReactNode
+}): ReactNode {
+  return (
+    <span className={`pill ${shape}`}>
+      <Dot shape={shape} />
+      {children}
+    </span>
+  )
+}

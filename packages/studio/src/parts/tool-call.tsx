@@ -1,0 +1,177 @@
+import {
+  Ban,
+  CircleCheck,
+  CircleHelp,
+  CircleX,
+  ChevronRight,
+  Clock,
+  GitBranch,
+  LoaderCircle,
+  Undo2,
+} from 'lucide-react'
+import { memo, type ComponentType, type ReactNode } from 'react'
+import type { ViewCall } from '@skein/runtime/view'
+import type { CallFacts } from '../state/facts.ts'
+import { Checklist, Evidence } from './evidence.tsx'
+import { Time } from './basics.tsx'
+import { duration, line } from './format.ts'
+import { Json } from './json.tsx'
+
+const STATES: Readonly<Record<ViewCall['state'], readonly [typeof Clock, string, string]>> = {
+  requested: [Clock, 'soft', 'about to run'],
+  waiting: [Clock, 'waits', 'waiting'],
+  running: [LoaderCircle, 'runs', 'running'],
+  success: [CircleCheck, 'good', 'done'],
+  failed: [CircleX, 'bad', 'failed'],
+  denied: [Ban, 'bad', 'denied'],
+  interrupted: [Ban, 'soft', 'cut off'],
+  retry: [Undo2, 'waits', 'sent back to the model'],
+  unknown: [CircleHelp, 'bad', 'nobody knows whether it happened'],
+}
+
+interface ToolCallProps {
+  readonly call: ViewCall
+  readonly facts: CallFacts | undefined
+  readonly isOpen: boolean
+  readonly isSelected: boolean
+  readonly onToggle: (id: string) => void
+  readonly onSelect: (id: string) => void
+  /** What belongs to the call and is always there: a question to a person, a child. */
+  readonly children?: ReactNode
+}
+
+/** A call of a tool in one line; its arguments, result, gates and evidence open below it. */
+export const ToolCall: ComponentType<ToolCallProps> = memo(function ToolCall({
+  call,
+  facts,
+  isOpen,
+  isSelected,
+  onToggle,
+  onSelect,
+  children,
+}: ToolCallProps): ReactNode {
+  const [Icon, tone, word] = STATES[call.state]
+  const isChild = call.childId !== undefined
+  return (
+    <div className={`call ${isSelected ? 'selected' : ''} ${isChild ? 'child' : ''}`}>
+      <div className="call-line">
+        <button
+          type="button"
+          className="fold"
+          aria-expanded={isOpen}
+          aria-label={`${isOpen ? 'Close' : 'Open'} ${line(call.toolName, 60)}`}
+          onClick={() => onToggle(call.id)}
+        >
+          <ChevronRight size={14} aria-hidden />
+        </button>
+        <button
+          type="button"
+          className="call-main"
+          aria-pressed={isSelected}
+          onClick={() => onSelect(call.id)}
+          title="Show the details"
+        >
+          <Icon size={14} className={tone} aria-hidden />
+          <span className="hidden">{word}: </span>
+          {isChild && <GitBranch size={13} className="model-ink" aria-hidden />}
+          <span className="call-text mono">
+            <b className={isChild ? 'model-ink' : 'tool-ink'}>{line(call.toolName, 60)}</b>{' '}
+            <span className="soft">{argumentsText(call)}</span>
+            {call.result !== undefined && (
+              <span>
+                <span className="faint"> → </span>
+                <span className={tone === 'bad' ? 'bad' : ''}>{resultText(call.result)}</span>
+              </span>
+            )}
+          </span>
+          <span className="soft num small">{tookText(call, facts)}</span>
+        </button>
+      </div>
+      {facts?.answer && facts.interrupt?.kind === 'approval' && <DecisionLine facts={facts} />}
+      {isOpen && <CallBody call={call} facts={facts} />}
+      {children}
+    </div>
+  )
+})
+
+/** Who decided about a call, when and why. */
+export function DecisionLine({ facts }: { readonly facts: CallFacts }): ReactNode {
+  const { answer, changedTo } = facts
+  if (!answer) return null
+  const isYes = answer.type === 'approve'
+  const word = changedTo === undefined ? (isYes ? 'Approved' : 'Denied') : 'Approved with changes'
+  return (
+    <p className="decision small">
+      <b className={isYes || changedTo !== undefined ? 'person-ink' : 'bad'}>{word}</b>
+      {answer.by !== undefined && <> by {line(answer.by, 60)}</>} ·{' '}
+      <Time at={answer.at} className="num" />
+      {answer.reason !== undefined && <> · “{line(answer.reason, 200)}”</>}
+    </p>
+  )
+}
+
+/** Everything about a call: arguments, result, gates, evidence. */
+export function CallBody({
+  call,
+  facts,
+}: {
+  readonly call: ViewCall
+  readonly facts: CallFacts | undefined
+}): ReactNode {
+  return (
+    <div className="call-body">
+      <h3>Arguments</h3>
+      <Json value={call.arguments} label="Arguments" />
+      {call.result !== undefined && (
+        <>
+          <h3>Result</h3>
+          <Json value={call.result} label="Result" />
+        </>
+      )}
+      {call.result === undefined && facts?.progress !== undefined && (
+        <>
+          <h3>Progress</h3>
+          <Json value={facts.progress} label="Progress" />
+        </>
+      )}
+      {facts && facts.verdicts.length > 0 && (
+        <>
+          <h3>Gates</h3>
+          <Checklist verdicts={facts.verdicts} />
+        </>
+      )}
+      {facts && facts.evidence.length > 0 && (
+        <>
+          <h3>Evidence</h3>
+          <Evidence evidence={facts.evidence} />
+        </>
+      )}
+    </div>
+  )
+}
+
+/** The arguments in one line: `order: "O-7", amount: 25`. The whole of them is one click away. */
+function argumentsText({ arguments: args }: ViewCall): string {
+  if (!args || typeof args !== 'object' || Array.isArray(args)) return valueText(args)
+  const entries = Object.entries(args)
+  const shown = entries.slice(0, 8).map(([name, value]) => `${line(name, 40)}: ${valueText(value)}`)
+  return [...shown, ...(entries.length > 8 ? [`${entries.length - 8} more`] : [])].join(', ')
+}
+
+function valueText(value: unknown): string {
+  if (value === undefined) return ''
+  const text = typeof value === 'string' ? value.slice(0, 400) : value
+  return line(JSON.stringify(text) ?? '', 160)
+}
+
+function resultText(result: unknown): string {
+  if (typeof result === 'string') return line(result, 160)
+  const text = JSON.stringify(result) ?? ''
+  return line(text, 160)
+}
+
+function tookText({ state, at, endedAt }: ViewCall, facts: CallFacts | undefined): string {
+  if (facts?.durationMs !== undefined) return duration(facts.durationMs)
+  if (endedAt === undefined) return state === 'running' ? 'running' : ''
+  return duration(Date.parse(endedAt) - Date.parse(facts?.startedAt ?? at))
+}

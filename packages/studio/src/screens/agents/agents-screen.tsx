@@ -1,0 +1,308 @@
+import { Bot, GitBranch, Hand, TriangleAlert, Users } from 'lucide-react'
+import type { ReactNode } from 'react'
+import type { AgentSummary } from '@skein/runtime/client'
+import { Command, Empty, ErrorBox, Skeleton } from '../../parts/basics.tsx'
+import { amount, line, plural } from '../../parts/format.ts'
+import { To } from '../../parts/link.tsx'
+import { Prose } from '../../parts/prose.tsx'
+import { Json } from '../../parts/json.tsx'
+import { useStore } from '../../state/store.ts'
+import { useResource, useStudio } from '../../state/studio.ts'
+import { useTitle } from '../../shell/badge.ts'
+import { NewThread } from '../threads/start-pane.tsx'
+
+/** All agents that threads can be created for. */
+export function AgentsScreen(): ReactNode {
+  const { client, lists } = useStudio()
+  const agents = useResource('agents', () => client.agents.list())
+  const threads = useStore(lists.threads).items
+  useTitle('Agents · Studio')
+  return (
+    <div className="page" tabIndex={0} role="region" aria-label="Agents">
+      <div className="inner">
+        <h1>Agents</h1>
+        {agents.error !== undefined && <ErrorBox error={agents.error} retry={agents.reload} />}
+        {agents.isLoading && <Skeleton lines={5} />}
+        {agents.value?.length === 0 && (
+          <Empty title="No agents">
+            <p>
+              An agent is a file in the folder of definitions. A new project has one to begin with:
+            </p>
+            <Command text="npm create skein" />
+          </Empty>
+        )}
+        <ul className="agent-list">
+          {(agents.value ?? []).map((agent) => (
+            <AgentRow
+              key={agent.name}
+              agent={agent}
+              threads={threads.filter((thread) => thread.agent === agent.name).length}
+            />
+          ))}
+        </ul>
+      </div>
+    </div>
+  )
+}
+
+function AgentRow({
+  agent,
+  threads,
+}: {
+  readonly agent: AgentSummary
+  readonly threads: number
+}): ReactNode {
+  const { name, title, description, type, sides } = agent
+  const tools = sides.flatMap((side) => side.tools)
+  const Icon = type === 'dual_ai' ? Users : Bot
+  return (
+    <li>
+      <To className="agent-row" address={{ screen: 'agent', agent: name }}>
+        <Icon size={16} className="model-ink" aria-hidden />
+        <span>
+          <b>{line(title ?? name, 80)}</b> <code className="soft">{line(name, 60)}</code>
+          {description !== undefined && (
+            <span className="soft block">{line(description, 200)}</span>
+          )}
+        </span>
+        <span className="soft small num">
+          {[...new Set(sides.flatMap((side) => side.models))]
+            .map((model) => line(model, 40))
+            .join(', ')}
+          {' · '}
+          {plural(tools.length, 'tool')} · {plural(threads, 'thread')}
+        </span>
+      </To>
+    </li>
+  )
+}
+
+/** What one agent is made of, with a composer to try it. */
+export function AgentScreen({ agent: name }: { readonly agent: string }): ReactNode {
+  const { client } = useStudio()
+  const agent = useResource(`agent ${name}`, () => client.agents.get(name))
+  useTitle(`${name} · Studio`)
+  const { value } = agent
+  return (
+    <div className="page" tabIndex={0} role="region" aria-label="Agent">
+      <div className="inner">
+        <p className="crumbs small soft">
+          <To className="link" address={{ screen: 'agents' }}>
+            Agents
+          </To>{' '}
+          › {line(name, 60)}
+        </p>
+        {agent.error !== undefined && <ErrorBox error={agent.error} retry={agent.reload} />}
+        {agent.isLoading && <Skeleton lines={8} />}
+        {value && (
+          <>
+            <h1>{line(value.title ?? value.name, 80)}</h1>
+            {value.description !== undefined && (
+              <p className="soft">{line(value.description, 400)}</p>
+            )}
+            <Problems title="Edited definitions are not in use" problems={value.problems ?? []} />
+            <Problems title="Warnings" problems={value.warnings ?? []} />
+            <section className="try">
+              <h2>Try it</h2>
+              <NewThread agent={name} />
+            </section>
+            {value.sides.map((side) => (
+              <Side key={side.side} side={side} isOnly={value.sides.length === 1} />
+            ))}
+            <Limits detail={value} />
+          </>
+        )}
+      </div>
+    </div>
+  )
+}
+
+type AgentDetail = Awaited<ReturnType<ReturnType<typeof useStudio>['client']['agents']['get']>>
+type SideDetail = AgentDetail['sides'][number]
+type ToolDetail = SideDetail['tools'][number]
+
+function Problems({
+  title,
+  problems,
+}: {
+  readonly title: string
+  readonly problems: NonNullable<AgentDetail['problems']>
+}): ReactNode {
+  if (problems.length === 0) return null
+  return (
+    <section className="problems" role="status">
+      <h2>
+        <TriangleAlert size={15} aria-hidden /> {title}: {plural(problems.length, 'problem')}
+      </h2>
+      <ul>
+        {problems.map((problem, index) => (
+          <li key={index}>
+            {line(
+              Object.values(problem)
+                .filter((part) => typeof part === 'string')
+                .join(' · '),
+              400,
+            )}
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}
+
+function Side({
+  side,
+  isOnly,
+}: {
+  readonly side: SideDetail
+  readonly isOnly: boolean
+}): ReactNode {
+  const { model } = side
+  return (
+    <section className="side">
+      <h2>
+        {line(side.label, 60)} {!isOnly && <span className="soft">side {side.side}</span>}
+      </h2>
+      <dl className="facts">
+        <dt>Model</dt>
+        <dd>
+          {model ? (
+            <>
+              <code>{line([model.provider, model.name].filter(Boolean).join('/'), 100)}</code>
+              {model.maxContextTokens !== undefined && (
+                <span className="soft num">
+                  {' '}
+                  · {amount(model.maxContextTokens)} tokens of context
+                </span>
+              )}
+              {Object.keys(model.settings).length > 0 && (
+                <Json value={model.settings} label="Settings of the model" />
+              )}
+            </>
+          ) : (
+            <span className="soft">none: code answers for this side</span>
+          )}
+        </dd>
+        <dt>Steps</dt>
+        <dd>
+          {side.maxSteps === null ? 'no limit' : `${side.maxSteps} at most`}
+          {side.stopsOnResponse ? ', ends with an answer' : ', goes on after an answer'}
+        </dd>
+        <dt>Prompt</dt>
+        <dd>
+          {side.text === undefined ? (
+            <span className="soft">
+              <code>{line(side.prompt, 60)}</code>, its text needs the right to read logs
+            </span>
+          ) : (
+            <div className="prompt">
+              <Prose text={side.text} />
+            </div>
+          )}
+        </dd>
+      </dl>
+      <h3>{plural(side.tools.length, 'tool')}</h3>
+      <ul className="tool-list">
+        {side.tools.map((tool) => (
+          <Tool key={tool.name} tool={tool} />
+        ))}
+      </ul>
+    </section>
+  )
+}
+
+function Tool({ tool }: { readonly tool: ToolDetail }): ReactNode {
+  const isAgent = tool.agent !== undefined
+  const isRisky = tool.risk === 'write_high_risk'
+  return (
+    <li>
+      <details>
+        <summary>
+          {isAgent ? (
+            <GitBranch size={14} className="model-ink" aria-hidden />
+          ) : isRisky ? (
+            <Hand size={14} className="waits" aria-hidden />
+          ) : (
+            <i className="dot done" aria-hidden />
+          )}
+          <code className={isAgent ? 'model-ink' : 'tool-ink'}>{line(tool.name, 60)}</code>
+          <span className="cut soft">{line(tool.description, 160)}</span>
+          <span className="small soft">
+            {[kindWord(tool), undoWord(tool)].filter(Boolean).join(' · ')}
+          </span>
+        </summary>
+        <Json
+          value={tool.parameters ?? 'no arguments'}
+          label={`Schema of ${line(tool.name, 60)}`}
+        />
+        {tool.agent !== undefined && (
+          <p className="small">
+            Starts{' '}
+            <To className="link" address={{ screen: 'agent', agent: tool.agent }}>
+              {line(tool.agent, 60)}
+            </To>
+            {tool.isBlocking === false ? ' in the background' : ''}
+          </p>
+        )}
+      </details>
+    </li>
+  )
+}
+
+function kindWord({ kind, risk, isClientSide }: ToolDetail): string {
+  if (kind === 'handoff') return 'hands over'
+  if (kind === 'subagent') return 'child'
+  if (kind === 'prompt') return 'asks a model'
+  if (isClientSide) return 'answered by a person or the client'
+  return (
+    {
+      read_only: 'reads',
+      write_low_risk: 'writes',
+      write_high_risk: 'high risk: a person decides',
+    }[risk ?? ''] ??
+    risk ??
+    'not governed'
+  )
+}
+
+function undoWord({ undo, risk, kind }: ToolDetail): string {
+  if (kind !== 'tool' || risk === 'read_only' || risk === undefined) return ''
+  return undo === 'yes' ? 'can be undone' : 'cannot be undone'
+}
+
+function Limits({ detail }: { readonly detail: AgentDetail }): ReactNode {
+  const { limits, taskClass, variables } = detail
+  return (
+    <section className="side">
+      <h2>Limits and needs</h2>
+      <dl className="facts">
+        <dt>Turns</dt>
+        <dd>
+          {limits.maxSessionTurns === null ? 'no limit' : `${limits.maxSessionTurns} in a session`}
+        </dd>
+        <dt>Budget</dt>
+        <dd>{limits.budget === null ? 'none' : <Json value={limits.budget} label="Budget" />}</dd>
+        <dt>Delivery</dt>
+        <dd>
+          {taskClass === null
+            ? 'gated only after a governed call'
+            : `gated as ${line(taskClass, 60)}`}
+        </dd>
+        <dt>Variables</dt>
+        <dd>
+          {variables.length === 0 && 'none'}
+          {variables.map(({ name, type, required, description }) => (
+            <p key={name}>
+              <code>{line(name, 60)}</code>{' '}
+              <span className="soft">
+                {type === 'secret' ? 'secret, shown by its name only' : 'text'}
+                {required && ', needed'}
+                {description !== undefined && ` · ${line(description, 160)}`}
+              </span>
+            </p>
+          ))}
+        </dd>
+      </dl>
+    </section>
+  )
+}

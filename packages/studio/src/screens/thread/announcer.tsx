@@ -1,0 +1,42 @@
+import { useEffect, useRef, useState, type ReactNode } from 'react'
+import { line, plural } from '../../parts/format.ts'
+import type { ThreadState } from '../../state/tree.ts'
+
+/**
+ * Speaks what happens to people who listen: whole sentences of the text that streams, what a person has to
+ * decide, and how it ended. Words are not announced one by one.
+ */
+export function Announcer({ thread }: { readonly thread: ThreadState }): ReactNode {
+  const [spoken, setSpoken] = useState('')
+  const { draft } = thread.facts
+  const { waiting, items, status } = thread.view
+  const said = useRef({ draft: 0, items: items.length, waiting: waiting.length, status })
+  useEffect(() => {
+    const before = said.current
+    const parts: string[] = []
+    const sentences = draft ? (/^[\s\S]*[.!?](?=\s|$)/.exec(draft.text)?.[0] ?? '') : ''
+    if (sentences.length > before.draft) parts.push(sentences.slice(before.draft))
+    const last = items.at(-1)
+    if (items.length > before.items && last?.type === 'message' && last.from === 'agent')
+      parts.push(last.text.slice(before.draft))
+    if (items.length > before.items && last?.type === 'call') parts.push(`Calls ${last.toolName}.`)
+    const people = waiting.filter((wait) => wait.for === 'person').length
+    if (waiting.length > before.waiting && people > 0)
+      parts.push(`${plural(people, 'decision')} to make.`)
+    if (status !== before.status && (status === 'failed' || status === 'stopped'))
+      parts.push(`The thread has ${status}.`)
+    said.current = {
+      draft: draft ? Math.max(sentences.length, before.draft) : 0,
+      items: items.length,
+      waiting: waiting.length,
+      status,
+    }
+    const text = parts.join(' ').trim()
+    if (text !== '') setSpoken(line(text, 600))
+  }, [draft, items, waiting, status])
+  return (
+    <div className="hidden" role="status" aria-live="polite" data-testid="spoken">
+      {spoken}
+    </div>
+  )
+}

@@ -1,0 +1,233 @@
+import { ArrowUp, Paperclip, Undo2, X } from 'lucide-react'
+import { useEffect, useRef, useState, type ClipboardEvent, type ReactNode } from 'react'
+import { ErrorBox } from '../../parts/basics.tsx'
+import { bytes, line, plural } from '../../parts/format.ts'
+import { readSetting, writeSetting } from '../../state/store.ts'
+import { useStudio } from '../../state/studio.ts'
+import type { ThreadState } from '../../state/tree.ts'
+
+/** What a message does to a thread that is busy. */
+const IF_BUSY = [
+  ['enqueue', 'Read it after this step'],
+  ['cut', 'Cut in: end the answer here, keep what was said'],
+  ['restart', 'Start again: models forget the answer so far'],
+] as const
+
+type IfBusy = (typeof IF_BUSY)[number][0]
+
+/** Where a message is written: text, files and pasted pictures. The draft is kept per thread. */
+export function Composer({
+  thread,
+  isPast,
+}: {
+  readonly thread: ThreadState
+  readonly isPast: boolean
+}): ReactNode {
+  const { client } = useStudio()
+  const { threadId, view } = thread
+  const [text, setText] = useState(() => readSetting(`draft.${threadId}`) ?? '')
+  const [files, setFiles] = useState<readonly File[]>([])
+  const [ifBusy, setIfBusy] = useState<IfBusy>('enqueue')
+  const [error, setError] = useState<unknown>()
+  const [isSending, setSending] = useState(false)
+  const field = useRef<HTMLTextAreaElement>(null)
+  const picker = useRef<HTMLInputElement>(null)
+  useEffect(() => {
+    writeSetting(`draft.${threadId}`, text === '' ? undefined : text)
+    const box = field.current
+    if (!box) return
+    box.style.height = 'auto'
+    box.style.height = `${Math.min(box.scrollHeight + 2, 240)}px`
+  }, [threadId, text])
+  const isBusy = /^(?:running|queued|waiting)$/.test(view.status)
+  const isOver = view.status === 'terminated' || view.status === 'erased'
+  const isEmpty = text.trim() === '' && files.length === 0
+  const send = async (): Promise<void> => {
+    if (isEmpty || isSending) return
+    setSending(true)
+    setError(undefined)
+    try {
+      const attachments: string[] = []
+      for (const file of files) {
+        const path = `/uploads/${crypto.randomUUID().slice(0, 8)}-${fileName(file)}`
+        const body = new Uint8Array(await file.arrayBuffer())
+        await client.threads.files.write(threadId, path, body, {
+          mediaType: file.type || undefined,
+        })
+        attachments.push(path)
+      }
+      await client.threads.send(threadId, {
+        text,
+        ...(attachments.length > 0 && { attachments }),
+        ...(isBusy && { ifBusy }),
+      })
+      setText('')
+      setFiles([])
+    } catch (failure) {
+      setError(failure)
+    } finally {
+      setSending(false)
+      field.current?.focus()
+    }
+  }
+  const onPaste = (event: ClipboardEvent): void => {
+    const pasted = [...event.clipboardData.files]
+    if (pasted.length === 0) return
+    event.preventDefault()
+    setFiles([...files, ...pasted])
+  }
+  if (isOver || isPast)
+    return (
+      <footer className="foot">
+        <p className="soft compose-over">
+          {isPast
+            ? 'This is the thread as it was. Go to now to write.'
+            : 'This thread has ended and takes no more messages. Its history stays.'}
+        </p>
+      </footer>
+    )
+  return (
+    <footer className="foot">
+      <Queue thread={thread} />
+      {error !== undefined && <ErrorBox error={error} />}
+      {files.length > 0 && (
+        <ul className="chips" aria-label="Files to send">
+          {files.map((file, index) => (
+            <li key={index} className="pill">
+              {line(file.name, 60)} <span className="soft num">{bytes(file.size)}</span>
+              <button
+                type="button"
+                className="btn quiet icon tiny"
+                aria-label={`Remove ${line(file.name, 60)}`}
+                onClick={() => setFiles(files.filter((one) => one !== file))}
+              >
+                <X size={12} aria-hidden />
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+      <form
+        className="compose"
+        onSubmit={(event) => {
+          event.preventDefault()
+          void send()
+        }}
+        onDragOver={(event) => event.preventDefault()}
+        onDrop={(event) => {
+          event.preventDefault()
+          setFiles([...files, ...event.dataTransfer.files])
+        }}
+      >
+        <button
+          type="button"
+          className="btn quiet icon"
+          aria-label="Attach files"
+          title="Attach files, or paste a picture"
+          onClick={() => picker.current?.click()}
+        >
+          <Paperclip size={16} aria-hidden />
+        </button>
+        <input
+          ref={picker}
+          type="file"
+          multiple
+          hidden
+          aria-label="Files"
+          onChange={(event) => {
+            setFiles([...files, ...(event.target.files ?? [])])
+            event.target.value = ''
+          }}
+        />
+        <textarea
+          ref={field}
+          className="field"
+          rows={1}
+          aria-label="Message"
+          placeholder={placeholder(thread)}
+          value={text}
+          onChange={(event) => setText(event.target.value)}
+          onPaste={onPaste}
+          onKeyDown={(event) => {
+            if (event.key === 'Escape') event.currentTarget.blur()
+            if (event.key !== 'Enter' || event.shiftKey || event.nativeEvent.isComposing) return
+            event.preventDefault()
+            void send()
+          }}
+        />
+        <button
+          className="btn primary icon"
+          aria-label="Send"
+          title="Send (Enter)"
+          disabled={isEmpty || isSending}
+        >
+          <ArrowUp size={16} aria-hidden />
+        </button>
+      </form>
+      {isBusy && !isEmpty && (
+        <fieldset className="if-busy small">
+          <legend className="hidden">What the message does to the running answer</legend>
+          {IF_BUSY.map(([value, label]) => (
+            <label key={value}>
+              <input
+                type="radio"
+                name="if-busy"
+                value={value}
+                checked={ifBusy === value}
+                onChange={() => setIfBusy(value)}
+              />{' '}
+              {label}
+            </label>
+          ))}
+        </fieldset>
+      )}
+    </footer>
+  )
+}
+
+function placeholder({ view }: ThreadState): string {
+  const name = line(view.agent, 40)
+  if (view.waiting.some((wait) => wait.for === 'person'))
+    return `Message ${name}. It is read after the decision.`
+  return view.status === 'running' ? `Message ${name} while it works` : `Message ${name}`
+}
+
+/** Paths have no slashes of their own, and no characters that a path cannot have. */
+function fileName({ name }: File): string {
+  return name.replace(/[^\w.-]+/g, '-').slice(-80) || 'file'
+}
+
+/** Messages that the thread has not read yet; each can be taken back. */
+function Queue({ thread }: { readonly thread: ThreadState }): ReactNode {
+  const { client, notify } = useStudio()
+  const { queued } = thread.view
+  if (queued.length === 0) return null
+  return (
+    <ul className="queue small" aria-label={`${plural(queued.length, 'message')} not read yet`}>
+      {queued.map((message) => {
+        const queueId = thread.facts.queueIds.get(message.id)
+        return (
+          <li key={message.id}>
+            <span className="soft">not read yet</span>{' '}
+            <span className="cut">{line(message.text, 200)}</span>
+            {queueId !== undefined && (
+              <button
+                type="button"
+                className="btn quiet tiny"
+                onClick={() =>
+                  void client.threads
+                    .unsend(thread.threadId, queueId)
+                    .then((isBack) =>
+                      notify(isBack ? 'Taken back.' : 'Too late: it was read already.'),
+                    )
+                }
+              >
+                <Undo2 size={13} aria-hidden /> Take back
+              </button>
+            )}
+          </li>
+        )
+      })}
+    </ul>
+  )
+}

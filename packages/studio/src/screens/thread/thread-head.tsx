@@ -1,0 +1,214 @@
+import { CircleStop, Play } from 'lucide-react'
+import { useState, type ReactNode } from 'react'
+import { Cost, ErrorBox, useNow } from '../../parts/basics.tsx'
+import { age, amount, duration, line, plural } from '../../parts/format.ts'
+import { Menu, MenuItem } from '../../parts/menu.tsx'
+import { To } from '../../parts/link.tsx'
+import { Badge, stateOf } from '../../parts/status.tsx'
+import type { ThreadAddress, View } from '../../state/address.ts'
+import { useResource, useStudio } from '../../state/studio.ts'
+import type { ThreadState, TreeState } from '../../state/tree.ts'
+
+const TABS: readonly (readonly [View, string, string])[] = [
+  ['chat', 'Chat', 'c'],
+  ['tree', 'Tree', 't'],
+  ['events', 'Events', ''],
+]
+
+/** The title of a thread, its numbers, its verbs and its views. */
+export function ThreadHead({
+  thread,
+  tree,
+  title,
+  address,
+}: {
+  readonly thread: ThreadState
+  readonly tree: TreeState
+  readonly title: string
+  readonly address: ThreadAddress
+}): ReactNode {
+  const { view, facts } = thread
+  const sums = sumOf(tree)
+  const waiting = view.waiting.filter(
+    (wait) => wait.for === 'person' || wait.for === 'client',
+  ).length
+  const [shape, word] = stateOf(view.status, { waiting, isNew: view.items.length === 0 })
+  const { view: current = 'chat' } = address
+  return (
+    <header className="head">
+      <Crumbs thread={thread} />
+      <div className="head-line">
+        <h1 className="cut" title={title}>
+          {title}
+        </h1>
+        <Controls thread={thread} />
+      </div>
+      <div className="numbers">
+        <Badge shape={shape}>
+          {view.statusText === undefined ? word : line(view.statusText, 60)}
+        </Badge>
+        <span title="Of this thread and all its children">
+          tokens <b className="num">{amount(sums.input + sums.output)}</b>{' '}
+          <span className="num">
+            in {amount(sums.input)} · out {amount(sums.output)}
+            {facts.cachedTokens > 0 && ` · cached ${amount(facts.cachedTokens)}`}
+          </span>
+        </span>
+        <span>
+          cost{' '}
+          <b>
+            <Cost usd={sums.costUsd} />
+          </b>
+        </span>
+        <Times thread={thread} />
+        <span className="num">{plural(view.seq, 'event')}</span>
+      </div>
+      <nav className="tabs" aria-label="Views">
+        {TABS.map(([name, label, key]) => (
+          <To
+            key={name}
+            className="tab"
+            address={{ ...address, view: name }}
+            aria-current={current === name ? 'page' : undefined}
+          >
+            {label}
+            {name === 'tree' && view.children.length > 0 && (
+              <span className="faint num">{tree.threads.size - 1}</span>
+            )}
+            {key !== '' && <kbd>{key}</kbd>}
+          </To>
+        ))}
+      </nav>
+    </header>
+  )
+}
+
+/** What a thread and its descendants have used, from their own logs. */
+export function sumOf(tree: TreeState): { input: number; output: number; costUsd: number | null } {
+  let [input, output] = [0, 0]
+  let costUsd: number | null = 0
+  for (const { view } of tree.threads.values()) {
+    input += view.usage.inputTokens
+    output += view.usage.outputTokens
+    costUsd = costUsd === null || view.usage.costUsd === null ? null : costUsd + view.usage.costUsd
+  }
+  return { input, output, costUsd }
+}
+
+/** The time that was worked, apart from the time that was waited. */
+function Times({ thread: { view, facts } }: { readonly thread: ThreadState }): ReactNode {
+  const now = useNow()
+  const worked = facts.requests.reduce((sum, { durationMs = 0 }) => sum + durationMs, 0)
+  const since = view.waiting.find((wait) => wait.for === 'person')?.since
+  return (
+    <span>
+      time <b className="num">{duration(worked)}</b>
+      {since !== undefined && (
+        <span className="waits">
+          {' '}
+          + {age(now - Date.parse(since)).replace('now', 'a moment')} waiting
+        </span>
+      )}
+    </span>
+  )
+}
+
+/** The threads above a child. */
+function Crumbs({ thread }: { readonly thread: ThreadState }): ReactNode {
+  const { client } = useStudio()
+  const { parentThreadId } = thread.view
+  const parents = useResource(parentThreadId && `parents ${parentThreadId}`, async () => {
+    const above: { id: string; agent: string }[] = []
+    for (let id: string | null | undefined = parentThreadId; id;) {
+      const parent = await client.threads.get(id)
+      above.unshift({ id: parent.id, agent: parent.agent })
+      id = parent.parentId
+    }
+    return above
+  })
+  const agents = [
+    ...new Set(Array.from(thread.facts.agents.keys(), (id) => id.replace(/\/[ab]$/, ''))),
+  ]
+  return (
+    <nav className="crumbs small soft" aria-label="Where this thread is">
+      {(parents.value ?? []).map(({ id, agent }) => (
+        <span key={id}>
+          <To className="link" address={{ screen: 'thread', threadId: id }}>
+            {line(agent, 40)}
+          </To>{' '}
+          ›{' '}
+        </span>
+      ))}
+      <span>
+        {(agents.length > 0 ? agents : [thread.view.agent])
+          .map((name) => line(name, 40))
+          .join(' → ')}
+      </span>
+    </nav>
+  )
+}
+
+/** Stop, resume, retry: each says what it keeps. */
+function Controls({ thread }: { readonly thread: ThreadState }): ReactNode {
+  const { client, notify } = useStudio()
+  const [error, setError] = useState<unknown>()
+  const { view, threadId } = thread
+  const act = (work: Promise<void>, done: string): void => {
+    work.then(() => notify(done), setError)
+  }
+  const children = view.children.filter(({ status }) => status === 'running').length
+  const also =
+    children > 0
+      ? ` ${plural(children, 'child', 'children')} of it ${children === 1 ? 'stops' : 'stop'} too.`
+      : ''
+  const isBusy = view.status === 'running' || view.status === 'queued' || view.status === 'waiting'
+  return (
+    <div className="controls">
+      {isBusy && (
+        <Menu
+          label={
+            <>
+              <CircleStop size={15} aria-hidden /> Stop
+            </>
+          }
+        >
+          {(close) => (
+            <>
+              <MenuItem
+                title="Stop now"
+                text={`Ends the running step. What it has said so far stays.${also}`}
+                onClick={() => {
+                  act(client.threads.stop(threadId), 'Stopped. A message or Resume goes on.')
+                  close()
+                }}
+              />
+              <MenuItem
+                title="Stop after this step"
+                text={`The running step and its calls finish first, and their results stay.${also}`}
+                onClick={() => {
+                  act(client.threads.stop(threadId, { afterStep: true }), 'Stops after this step.')
+                  close()
+                }}
+              />
+            </>
+          )}
+        </Menu>
+      )}
+      {(view.status === 'stopped' || view.status === 'failed') && (
+        <button
+          type="button"
+          className="btn"
+          title={
+            view.status === 'failed'
+              ? 'Tries the failed step again. Everything before it stays; calls that have run do not run again.'
+              : 'Goes on where it stopped. Everything said so far stays.'
+          }
+          onClick={() => act(client.threads.resume(threadId), 'Goes on.')}
+        >
+          <Play size={14} aria-hidden /> {view.status === 'failed' ? 'Retry this step' : 'Resume'}
+        </button>
+      )}
+      {error !== undefined && <ErrorBox error={error} />}
+    </div>
+  )
+}

@@ -1,0 +1,93 @@
+import { useCallback, useMemo, type ReactNode } from 'react'
+import { ErrorBox, Skeleton } from '../../parts/basics.tsx'
+import { line } from '../../parts/format.ts'
+import { Split } from '../../parts/split.tsx'
+import { useAddress, type ThreadAddress } from '../../state/address.ts'
+import { useKeys } from '../../state/keys.ts'
+import { useStore } from '../../state/store.ts'
+import { useStudio, useTree } from '../../state/studio.ts'
+import { threadAt } from '../../state/tree.ts'
+import { useTitle } from '../../shell/badge.ts'
+import { DetailPane } from '../detail/detail-pane.tsx'
+import { Chat } from './chat.tsx'
+import { Composer } from './composer.tsx'
+import { EventsView } from './events-view.tsx'
+import { ThreadHead } from './thread-head.tsx'
+import { TreeView } from './tree-view.tsx'
+
+/** One thread: its head, a view of it, and the details of what is selected. */
+export function ThreadScreen({ address }: { readonly address: ThreadAddress }): ReactNode {
+  const { threadId, at, view = 'chat' } = address
+  const { lists } = useStudio()
+  const [, go] = useAddress()
+  const tree = useTree(threadId)
+  const live = tree.threads.get(threadId)
+  const thread = useMemo(() => (live && at !== undefined ? threadAt(live, at) : live), [live, at])
+  const info = useStore(lists.threads).items.find(({ id }) => id === threadId)
+  const title = thread ? titleOf(thread.view, info) : 'Thread'
+  useTitle(`${title} · Studio`)
+  const select = useCallback(
+    (id: string | undefined) => {
+      const { select: _, ...rest } = address
+      go(id === undefined ? rest : { ...rest, select: id }, true)
+    },
+    [address, go],
+  )
+  useKeys([
+    { keys: 'c', does: 'Chat', run: () => go({ ...address, view: 'chat' }) },
+    { keys: 't', does: 'Tree of children', run: () => go({ ...address, view: 'tree' }) },
+    { keys: 'Escape', does: 'Close the details', run: () => select(undefined) },
+  ])
+  if (tree.error !== undefined && !thread)
+    return (
+      <div className="page">
+        <ErrorBox error={tree.error} retry={() => location.reload()} />
+      </div>
+    )
+  if (!thread) return <Skeleton lines={6} />
+  const body = (
+    <div className="thread">
+      <ThreadHead thread={thread} tree={tree} title={title} address={address} />
+      {view === 'tree' ? (
+        <TreeView tree={tree} address={address} />
+      ) : view === 'events' ? (
+        <EventsView thread={thread} address={address} onSelect={select} />
+      ) : (
+        <Chat thread={thread} tree={tree} selected={address.select} onSelect={select} />
+      )}
+      <Composer thread={thread} isPast={at !== undefined} />
+    </div>
+  )
+  if (address.select === undefined) return body
+  return (
+    <Split
+      name="detail"
+      label="the details"
+      side="end"
+      initial={410}
+      max={760}
+      fixed={
+        <DetailPane
+          tree={tree}
+          thread={thread}
+          address={address}
+          onClose={() => select(undefined)}
+        />
+      }
+    >
+      {body}
+    </Split>
+  )
+}
+
+function titleOf(
+  view: {
+    readonly title?: string
+    readonly items: readonly { readonly type: string }[]
+    readonly agent: string
+  },
+  info: { readonly title: string | null; readonly firstWords?: string | null } | undefined,
+): string {
+  const first = view.items.find((item) => item.type === 'message') as { text?: string } | undefined
+  return line(info?.title ?? view.title ?? info?.firstWords ?? first?.text ?? view.agent, 120)
+}

@@ -1,0 +1,160 @@
+import { Plus, Search } from 'lucide-react'
+import { useVirtualizer } from '@tanstack/react-virtual'
+import { memo, useMemo, useRef, type ReactNode } from 'react'
+import type { ThreadInfo } from '@skein/runtime'
+import { Command, Empty, ErrorBox, Skeleton, Time } from '../../parts/basics.tsx'
+import { amount, line, money } from '../../parts/format.ts'
+import { Dot, stateOf } from '../../parts/status.tsx'
+import { To } from '../../parts/link.tsx'
+import { useAddress, type Address } from '../../state/address.ts'
+import { useKeys } from '../../state/keys.ts'
+import { useStore } from '../../state/store.ts'
+import { useStudio } from '../../state/studio.ts'
+import { matchesQuery, parseQuery } from './query.ts'
+
+const ROW_PX = 57
+
+/** All threads, the latest first, with a search. */
+export function ThreadList({
+  address,
+}: {
+  readonly address: Extract<Address, { screen: 'threads' | 'thread' }>
+}): ReactNode {
+  const { lists } = useStudio()
+  const { items, isLoaded, error } = useStore(lists.threads)
+  const [, go] = useAddress()
+  const { query = '' } = address
+  const selected = address.screen === 'thread' ? address.threadId : undefined
+  const shown = useMemo(() => {
+    const parsed = parseQuery(query)
+    return items.filter((thread) => matchesQuery(thread, parsed))
+  }, [items, query])
+  const scroll = useRef<HTMLDivElement>(null)
+  const search = useRef<HTMLInputElement>(null)
+  const rows = useVirtualizer({
+    count: shown.length,
+    getScrollElement: () => scroll.current,
+    estimateSize: () => ROW_PX,
+    getItemKey: (index) => shown[index]?.id ?? index,
+    overscan: 8,
+  })
+  const move = (step: number): void => {
+    const index = shown.findIndex(({ id }) => id === selected)
+    const next = shown[Math.min(shown.length - 1, Math.max(0, index + step))]
+    if (!next) return
+    rows.scrollToIndex(shown.indexOf(next))
+    go({ screen: 'thread', threadId: next.id, query })
+  }
+  useKeys([
+    { keys: 'j', does: 'Next thread', run: () => move(1) },
+    { keys: 'k', does: 'Previous thread', run: () => move(-1) },
+    { keys: '/', does: 'Search the threads', run: () => search.current?.focus() },
+    { keys: 'n', does: 'Start a thread', run: () => go({ screen: 'threads', query, isNew: true }) },
+  ])
+  return (
+    <section className="list" aria-label="Threads">
+      {selected === undefined && <h1 className="hidden">Threads</h1>}
+      <div className="list-head">
+        <label className="search-field">
+          <Search size={14} aria-hidden />
+          <span className="hidden">Search threads</span>
+          <input
+            ref={search}
+            type="search"
+            value={query}
+            placeholder="Search, or agent: status: tool: cost> after:"
+            onChange={(event) => go({ ...address, query: event.target.value }, true)}
+            onKeyDown={(event) => event.key === 'Escape' && event.currentTarget.blur()}
+          />
+        </label>
+        <To
+          className="btn quiet icon"
+          address={{ screen: 'threads', query, isNew: true }}
+          aria-label="Start a thread"
+          title="Start a thread (n)"
+        >
+          <Plus size={16} aria-hidden />
+        </To>
+      </div>
+      <div className="list-scroll" ref={scroll} tabIndex={-1}>
+        {error !== undefined && !isLoaded && <ErrorBox error={error} retry={lists.refresh} />}
+        {!isLoaded && error === undefined && <Skeleton lines={8} />}
+        {isLoaded && shown.length === 0 && <NoThreads isSearch={items.length > 0} />}
+        <ul className="rows" style={{ height: rows.getTotalSize() }}>
+          {rows.getVirtualItems().map(({ index, start, key }) => {
+            const thread = shown[index]
+            return (
+              thread && (
+                <ThreadRow
+                  key={key}
+                  thread={thread}
+                  start={start}
+                  query={query}
+                  isSelected={thread.id === selected}
+                />
+              )
+            )
+          })}
+        </ul>
+      </div>
+    </section>
+  )
+}
+
+function NoThreads({ isSearch }: { readonly isSearch: boolean }): ReactNode {
+  if (isSearch)
+    return (
+      <Empty title="No thread matches">
+        <p>
+          Words are looked for in titles, first words and agents. Also: <code>agent:support</code>,{' '}
+          <code>status:waiting</code>, <code>cost&gt;0.1</code>, <code>after:2026-11-01</code>.
+        </p>
+      </Empty>
+    )
+  return (
+    <Empty title="No threads yet">
+      <p>Choose an agent and write to it, or from a terminal:</p>
+      <Command text={'npx skein run support "Where is order O-7?"'} />
+    </Empty>
+  )
+}
+
+const ThreadRow = memo(function ThreadRow({
+  thread,
+  start,
+  query,
+  isSelected,
+}: {
+  readonly thread: ThreadInfo
+  readonly start: number
+  readonly query: string
+  readonly isSelected: boolean
+}): ReactNode {
+  const { id, title, agent, lifecycle, updatedAt, tree } = thread
+  const [shape, word] = stateOf(lifecycle, { waiting: tree.waiting, isNew: thread.seq <= 2 })
+  return (
+    <li style={{ transform: `translateY(${start}px)` }}>
+      <To
+        className="row"
+        address={{ screen: 'thread', threadId: id, query }}
+        aria-current={isSelected ? 'true' : undefined}
+      >
+        <Dot shape={shape} />
+        <span className="title cut">
+          {line(title ?? thread.firstWords ?? 'No message yet', 120)}
+        </span>
+        <Time at={updatedAt} />
+        <span className="sub">
+          <span>{line(agent, 40)}</span>
+          <span className={`cut ${shape === 'fail' ? 'bad' : shape === 'wait' ? 'waits' : ''}`}>
+            {word}
+          </span>
+          <span className="num">
+            {amount(tree.tokens)} tok
+            {tree.costUsd !== null && tree.costUsd > 0 && ` · ${money(tree.costUsd)}`}
+          </span>
+        </span>
+      </To>
+    </li>
+  )
+})

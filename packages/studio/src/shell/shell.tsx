@@ -1,0 +1,263 @@
+import { Keyboard, LogOut, Monitor, Moon, Sun } from 'lucide-react'
+import { lazy, Suspense, useEffect, useState, type ReactNode } from 'react'
+import { Boundary, Dialog, Empty, Skeleton } from '../parts/basics.tsx'
+import { Split } from '../parts/split.tsx'
+import { To } from '../parts/link.tsx'
+import { line, plural } from '../parts/format.ts'
+import { useAddress, type Address } from '../state/address.ts'
+import { activeKeys, onPageKey, useKeys } from '../state/keys.ts'
+import { useStore } from '../state/store.ts'
+import { useStudio } from '../state/studio.ts'
+import { chooseTheme, theme, type Theme } from '../state/theme.ts'
+import { StartPane } from '../screens/threads/start-pane.tsx'
+import { ThreadList } from '../screens/threads/thread-list.tsx'
+import iconUrl from '../styles/icon.svg'
+import { useBadge } from './badge.ts'
+import { SignIn } from './sign-in.tsx'
+
+// The first screen is the list; the others are read as soon as the page has nothing else to do.
+const readThread = () => import('../screens/thread/thread-screen.tsx')
+const readInbox = () => import('../screens/inbox/inbox-screen.tsx')
+const readAgents = () => import('../screens/agents/agents-screen.tsx')
+const ThreadScreen = lazy(async () => ({ default: (await readThread()).ThreadScreen }))
+const InboxScreen = lazy(async () => ({ default: (await readInbox()).InboxScreen }))
+const AgentsScreen = lazy(async () => ({ default: (await readAgents()).AgentsScreen }))
+const AgentScreen = lazy(async () => ({ default: (await readAgents()).AgentScreen }))
+
+async function readAhead(): Promise<void> {
+  // Without a connection a screen is read when it is opened.
+  await Promise.all([readThread(), readInbox(), readAgents()]).catch(() => undefined)
+}
+
+/** The frame around every screen. */
+export function Shell(): ReactNode {
+  const { lists, me } = useStudio()
+  const who = useStore(me)
+  const [address, go] = useAddress()
+  const [isHelpOpen, setHelpOpen] = useState(false)
+  const waiting = useStore(lists.inbox).items.length
+  useBadge(waiting)
+  useEffect(() => {
+    document.addEventListener('keydown', onPageKey)
+    const timer = setTimeout(() => void readAhead(), 500)
+    return () => {
+      clearTimeout(timer)
+      document.removeEventListener('keydown', onPageKey)
+    }
+  }, [])
+  useKeys([
+    { keys: 'g t', does: 'Go to the threads', run: () => go({ screen: 'threads' }) },
+    { keys: 'g i', does: 'Go to the inbox', run: () => go({ screen: 'inbox' }) },
+    { keys: 'g a', does: 'Go to the agents', run: () => go({ screen: 'agents' }) },
+    { keys: '?', does: 'Show the keys that work here', run: () => setHelpOpen(true) },
+  ])
+  if (who === null) return <SignIn />
+  return (
+    <div className="shell">
+      <a className="btn skip" href="#main">
+        Skip to the content
+      </a>
+      <header className="topbar">
+        <To className="brand" address={{ screen: 'threads' }} aria-label="Skein Studio">
+          <img src={iconUrl} alt="" />
+          <span>Skein Studio</span>
+        </To>
+        <nav aria-label="Pages">
+          <NavLink address={{ screen: 'threads' }} isCurrent={/^threads?$/.test(address.screen)}>
+            Threads
+          </NavLink>
+          <NavLink address={{ screen: 'inbox' }} isCurrent={address.screen === 'inbox'}>
+            Inbox
+            {waiting > 0 && (
+              <span className="count" title={`${plural(waiting, 'decision')} to make`}>
+                {waiting}
+              </span>
+            )}
+          </NavLink>
+          <NavLink address={{ screen: 'agents' }} isCurrent={/^agents?$/.test(address.screen)}>
+            Agents
+          </NavLink>
+        </nav>
+        <div className="end">
+          <ConnectionPill />
+          <button
+            type="button"
+            className="btn quiet icon"
+            aria-label="Keys"
+            title="Keys (?)"
+            onClick={() => setHelpOpen(true)}
+          >
+            <Keyboard size={16} aria-hidden />
+          </button>
+          <ThemeButton />
+          <Account />
+        </div>
+      </header>
+      <main id="main" tabIndex={-1}>
+        <Boundary key={address.screen}>
+          <Suspense fallback={<Skeleton lines={6} />}>
+            <Screen address={address} />
+          </Suspense>
+        </Boundary>
+      </main>
+      {isHelpOpen && <Help onClose={() => setHelpOpen(false)} />}
+      <Notices />
+    </div>
+  )
+}
+
+function NavLink({
+  address,
+  isCurrent,
+  children,
+}: {
+  readonly address: Address
+  readonly isCurrent: boolean
+  readonly children: ReactNode
+}): ReactNode {
+  return (
+    <To address={address} aria-current={isCurrent ? 'page' : undefined}>
+      {children}
+    </To>
+  )
+}
+
+function Screen({ address }: { readonly address: Address }): ReactNode {
+  switch (address.screen) {
+    case 'threads':
+    case 'thread':
+      return (
+        <Split
+          name="threads"
+          className={address.screen === 'threads' && !address.isNew ? 'at-list' : 'at-thread'}
+          label="the list"
+          side="start"
+          initial={300}
+          fixed={<ThreadList address={address} />}
+        >
+          {address.screen === 'thread' ? (
+            <Suspense fallback={<Skeleton lines={6} />}>
+              <ThreadScreen key={address.threadId} address={address} />
+            </Suspense>
+          ) : (
+            <StartPane />
+          )}
+        </Split>
+      )
+    case 'inbox':
+      return <InboxScreen item={address.item} />
+    case 'agents':
+      return <AgentsScreen />
+    case 'agent':
+      return <AgentScreen key={address.agent} agent={address.agent} />
+    case 'api':
+    case 'unknown':
+      return (
+        <Empty title="Nothing has this address">
+          <p>
+            <To className="link" address={{ screen: 'threads' }}>
+              All threads
+            </To>
+          </p>
+        </Empty>
+      )
+  }
+}
+
+function ConnectionPill(): ReactNode {
+  const { status } = useStudio()
+  const { type } = useStore(status)
+  return (
+    <span role="status">
+      {type === 'lost' && (
+        <span
+          className="pill"
+          title="The server does not answer. The page stays as it was and goes on by itself when the server is back."
+        >
+          <i className="dot stop" aria-hidden />
+          disconnected, trying again
+        </span>
+      )}
+    </span>
+  )
+}
+
+const NEXT_THEME: Readonly<Record<Theme, Theme>> = {
+  system: 'light',
+  light: 'dark',
+  dark: 'system',
+}
+const THEME_NAMES: Readonly<Record<Theme, string>> = {
+  system: 'Theme: as the system',
+  light: 'Theme: light',
+  dark: 'Theme: dark',
+}
+
+function ThemeButton(): ReactNode {
+  const now = useStore(theme)
+  const Icon = { system: Monitor, light: Sun, dark: Moon }[now]
+  return (
+    <button
+      type="button"
+      className="btn quiet icon"
+      aria-label={THEME_NAMES[now]}
+      title={THEME_NAMES[now]}
+      onClick={() => chooseTheme(NEXT_THEME[now])}
+    >
+      <Icon size={16} aria-hidden />
+    </button>
+  )
+}
+
+/** Who is signed in, and the way out. A server that asks nobody has neither. */
+function Account(): ReactNode {
+  const { me, signOut } = useStudio()
+  const who = useStore(me)
+  if (!who?.isSignedIn) return null
+  const name = who.name ?? who.user ?? who.tenant
+  return (
+    <button
+      type="button"
+      className="btn quiet"
+      title={`${name}, tenant ${who.tenant}. Sign out`}
+      onClick={() => void signOut()}
+    >
+      <span className="cut">{line(name, 24)}</span>
+      <LogOut size={15} aria-label="Sign out" />
+    </button>
+  )
+}
+
+function Help({ onClose }: { readonly onClose: () => void }): ReactNode {
+  const bindings = useStore(activeKeys)
+  return (
+    <Dialog title="Keys" onClose={onClose}>
+      <dl className="keys">
+        {bindings.map(({ keys, does }) => (
+          <div key={keys + does} style={{ display: 'contents' }}>
+            <dt>
+              {keys.split(' ').map((key) => (
+                <kbd key={key}>{key}</kbd>
+              ))}
+            </dt>
+            <dd>{does}</dd>
+          </div>
+        ))}
+      </dl>
+      <p className="soft small">Keys do nothing while you type.</p>
+    </Dialog>
+  )
+}
+
+function Notices(): ReactNode {
+  const { notices } = useStudio()
+  return (
+    <div className="notices" role="status" aria-live="polite">
+      {useStore(notices).map(({ id, text }) => (
+        <div key={id} className="notice">
+          {text}
+        </div>
+      ))}
+    </div>
+  )
+}

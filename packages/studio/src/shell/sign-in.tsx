@@ -1,0 +1,53 @@
+import { useEffect, useRef, useState, type FormEvent, type ReactNode } from 'react'
+import { ErrorBox } from '../parts/basics.tsx'
+import { useStudio } from '../state/studio.ts'
+import iconUrl from '../styles/icon.svg'
+
+/** Asks for a key. It goes to the server once and is not kept in the page. */
+export function SignIn(): ReactNode {
+  const { signIn } = useStudio()
+  const [key, setKey] = useState('')
+  const [error, setError] = useState<unknown>()
+  const [isBusy, setBusy] = useState(false)
+  const field = useRef<HTMLInputElement>(null)
+  useEffect(() => field.current?.focus(), [])
+  const submit = async (event: FormEvent): Promise<void> => {
+    event.preventDefault()
+    setBusy(true)
+    setError(undefined)
+    await signIn(key.trim()).catch(setError)
+    setBusy(false)
+  }
+  return (
+    <main className="sign-in">
+      <form className="stack" onSubmit={(event) => void submit(event)}>
+        <h1>
+          <img src={iconUrl} alt="" /> Skein Studio
+        </h1>
+        <p className="soft">
+          This server asks who you are. Sign in with one of its keys; what you see and may do
+          follows from it.
+        </p>
+        <label>
+          <span>Key</span>
+          <input
+            ref={field}
+            className="field"
+            type="password"
+            autoComplete="current-password"
+            required
+            value={key}
+            onChange={(event) => setKey(event.target.value)}
+          />
+        </label>
+        {error !== undefined && <ErrorBox error={error} />}
+        <button className="btn primary" disabled={isBusy || key.trim() === ''}>
+          Sign in
+        </button>
+        <p className="soft small">
+          The key is kept in a cookie that scripts cannot read, for twelve hours at most.
+        </p>
+      </form>
+    </main>
+  )
+}

@@ -1,0 +1,114 @@
+import { createClient, type Client } from '@skein/runtime/client'
+import { createStore, type Store } from './store.ts'
+
+/** Whether the server answers. `isSignedOut`: it answers, but does not know who asks. */
+export interface ConnectionStatus {
+  readonly type: 'connecting' | 'live' | 'lost'
+  /** When the connection was lost, in ms. */
+  readonly since?: number
+  readonly isSignedOut?: boolean
+}
+
+/** The server that the page came from. */
+export interface Connection {
+  readonly client: Client
+  /** The address of the server, with its prefix and without a slash at its end. */
+  readonly url: string
+  readonly status: Store<ConnectionStatus>
+  /** A request to the server for what the client has no function for. */
+  readonly fetch: typeof fetch
+}
+
+/**
+ * Connects to the server. The client reconnects its streams by itself; this watches each of its requests, so
+ * that the page can say whether the server answers.
+ */
+export function createConnection(url: string): Connection {
+  const status = createStore<ConnectionStatus>({ type: 'connecting' })
+  const heard = (isSignedOut: boolean): void => {
+    const { type, isSignedOut: before = false } = status.get()
+    if (type !== 'live' || before !== isSignedOut) status.set({ type: 'live', isSignedOut })
+  }
+  const lost = (): void => {
+    if (status.get().type !== 'lost') status.set({ type: 'lost', since: Date.now() })
+  }
+  const watched: typeof fetch = async (input, init) => {
+    try {
+      const response = await fetch(input, init)
+      heard(response.status === 401)
+      return response
+    } catch (error) {
+      if (!init?.signal?.aborted) lost()
+      throw error
+    }
+  }
+  const wait = (ms: number, signal: AbortSignal | undefined): Promise<void> => {
+    lost() // a stream broke, or could not be opened
+    return waitOrWake(Math.min(ms, LONGEST_WAIT_MS), signal)
+  }
+  return {
+    client: createClient({ url, fetch: watched, streams: { wait, quietMs: 45_000 } }),
+    url,
+    status,
+    fetch: watched,
+  }
+}
+
+/** A person looks at the page, so it tries again more often than a program would. */
+const LONGEST_WAIT_MS = 5000
+
+/** Waits, but not longer than until the network is there again or the person returns to the page. */
+function waitOrWake(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', done)
+      removeEventListener('online', done)
+      document.removeEventListener('visibilitychange', done)
+      resolve()
+    }
+    const timer = setTimeout(done, ms)
+    signal?.addEventListener('abort', done, { once: true })
+    addEventListener('online', done, { once: true })
+    document.addEventListener('visibilitychange', done, { once: true })
+  })
+}
+
+/** A page that nobody sees lets go of its streams after this time: browsers allow six connections to a server. */
+const HIDE_MS = 60_000
+
+/**
+ * Runs something while the page can be seen, and again when it is seen again. The signal aborts when the page was
+ * hidden for a while. Returns a function that ends it for good.
+ */
+export function whileVisible(
+  run: (signal: AbortSignal) => Promise<void>,
+  failed: (error: unknown) => void = () => undefined,
+): () => void {
+  let abort: AbortController | undefined
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const start = (): void => {
+    const own = (abort = new AbortController())
+    run(own.signal).catch((error: unknown) => {
+      if (!own.signal.aborted) failed(error)
+    })
+  }
+  const changed = (): void => {
+    clearTimeout(timer)
+    if (!document.hidden) {
+      if (abort === undefined) start()
+      return
+    }
+    timer = setTimeout(() => {
+      abort?.abort()
+      abort = undefined
+    }, HIDE_MS)
+  }
+  document.addEventListener('visibilitychange', changed)
+  start()
+  return () => {
+    document.removeEventListener('visibilitychange', changed)
+    clearTimeout(timer)
+    abort?.abort()
+  }
+}

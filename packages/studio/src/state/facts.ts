@@ -1,0 +1,387 @@
+import type { NumberedEvent } from '@skein/runtime'
+
+type AnyEvent = NumberedEvent['event']
+type EventOf<Type extends AnyEvent['type']> = Extract<AnyEvent, { type: Type }>
+
+/** What a gate decided. */
+export interface Verdict {
+  readonly seq: number
+  readonly at: string
+  readonly gate: string
+  readonly decision: EventOf<'gate_decided'>['decision']
+  readonly reasonCodes: readonly string[]
+  readonly toolCallId?: string
+}
+
+/** A fact that gates may base their decisions on. */
+export interface EvidenceFact {
+  readonly seq: number
+  readonly at: string
+  readonly evidenceId: string
+  readonly kind: string
+  readonly summary?: string
+  readonly data?: unknown
+  readonly toolCallId?: string
+}
+
+/** What the log says about a call beside what `ViewCall` has. */
+export interface CallFacts {
+  /** The number of the event with the call. */
+  readonly seq: number
+  readonly stepId?: string
+  readonly startedAt?: string
+  readonly durationMs?: number
+  readonly progress?: unknown
+  readonly verdicts: readonly Verdict[]
+  readonly evidence: readonly EvidenceFact[]
+  readonly interrupt?: {
+    readonly id: string
+    readonly kind: string
+    readonly openedAt: string
+    readonly expiresAt?: string
+    readonly request?: unknown
+  }
+  /** Who answered, when and how, if the call has waited. */
+  readonly answer?: {
+    readonly type: string
+    readonly at: string
+    readonly by?: string
+    readonly reason?: string
+  }
+  /** The call that a person put in the place of this one. */
+  readonly changedTo?: string
+  readonly changedFrom?: string
+}
+
+/** What the log says about a message beside what `ViewMessage` has. */
+export interface MessageFacts {
+  readonly seq: number
+  readonly turnId: string
+  readonly stepId?: string
+  readonly modelName?: string
+  readonly usage?: Readonly<Record<string, unknown>>
+  readonly costUsd?: number
+  readonly finishReason?: string
+  /**
+   * `unverified` while a gate still has to deliver what was said in its session; `refused` if it never was
+   * delivered. Absent where nothing is gated.
+   */
+  readonly delivery?: 'unverified' | 'delivered' | 'refused'
+  /** The other blocks of the message: pictures, documents, sounds. */
+  readonly media: readonly Readonly<Record<string, unknown>>[]
+}
+
+/** A message that only models see. */
+export interface SilentMessage {
+  readonly seq: number
+  readonly id: string
+  readonly at: string
+  readonly text: string
+}
+
+/** What a model has streamed of its next message. */
+export interface Draft {
+  readonly agentId: string
+  readonly text: string
+  readonly reasoning: string
+  readonly calls: readonly {
+    readonly id: string
+    readonly toolName: string
+    readonly argumentsText: string
+  }[]
+}
+
+/** A request to a model. */
+export interface RequestFacts {
+  readonly seq: number
+  readonly logId: string
+  readonly stepId: string
+  readonly at: string
+  readonly model: string
+  readonly durationMs?: number
+  readonly usage?: Readonly<Record<string, unknown>>
+  readonly costUsd?: number
+}
+
+/** What Studio shows of a thread beside its `ThreadView`. */
+export interface Facts {
+  readonly calls: ReadonlyMap<string, CallFacts>
+  readonly messages: ReadonlyMap<string, MessageFacts>
+  readonly silent: readonly SilentMessage[]
+  readonly draft?: Draft
+  /** Names of the sides, by agent id. */
+  readonly agents: ReadonlyMap<string, string>
+  readonly verdicts: readonly Verdict[]
+  readonly evidence: readonly EvidenceFact[]
+  readonly requests: readonly RequestFacts[]
+  /** Queue ids of queued messages, by message id. */
+  readonly queueIds: ReadonlyMap<string, string>
+  /** Children that their parent does not wait for. */
+  readonly background: ReadonlySet<string>
+  readonly files: ReadonlyMap<string, { readonly mediaType: string; readonly sizeBytes: number }>
+  /** Tokens that came from caches of vendors. */
+  readonly cachedTokens: number
+  /** Requests for variables that children need: the names, by request id. */
+  readonly variables: ReadonlyMap<
+    string,
+    { readonly missing: readonly string[]; readonly at: string; readonly toolName: string }
+  >
+}
+
+type Writable<T> = { -readonly [K in keyof T]: T[K] }
+
+/**
+ * Collects the facts of one thread from its events. The `ThreadView` of the runtime is what everybody shows of
+ * a thread; these are the details that only Studio shows. As with the view, fewer events give an earlier time.
+ */
+export class FactsFold {
+  readonly #calls = new Map<string, CallFacts>()
+  readonly #messages = new Map<string, MessageFacts>()
+  readonly #silent: SilentMessage[] = []
+  #draft: Draft | undefined
+  readonly #agents = new Map<string, string>()
+  readonly #verdicts: Verdict[] = []
+  readonly #evidence: EvidenceFact[] = []
+  readonly #requests: Writable<RequestFacts>[] = []
+  readonly #queueIds = new Map<string, string>()
+  readonly #background = new Set<string>()
+  readonly #files = new Map<string, { mediaType: string; sizeBytes: number }>()
+  readonly #variables = new Map<
+    string,
+    { missing: readonly string[]; at: string; toolName: string }
+  >()
+  #cachedTokens = 0
+  #agentId = ''
+  /** The messages of agents in this session; the gate judges them together. */
+  #said: string[] = []
+  #isGated = false
+  readonly #interrupts = new Map<string, string>()
+
+  /** The facts after all events pushed so far. */
+  get facts(): Facts {
+    return {
+      calls: new Map(this.#calls),
+      messages: new Map(this.#messages),
+      silent: [...this.#silent],
+      draft: this.#draft,
+      agents: this.#agents,
+      verdicts: [...this.#verdicts],
+      evidence: [...this.#evidence],
+      requests: [...this.#requests],
+      queueIds: this.#queueIds,
+      background: this.#background,
+      files: this.#files,
+      cachedTokens: this.#cachedTokens,
+      variables: new Map(this.#variables),
+    }
+  }
+
+  /** Whether text that streams now still has to pass a gate. */
+  get isGated(): boolean {
+    return this.#isGated
+  }
+
+  push(event: AnyEvent, seq: number): void {
+    switch (event.type) {
+      case 'agent_registered':
+        this.#agents.set(event.agent.agent_id, event.agent.agent_name)
+        return
+      case 'session_start':
+        this.#said = []
+        this.#isGated = false
+        return
+      case 'session_end':
+        this.#draft = undefined
+        if (event.outcome !== 'completed') this.#settle('refused')
+        return
+      case 'turn_start':
+        this.#agentId = event.agentId
+        this.#draft = undefined
+        return
+      case 'step_start':
+      case 'step_reset':
+      case 'step_failed':
+      case 'turn_end':
+        this.#draft = undefined
+        return
+      case 'text_delta':
+        return this.#write({ text: (this.#draft?.text ?? '') + event.text })
+      case 'reasoning_delta':
+        return this.#write({ reasoning: (this.#draft?.reasoning ?? '') + event.text })
+      case 'tool_call_delta':
+        return this.#writeCall(event)
+      case 'message_queued':
+        this.#queueIds.set(event.message.id, event.queueId)
+        return
+      case 'message_added':
+        return this.#addMessage(event, seq)
+      case 'tool_execution_start':
+        return this.#setCall(event.toolCallId, seq, { startedAt: event.at })
+      case 'tool_execution_progress':
+        return this.#setCall(event.toolCallId, seq, { progress: event.output })
+      case 'tool_execution_end':
+        return this.#setCall(event.toolCallId, seq, { durationMs: event.durationMs })
+      case 'call_changed':
+        this.#setCall(event.toolCallId, seq, { changedTo: event.changedTo })
+        return this.#setCall(event.changedTo, seq, { changedFrom: event.toolCallId })
+      case 'interrupt_opened':
+        return this.#wait(event, seq)
+      case 'interrupt_answered':
+        return this.#answer(event, seq)
+      case 'gate_decided':
+        return this.#judge(event, seq)
+      case 'evidence_added':
+        return this.#prove(event, seq)
+      case 'model_requested':
+        this.#requests.push({ seq, ...requestOf(event) })
+        return
+      case 'model_answered':
+        return this.#answered(event)
+      case 'subagent_created':
+        if (event.isBlocking === false) this.#background.add(event.reference)
+        return
+      case 'file_written':
+        this.#files.set(event.path, { mediaType: event.mediaType, sizeBytes: event.sizeBytes })
+        return
+      case 'file_removed':
+        this.#files.delete(event.path)
+        return
+      case 'variables_requested':
+        this.#variables.set(event.requestId, {
+          missing: event.missing,
+          at: event.at,
+          toolName: event.toolName,
+        })
+        return
+      case 'variables_provided':
+      case 'variables_settled':
+        this.#variables.delete(event.requestId)
+        return
+      default:
+    }
+  }
+
+  #write(change: Partial<Draft>): void {
+    const before = this.#draft ?? { agentId: this.#agentId, text: '', reasoning: '', calls: [] }
+    this.#draft = { ...before, ...change }
+  }
+
+  #writeCall({ toolCallId: id, toolName, argumentsText }: EventOf<'tool_call_delta'>): void {
+    const calls = this.#draft?.calls ?? []
+    const known = calls.find((call) => call.id === id)
+    const next = known
+      ? calls.map((call) =>
+          call.id === id ? { ...call, argumentsText: call.argumentsText + argumentsText } : call,
+        )
+      : [...calls, { id, toolName, argumentsText }]
+    this.#write({ calls: next })
+  }
+
+  #addMessage(event: EventOf<'message_added'>, seq: number): void {
+    const { message, at, turnId, isSilent } = event
+    if (message.type === 'assistant') this.#draft = undefined
+    if (message.type === 'tool_result') return
+    const text = message.content.map((block) => (block.type === 'text' ? block.text : '')).join('')
+    if (isSilent) this.#silent.push({ seq, id: message.id, at, text })
+    const media = message.content.filter(({ type }) => type !== 'text' && type !== 'reasoning')
+    const { stepId, costUsd } = event as { stepId?: string; costUsd?: number } // events from other sources lack these fields
+    this.#messages.set(message.id, {
+      seq,
+      turnId,
+      stepId,
+      modelName: event.modelName,
+      usage: event.usage as Readonly<Record<string, unknown>> | undefined, // the log is JSON
+      costUsd,
+      finishReason: event.finishReason,
+      delivery: undefined,
+      media: media.map((block) => ({ ...block })),
+    })
+    if (message.type !== 'assistant') return
+    this.#said.push(message.id)
+    if (this.#isGated) this.#deliver([message.id], 'unverified')
+    for (const { toolCallId } of message.toolCalls ?? [])
+      this.#setCall(toolCallId, seq, { seq, stepId })
+  }
+
+  #setCall(id: string, seq: number, change: Partial<CallFacts>): void {
+    const before = this.#calls.get(id) ?? { seq, verdicts: [], evidence: [] }
+    this.#calls.set(id, { ...before, ...change })
+  }
+
+  #wait(event: EventOf<'interrupt_opened'>, seq: number): void {
+    const { id, toolCallId, kind, request } = event.interrupt
+    this.#interrupts.set(id, toolCallId)
+    const expiresAt = 'expiresAt' in event ? event.expiresAt : undefined
+    this.#setCall(toolCallId, seq, {
+      interrupt: { id, kind, openedAt: event.at, expiresAt, request },
+      answer: undefined,
+    })
+  }
+
+  #answer(
+    { interruptId, answer, answeredBy: by, at }: EventOf<'interrupt_answered'>,
+    seq: number,
+  ): void {
+    const toolCallId = this.#interrupts.get(interruptId)
+    if (toolCallId === undefined) return
+    const reason = 'reason' in answer ? answer.reason : undefined
+    this.#setCall(toolCallId, seq, { answer: { type: answer.type, at, by, reason } })
+  }
+
+  #judge(event: EventOf<'gate_decided'>, seq: number): void {
+    const { at, gate, decision, reasonCodes = [], toolCallId } = event
+    const verdict: Verdict = { seq, at, gate, decision, reasonCodes, toolCallId }
+    this.#verdicts.push(verdict)
+    if (toolCallId !== undefined)
+      this.#setCall(toolCallId, seq, {
+        verdicts: [...(this.#calls.get(toolCallId)?.verdicts ?? []), verdict],
+      })
+    if (decision === 'delivered') this.#settle('delivered')
+    else if (decision === 'fail_safe') this.#settle('refused')
+    else {
+      this.#isGated = true
+      this.#deliver(this.#said, decision === 'repair' ? 'refused' : 'unverified')
+      if (decision === 'repair') this.#said = []
+    }
+  }
+
+  /** What was said in this session is delivered, or never will be. */
+  #settle(delivery: 'delivered' | 'refused'): void {
+    if (this.#isGated) this.#deliver(this.#said, delivery)
+    this.#said = []
+  }
+
+  #deliver(ids: readonly string[], delivery: MessageFacts['delivery']): void {
+    for (const id of ids) {
+      const message = this.#messages.get(id)
+      if (message) this.#messages.set(id, { ...message, delivery })
+    }
+  }
+
+  #prove(event: EventOf<'evidence_added'>, seq: number): void {
+    const { at, evidenceId, kind, summary, data, toolCallId } = event
+    const fact: EvidenceFact = { seq, at, evidenceId, kind, summary, data, toolCallId }
+    this.#evidence.push(fact)
+    if (toolCallId !== undefined)
+      this.#setCall(toolCallId, seq, {
+        evidence: [...(this.#calls.get(toolCallId)?.evidence ?? []), fact],
+      })
+  }
+
+  #answered({ logId, durationMs, usage, costUsd }: EventOf<'model_answered'>): void {
+    const index = this.#requests.findLastIndex((request) => request.logId === logId)
+    const request = this.#requests[index]
+    if (request) this.#requests[index] = { ...request, durationMs, usage, costUsd }
+    this.#cachedTokens += Number(usage?.['cache_read_tokens'] ?? usage?.['cached_tokens'] ?? 0)
+  }
+}
+
+function requestOf({
+  logId,
+  stepId,
+  at,
+  provider,
+  model,
+}: EventOf<'model_requested'>): Omit<RequestFacts, 'seq'> {
+  return { logId, stepId, at, model: `${provider}/${model}` }
+}

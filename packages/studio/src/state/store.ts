@@ -1,0 +1,50 @@
+import { useSyncExternalStore } from 'react'
+
+/** A value that components can subscribe to. */
+export interface Store<T> {
+  get(): T
+  set(next: T): void
+  subscribe(listener: () => void): () => void
+}
+
+/** Creates a store. Setting the same value notifies nobody. */
+export function createStore<T>(initial: T): Store<T> {
+  let value = initial
+  const listeners = new Set<() => void>()
+  return {
+    get: () => value,
+    set(next) {
+      if (Object.is(next, value)) return
+      value = next
+      for (const listener of listeners) listener()
+    },
+    subscribe(listener) {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
+  }
+}
+
+/** Returns the value of a store, and renders again when it changes. */
+export function useStore<T>(store: Pick<Store<T>, 'get' | 'subscribe'>): T {
+  return useSyncExternalStore(store.subscribe, store.get)
+}
+
+/** Reads a small setting that the browser keeps. Storage may be forbidden or hold anything. */
+export function readSetting(name: string): string | undefined {
+  try {
+    return localStorage.getItem(`studio.${name}`) ?? undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Keeps a small setting; undefined removes it. */
+export function writeSetting(name: string, value: string | undefined): void {
+  try {
+    if (value === undefined) localStorage.removeItem(`studio.${name}`)
+    else localStorage.setItem(`studio.${name}`, value)
+  } catch {
+    // Storage is full or forbidden: the setting lasts until the page is closed.
+  }
+}

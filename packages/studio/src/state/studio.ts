@@ -1,0 +1,173 @@
+import { createContext, useContext, useEffect, useMemo, useState } from 'react'
+import { createConnection, type Connection } from './connection.ts'
+import { followLists, type Lists } from './lists.ts'
+import { createStore, useStore, type Store } from './store.ts'
+import { followTree, type FollowedTree, type TreeState } from './tree.ts'
+
+/** Who looks at the page, and what the server allows. */
+export interface Me {
+  readonly tenant: string
+  readonly user?: string
+  readonly name?: string
+  readonly scopes: readonly string[]
+  /** Whether the person signed in to the page with a key, so that signing out makes sense. */
+  readonly isSignedIn: boolean
+  readonly server: { readonly name: string; readonly version: string; readonly playground: boolean }
+}
+
+/** Everything the page knows, in one place. */
+export interface Studio extends Connection {
+  readonly lists: Lists
+  /** Undefined until the server has said it; null if nobody is signed in. */
+  readonly me: Store<Me | null | undefined>
+  /** Signs in with a key; the server keeps it in a cookie that scripts cannot read. */
+  signIn(key: string): Promise<void>
+  signOut(): Promise<void>
+  /** Short notices at the edge of the page. */
+  readonly notices: Store<readonly Notice[]>
+  notify(text: string): void
+}
+
+/** A short notice about something that the person did. */
+export interface Notice {
+  readonly id: number
+  readonly text: string
+}
+
+const NOTICE_MS = 6000
+
+/** Creates the state of the page for the server at this address. */
+export function createStudio(url: string): Studio {
+  const connection = createConnection(url)
+  const notices = createStore<readonly Notice[]>([])
+  const me = createStore<Me | null | undefined>(undefined)
+  let count = 0
+  const ask = (method: string, path: string, json?: object): Promise<Response> =>
+    connection.fetch(`${url}/studio/${path}`, {
+      method,
+      ...(json && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(json) }),
+    })
+  const meet = async (): Promise<void> => {
+    for (;;) {
+      const response = await ask('GET', 'me').catch(() => undefined)
+      if (response?.ok) return me.set((await response.json()) as Me) // the server's own answer
+      if (response && response.status < 500 && response.status !== 429) return me.set(null)
+      await new Promise((resolve) => setTimeout(resolve, 1000))
+    }
+  }
+  void meet()
+  return {
+    ...connection,
+    lists: followLists(connection.client),
+    notices,
+    me,
+    async signIn(key) {
+      const response = await ask('POST', 'session', { key })
+      if (response.ok) return location.reload()
+      const { error } = (await response.json()) as { error: { message: string } } // an error of ours has this shape
+      throw Object.assign(new Error(error.message), error)
+    },
+    async signOut() {
+      await ask('DELETE', 'session')
+      location.reload()
+    },
+    notify(text) {
+      const notice = { id: ++count, text }
+      notices.set([...notices.get(), notice])
+      setTimeout(() => notices.set(notices.get().filter((one) => one !== notice)), NOTICE_MS)
+    },
+  }
+}
+
+/** Gives the state of the page to its components. */
+export const StudioContext: React.Context<Studio | undefined> = createContext<Studio | undefined>(
+  undefined,
+)
+
+/** Returns the state of the page. */
+export function useStudio(): Studio {
+  const studio = useContext(StudioContext)
+  if (!studio) throw new Error('There is no StudioContext above this component.')
+  return studio
+}
+
+/** Whether the person may do something. */
+export function useMay(scope: string): boolean {
+  const { me } = useStudio()
+  const scopes = useStore(me)?.scopes
+  return scopes === undefined || scopes.includes(scope) || scopes.includes('admin')
+}
+
+/** Follows a thread with its descendants while the component is there. */
+export function useTree(threadId: string): TreeState {
+  const { client } = useStudio()
+  const tree = useMemo(
+    () => lazyTree(() => followTree(client, threadId), threadId),
+    [client, threadId],
+  )
+  useEffect(() => tree.open(), [tree])
+  return useStore(tree)
+}
+
+/** A tree that is followed from the first effect on: React may render a component that it then drops. */
+function lazyTree(
+  follow: () => FollowedTree,
+  rootId: string,
+): Pick<Store<TreeState>, 'get' | 'subscribe'> & { open(): () => void } {
+  const empty: TreeState = { rootId, threads: new Map(), isLoaded: false }
+  let tree: FollowedTree | undefined
+  const listeners = new Set<() => void>()
+  const tell = (): void => {
+    for (const listener of listeners) listener()
+  }
+  return {
+    get: () => tree?.get() ?? empty,
+    subscribe(listener) {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
+    open() {
+      const opened = (tree = follow())
+      const stop = opened.subscribe(tell)
+      tell()
+      return () => {
+        stop()
+        opened.close()
+      }
+    },
+  }
+}
+
+/** Something that is read once, with its states. */
+export interface Resource<T> {
+  readonly value?: T
+  readonly error?: unknown
+  readonly isLoading: boolean
+  reload(): void
+}
+
+/** Reads something when the component appears and whenever `key` changes. Undefined as key reads nothing. */
+export function useResource<T>(
+  key: string | undefined,
+  read: (signal: AbortSignal) => Promise<T>,
+): Resource<T> {
+  const [count, setCount] = useState(0)
+  const [state, setState] = useState<{ key?: string; value?: T; error?: unknown }>({})
+  useEffect(() => {
+    if (key === undefined) return
+    const abort = new AbortController()
+    read(abort.signal).then(
+      (value) => !abort.signal.aborted && setState({ key, value }),
+      (error: unknown) => !abort.signal.aborted && setState({ key, error }),
+    )
+    return () => abort.abort()
+    // `read` is a new function at each render; `key` says what it reads.
+  }, [key, count])
+  const isCurrent = state.key === key
+  return {
+    value: isCurrent ? state.value : undefined,
+    error: isCurrent ? state.error : undefined,
+    isLoading: key !== undefined && !isCurrent,
+    reload: () => setCount(count + 1),
+  }
+}

@@ -1,0 +1,19 @@
+import { createStore, readSetting, writeSetting, type Store } from './store.ts'
+
+/** `system` follows the operating system. */
+export type Theme = 'system' | 'light' | 'dark'
+
+/** The chosen theme. `theme.js` applies it before the first paint. */
+export const theme: Store<Theme> = createStore<Theme>(chosen(readSetting('theme')))
+
+function chosen(text: string | undefined): Theme {
+  return text === 'light' || text === 'dark' ? text : 'system'
+}
+
+/** Chooses a theme, and keeps the choice. */
+export function chooseTheme(next: Theme): void {
+  writeSetting('theme', next === 'system' ? undefined : next)
+  if (next === 'system') delete document.documentElement.dataset['theme']
+  else document.documentElement.dataset['theme'] = next
+  theme.set(next)
+}

@@ -1,0 +1,187 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { AxeBuilder } from '@axe-core/playwright'
+import type { Page } from 'playwright-core'
+import { expect, test } from 'vitest'
+import type { EmbeddedRuntime } from '@skein/runtime'
+import { root } from '../../../scripts/workspace.ts'
+import { withBrowser, withStudio, type StudioKit } from './studio-kit.ts'
+
+withBrowser()
+
+/** With this variable the tests write the pictures that the documentation shows. */
+const picturesWanted = process.env['STUDIO_PICTURES'] !== undefined
+const MAX_PICTURE_BYTES = 150_000
+
+interface Seeded {
+  readonly refund: string
+  readonly label: string
+  readonly order: string
+}
+
+async function seed(runtime: EmbeddedRuntime): Promise<Seeded> {
+  const start = async (message: string): Promise<string> => {
+    const { id } = await runtime.threads.create({ agent: 'support', message })
+    await runtime.threads.settled(id)
+    return id
+  }
+  const order = await start('Where is order O-8?')
+  const label = await start('Please write a label for the oak loom.')
+  const refund = await start('Please refund order O-7.')
+  return { refund, label, order }
+}
+
+async function picture(page: Page, name: string): Promise<void> {
+  if (!picturesWanted) return
+  const bytes = await page.screenshot({ animations: 'disabled', caret: 'hide' })
+  expect(bytes.byteLength).toBeLessThan(MAX_PICTURE_BYTES)
+  const folder = join(root, 'docs', 'studio')
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(join(folder, `${name}.png`), bytes)
+}
+
+async function violations(page: Page): Promise<string[]> {
+  const { violations: found } = await new AxeBuilder({ page })
+    .withTags(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'])
+    .analyze()
+  return found.flatMap(({ id, nodes }) =>
+    nodes.map(({ html, failureSummary }) => `${id}: ${html.slice(0, 200)}\n  ${failureSummary}`),
+  )
+}
+
+/** Every screen, and how it is recognised. */
+const SCREENS: readonly {
+  readonly name: string
+  readonly open: (kit: StudioKit, seeded: Seeded, options: object) => Promise<Page>
+}[] = [
+  {
+    name: 'threads',
+    async open({ open }, _, options) {
+      const page = await open('/', options)
+      await page.getByText('Please refund order O-7.').waitFor()
+      await page.getByText('Support desk').waitFor({ state: 'attached' })
+      return page
+    },
+  },
+  {
+    name: 'new',
+    async open({ open }, _, options) {
+      const page = await open('/threads?new=1', options)
+      await page.getByText('Support desk').waitFor()
+      return page
+    },
+  },
+  {
+    name: 'thread',
+    async open({ open }, { refund }, options) {
+      const page = await open(`/threads/${refund}`, options)
+      await page.getByRole('button', { name: /^waiting: refund/ }).click()
+      await page.getByRole('tab', { name: 'Evidence' }).click()
+      await page.getByRole('button', { name: 'Approve', exact: false }).first().waitFor()
+      return page
+    },
+  },
+  {
+    name: 'child',
+    async open({ open }, { label }, options) {
+      const page = await open(`/threads/${label}`, options)
+      await page.getByRole('button', { name: 'Open asset_subagent here' }).click()
+      await page.getByText('Reviewer').first().waitFor()
+      return page
+    },
+  },
+  {
+    name: 'tree',
+    async open({ open }, { label }, options) {
+      const page = await open(`/threads/${label}?view=tree`, options)
+      await page.getByRole('rowheader', { name: /asset_subagent/ }).waitFor()
+      return page
+    },
+  },
+  {
+    name: 'events',
+    async open({ open }, { refund }, options) {
+      const page = await open(`/threads/${refund}?view=events&select=event+35`, options)
+      await page.getByText('APPROVAL_REQUIRED').first().waitFor()
+      return page
+    },
+  },
+  {
+    name: 'audit',
+    async open({ open }, { refund }, options) {
+      const page = await open(`/threads/${refund}?select=call_3&tab=audit`, options)
+      await page.getByText(/^Verified: /).waitFor()
+      return page
+    },
+  },
+  {
+    name: 'request',
+    async open({ open }, { refund }, options) {
+      const page = await open(`/threads/${refund}?select=call_3&tab=request`, options)
+      await page.getByText('You are the refunds desk').first().waitFor()
+      return page
+    },
+  },
+  {
+    name: 'inbox',
+    async open({ open }, _, options) {
+      const page = await open('/inbox', options)
+      await page.getByText('tool_result of look_up_order').waitFor()
+      return page
+    },
+  },
+  {
+    name: 'agents',
+    async open({ open }, _, options) {
+      const page = await open('/agents', options)
+      await page.getByText('Support desk').waitFor()
+      return page
+    },
+  },
+  {
+    name: 'agent',
+    async open({ open }, _, options) {
+      const page = await open('/agents/refunds', options)
+      await page.getByText('high risk: a person decides').waitFor()
+      return page
+    },
+  },
+]
+
+for (const theme of ['light', 'dark'] as const)
+  test(`every screen is there in the ${theme} theme, and axe finds nothing`, async () => {
+    await withStudio({}, async (kit) => {
+      const seeded = await seed(kit.runtime)
+      const problems: string[] = []
+      for (const { name, open } of SCREENS) {
+        const page = await open(kit, seeded, { theme, width: 1200, height: 760 })
+        await picture(page, `${name}-${theme}`)
+        problems.push(...(await violations(page)).map((text) => `${name}: ${text}`))
+        await page.close()
+      }
+      expect(problems).toEqual([])
+    })
+  }, 120_000)
+
+for (const [what, width] of [
+  ['320 px', 320],
+  // 200 % of a window of 1280 px has the room of 640 px.
+  ['200 %', 640],
+] as const)
+  test(`at ${what} no screen is wider than the window`, async () => {
+    await withStudio({}, async (kit) => {
+      const seeded = await seed(kit.runtime)
+      const wide: string[] = []
+      for (const { name, open } of SCREENS) {
+        const page = await open(kit, seeded, { width, height: 720 })
+        if (width === 320) await picture(page, `${name}-narrow`)
+        const overflow = await page.evaluate(
+          () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+        )
+        if (overflow > 0) wide.push(`${name}: ${overflow} px too wide`)
+        wide.push(...(await violations(page)).map((text) => `${name}: ${text}`))
+        await page.close()
+      }
+      expect(wide).toEqual([])
+    })
+  }, 120_000)
