@@ -7,17 +7,12 @@ import { addThreads } from '../testing/contract.ts'
 import { describeDispatcher } from '../testing/dispatcher-contract.ts'
 import { manualTimers } from '../testing/simulation.ts'
 import { type Drain, idle, settled } from './dispatcher.ts'
-import {
-  type Engine,
-  engineDispatcher,
-  type EngineNode,
-  type EngineSend,
-} from './engine-dispatcher.ts'
+import { type Engine, engineDispatcher, type EngineNode } from './engine-dispatcher.ts'
 
 /** An engine in memory: one queue for all its nodes; a run that rejects is given to the next node. */
 class MemoryEngine {
   readonly nodes: EngineNode[] = []
-  readonly sent: (EngineSend & { readonly threadId: string })[] = []
+  readonly sent: (Parameters<Engine['send']>[1] & { readonly threadId: string })[] = []
   readonly #keys = new Set<string>()
   readonly #set: (ms: number, callback: () => void) => unknown
   isDown = false
