@@ -173,10 +173,13 @@ test('a node that stops gives its threads to the others', async () => {
     (name: string): Drain =>
     async (id, signal) => {
       ran.push(`${name} ${id}`)
-      if (name === 'first')
-        return new Promise((_, reject) =>
-          signal.addEventListener('abort', () => reject(new Error('aborted'))),
-        )
+      if (name === 'first') {
+        // Held, so that no sweep of the other node finds it.
+        await store.claim(id, { owner: name, leaseMs: 60_000 })
+        await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
+        await store.release(name)
+        throw new Error('aborted')
+      }
       await park(store, id)
     }
   const first = open()
