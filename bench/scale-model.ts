@@ -90,8 +90,10 @@ class Machine {
   #pump(): void {
     while (this.#free > 0 && this.#head < this.#queue.length) {
       const job = this.#queue[this.#head++]!
-      if (this.#head > 1000) this.#queue.splice(0, this.#head, ...[])
-      if (this.#head > 1000) this.#head = 0
+      if (this.#head > 1000) {
+        this.#queue.splice(0, this.#head)
+        this.#head = 0
+      }
       this.#free--
       this.#events.after(job.ms, () => {
         this.#free++

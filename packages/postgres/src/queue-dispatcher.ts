@@ -1,11 +1,6 @@
 import { SkeinError } from '@skein/base'
 import type { Dispatcher, RuntimeOptions } from '@skein/runtime'
-import {
-  type Engine,
-  engineDispatcher,
-  type EngineNode,
-  type EngineSend,
-} from '@skein/runtime/engine'
+import { type Engine, engineDispatcher, type EngineNode } from '@skein/runtime/engine'
 import pg from 'pg'
 import type { Logger, Runner, WorkerUtils } from 'graphile-worker'
 
@@ -109,7 +104,10 @@ class QueueEngine implements Engine {
   }
 
   /** Adds a job. Jobs that are added while a statement is under way share the next one. */
-  send(threadId: string, { delayMs = 0, key = 'now' }: EngineSend): Promise<void> {
+  send(
+    threadId: string,
+    { delayMs = 0, key = 'now' }: Parameters<Engine['send']>[1],
+  ): Promise<void> {
     const runAt = delayMs > 0 ? new Date(Date.now() + delayMs) : undefined
     return new Promise((resolve, reject) => {
       const jobKey = `${threadId} ${key}`

@@ -10,12 +10,7 @@ import {
   rpc,
 } from '@restatedev/restate-sdk'
 import type { Dispatcher, RuntimeOptions } from '@skein/runtime'
-import {
-  type Engine,
-  engineDispatcher,
-  type EngineNode,
-  type EngineSend,
-} from '@skein/runtime/engine'
+import { type Engine, engineDispatcher, type EngineNode } from '@skein/runtime/engine'
 import { RestateDispatcherError, restateHttp, type RestateHttp } from './restate-http.ts'
 
 /** Options of `restateDispatcher`. */
@@ -140,7 +135,7 @@ class RestateEngine implements Engine {
       )
   }
 
-  async send(threadId: string, { delayMs = 0, key }: EngineSend): Promise<void> {
+  async send(threadId: string, { delayMs = 0, key }: Parameters<Engine['send']>[1]): Promise<void> {
     const delay = delayMs > 0 ? `?delay=${Math.ceil(delayMs)}ms` : ''
     await this.#http.send({
       method: 'POST',

@@ -1,3 +1,6 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { systemTimers, type Dispatcher, type Drain, memoryStore, type Store } from '@skein/runtime'
 import { RestateDispatcherError, restateDispatcher } from '@skein/restate'
@@ -73,6 +76,23 @@ describe.skipIf(missingRestate() !== undefined)('Restate', () => {
     expect(handlers.find(({ name }) => name === 'interrupt')).toMatchObject({ ty: 'Shared' })
     await dispatcher.stop()
   })
+
+  test('example 88 runs with a server', async () => {
+    const file = join(import.meta.dirname, '../../../examples/88-threads-on-restate.ts')
+    const { stdout } = await promisify(execFile)(
+      process.execPath,
+      ['--conditions=@skein/source', file],
+      {
+        env: {
+          ...process.env,
+          RESTATE_INGRESS_URL: server.ingressUrl,
+          RESTATE_ADMIN_URL: server.adminUrl,
+        },
+        timeout: 30_000,
+      },
+    )
+    expect(stdout).toBe('Woken by Restate.\n')
+  }, 40_000)
 
   test('timers fire when they are due: 20 at different times', async () => {
     const ids = Array.from({ length: 20 }, (_, index) => `t${index}`)

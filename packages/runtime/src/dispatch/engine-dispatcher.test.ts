@@ -7,17 +7,12 @@ import { addThreads } from '../testing/contract.ts'
 import { describeDispatcher } from '../testing/dispatcher-contract.ts'
 import { manualTimers } from '../testing/simulation.ts'
 import { type Drain, idle, settled } from './dispatcher.ts'
-import {
-  type Engine,
-  engineDispatcher,
-  type EngineNode,
-  type EngineSend,
-} from './engine-dispatcher.ts'
+import { type Engine, engineDispatcher, type EngineNode } from './engine-dispatcher.ts'
 
 /** An engine in memory: one queue for all its nodes; a run that rejects is given to the next node. */
 class MemoryEngine {
   readonly nodes: EngineNode[] = []
-  readonly sent: (EngineSend & { readonly threadId: string })[] = []
+  readonly sent: (Parameters<Engine['send']>[1] & { readonly threadId: string })[] = []
   readonly #keys = new Set<string>()
   readonly #set: (ms: number, callback: () => void) => unknown
   isDown = false
@@ -178,10 +173,13 @@ test('a node that stops gives its threads to the others', async () => {
     (name: string): Drain =>
     async (id, signal) => {
       ran.push(`${name} ${id}`)
-      if (name === 'first')
-        return new Promise((_, reject) =>
-          signal.addEventListener('abort', () => reject(new Error('aborted'))),
-        )
+      if (name === 'first') {
+        // Held, so that no sweep of the other node finds it.
+        await store.claim(id, { owner: name, leaseMs: 60_000 })
+        await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
+        await store.release(name)
+        throw new Error('aborted')
+      }
       await park(store, id)
     }
   const first = open()

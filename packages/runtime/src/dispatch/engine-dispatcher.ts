@@ -26,7 +26,7 @@ export interface Engine {
 }
 
 /** When a thread is to run. */
-export interface EngineSend {
+interface EngineSend {
   /** Default 0: now. */
   readonly delayMs?: number
   /** Requests for one thread with the same key may be merged into one, also if that has run already. */
@@ -45,7 +45,7 @@ export interface EngineNode {
 }
 
 /** Options of `engineDispatcher`. The first three come from the runtime. */
-export interface EngineDispatcherOptions {
+interface EngineDispatcherOptions {
   readonly store: Pick<Store, 'due' | 'head'>
   readonly timers: Timers
   readonly onError?: (error: unknown, threadId?: string) => void
