@@ -28,7 +28,7 @@ import { type Output, problemLine } from '../terminal/output.ts'
 const DRAIN_SECONDS = 20
 
 /** `skein serve` */
-export const serve: Command = defineCommand({
+export const serveCommand: Command = defineCommand({
   operands: [FOLDER_OPERAND],
   options: {
     config: {
@@ -297,12 +297,12 @@ async function listen(
   { config, host, port, authKeys }: SafeSettings,
   logger: RuntimeLogger,
 ): Promise<Serving> {
-  const { jwtAuth, serve: start } = await import('@skein/runtime/http')
+  const { jwtAuth, serve } = await import('@skein/runtime/http')
   const { jwt, allowedHosts = [], origins, prefix, httpLimits, proxies = 0 } = config
   const own = URL.parse(nodeAddress(config) ?? '')?.hostname
   const keys = authKeys.length > 0 ? [{ keys: authKeys }] : []
   const auth: Auth = jwt ? [...keys, jwtAuth(jwt)] : keys
-  return start(runtime, {
+  return serve(runtime, {
     host,
     port,
     auth,
