@@ -92,7 +92,7 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
   },
   serve: {
     summary: 'Serves agents in production: checked settings, JSON logs, draining.',
-    load: async () => (await serve()).serve,
+    load: async () => (await serve()).serveCommand,
   },
   mcp: {
     summary: 'Serves an agent to an MCP client, over standard input and output.',
@@ -115,17 +115,17 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
       },
       copy: {
         summary: 'Copies a store into an empty one, SQLite or PostgreSQL, and compares both.',
-        load: async () => (await store()).storeCopy,
+        load: async () => (await store()).copyCommand,
       },
     },
   },
   backup: {
     summary: 'Writes everything in a store into one file, while it is in use.',
-    load: async () => (await store()).backup,
+    load: async () => (await store()).backupCommand,
   },
   restore: {
     summary: 'Fills an empty store from a backup.',
-    load: async () => (await store()).restore,
+    load: async () => (await store()).restoreCommand,
   },
   keys: {
     summary: 'Makes the keys that sign approvals and audit logs.',

@@ -197,8 +197,11 @@ async function startProxy(program: string, args: readonly string[], url: string)
   onTestFinished(async () => {
     // Not SIGKILL, which would leave the worker processes of nginx behind.
     child.kill('SIGTERM')
+    // Caddy waits for connections that are still open.
+    const late = setTimeout(() => child.kill('SIGKILL'), 2000)
     if (child.exitCode === null && child.signalCode === null)
       await new Promise((resolve) => child.once('close', resolve))
+    clearTimeout(late)
   })
   const isReady = (): Promise<boolean> =>
     fetch(`${url}/readyz`).then(

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { chmodSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { SETTINGS, variableOf } from '../src/config/config.ts'
@@ -89,7 +89,7 @@ describe('serve', { timeout: 90_000 }, () => {
     expect(running.stderr).not.toContain(secretKey)
   })
 
-  test('drains: a run that ends in time is finished, a longer one is parked and goes on later', async () => {
+  test('drains: a run that does not end in time is parked, and goes on at the next start', async () => {
     const cwd = await safeFolder(badAgents, { drainSeconds: 2 })
     const { running, url } = await start(cwd)
     const id = await createThread(url, { agent: 'stuck', message: 'begin' })
@@ -229,9 +229,12 @@ describe('serve', { timeout: 90_000 }, () => {
     })
   })
 
-  test('every setting has a variable', () => {
-    expect(Object.keys(SETTINGS).map(variableOf)).toContain('SKEIN_GOVERNANCE_KEYS')
-    expect(variableOf('drainSeconds')).toBe('SKEIN_DRAIN_SECONDS')
+  test('docs/deploy.md has every setting with its variable', () => {
+    const page = readFileSync(join(import.meta.dirname, '../../../docs/deploy.md'), 'utf8')
+    for (const [name, [, what]] of Object.entries(SETTINGS))
+      expect(page.replaceAll(/ +/g, ' ')).toContain(
+        `| \`${name}\` | \`${variableOf(name)}\` | ${what} |`,
+      )
   })
 })
 

@@ -14,6 +14,7 @@ import {
   storedText,
   StoreError,
   type StoredEvent,
+  type StoreRow,
   type StoreTotals,
   type ThreadHead,
   type ThreadQuery,
@@ -21,6 +22,7 @@ import {
 import { Blobs, type BlobStore } from './blobs.ts'
 import { Commits } from './commits.ts'
 import { type ConnectionOptions, Connections, type DatabaseRow } from './connections.ts'
+import { databaseRows, loadRows } from './copy.ts'
 import {
   changeNumber,
   CHANGES,
@@ -56,6 +58,12 @@ export interface PostgresStore extends Store {
   sweepBlobs(options?: { readonly keepMs?: number }): Promise<number>
   /** How many round trips and transactions of commits there were since the store was opened. */
   counts(): { readonly roundTrips: number; readonly transactions: number }
+  /** Yields everything in the store as of one moment, for a copy or a backup. */
+  rows(): AsyncIterable<StoreRow>
+  /** Fills a store that has no threads with the rows of another one: all of them, or none. */
+  load(rows: AsyncIterable<StoreRow> | Iterable<StoreRow>): Promise<void>
+  /** Reads the clock of the database, in ms since 1970. */
+  now(): Promise<number>
 }
 
 const SWEEP_MS = 600_000
@@ -76,16 +84,7 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Post
     await connections.query(
       `DELETE FROM ${s}.lanes WHERE used_at < clock_timestamp() - interval '7 days'`,
     )
-    // A database that was restored from a copy counts its transactions from another number.
-    await connections.query(
-      `INSERT INTO ${s}.settings (name, json)
-      SELECT '${CHANGES}', json_build_object('base', last - now + 1)::text FROM (
-        SELECT coalesce(max(change), 0) AS last FROM ${s}.threads) threads, (
-        SELECT pg_current_xact_id()::text::bigint AS now) own LEFT JOIN (
-        SELECT (json::jsonb ->> 'base')::bigint AS base FROM ${s}.settings WHERE name = '${CHANGES}') known ON true
-      WHERE last >= now + coalesce(base, 0)
-      ON CONFLICT (name) DO UPDATE SET json = excluded.json`,
-    )
+    await raiseChanges(connections, s)
   } catch (error) {
     await connections.close()
     throw error
@@ -93,6 +92,19 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Post
   const blobs = new Blobs(s, connections, outside)
   const commits = new Commits({ s, connections, blobs, node: randomUUID(), lanes })
   return new DatabaseStore({ s, connections, commits, blobs, isSweeping: outside !== undefined })
+}
+
+/** A database that was filled from a copy counts its transactions from another number than its changes. */
+async function raiseChanges(connections: Connections, s: string): Promise<void> {
+  await connections.query(
+    `INSERT INTO ${s}.settings (name, json)
+    SELECT '${CHANGES}', json_build_object('base', last - now + 1)::text FROM (
+      SELECT coalesce(max(change), 0) AS last FROM ${s}.threads) threads, (
+      SELECT pg_current_xact_id()::text::bigint AS now) own LEFT JOIN (
+      SELECT (json::jsonb ->> 'base')::bigint AS base FROM ${s}.settings WHERE name = '${CHANGES}') known ON true
+    WHERE last >= now + coalesce(base, 0)
+    ON CONFLICT (name) DO UPDATE SET json = excluded.json`,
+  )
 }
 
 /** The largest number that is sent as a bigint. */
@@ -125,6 +137,22 @@ class DatabaseStore implements PostgresStore {
 
   counts(): { readonly roundTrips: number; readonly transactions: number } {
     return { roundTrips: this.#connections.roundTrips, transactions: this.#commits.transactions }
+  }
+
+  rows(): AsyncIterable<StoreRow> {
+    this.#mustBeOpen()
+    return databaseRows({ s: this.#s, connections: this.#connections, blobs: this.#blobs })
+  }
+
+  async load(rows: AsyncIterable<StoreRow> | Iterable<StoreRow>): Promise<void> {
+    this.#mustBeOpen()
+    await loadRows({ s: this.#s, connections: this.#connections, blobs: this.#blobs }, rows)
+    await raiseChanges(this.#connections, this.#s)
+  }
+
+  async now(): Promise<number> {
+    const [row] = await this.#query(`SELECT ${NOW} AS now`)
+    return Number(row?.['now'])
   }
 
   async commit(commit: Commit): Promise<CommitResult> {

@@ -1,9 +1,6 @@
-import { type Clock, type IdSource, linkAbort, messageOf, systemClock, uuidV4 } from '@skein/base'
 import {
   type BatchResult,
   type CallPorts,
-  executeTools,
-  isAssistantMessage,
   type LLMInstance,
   type Message,
   type StreamEvent,
@@ -13,16 +10,18 @@ import {
   type ToolEffect,
   type ToolUseStrategy,
   type Turn,
+  executeTools,
+  isAssistantMessage,
   wantsContext,
 } from '@skein/ai'
+import { type Clock, type IdSource, linkAbort, messageOf, systemClock, uuidV4 } from '@skein/base'
 import type { AgentStrategy, StepEffect } from '../contract/agent-types.ts'
 import { type AgentStreamEvent, uapEvent } from '../contract/event.ts'
 import type { AgentState } from '../state/state.ts'
 import { openCallsOf } from '../state/transcript.ts'
-import { insideTool } from './tool-scope.ts'
 import { CallBatch, type CallsInput, type CallsResult } from './calls.ts'
 import { type Inference, runInference, toAgentEvent } from './inference.ts'
-import { type Batches, followSubagents, LiveEvents, type SubagentSink } from './live-events.ts'
+import { type Batches, LiveEvents, type SubagentSink, followSubagents } from './live-events.ts'
 
 /**
  * The input of one step: an inference and the tools it requests. If the state has open calls, the step
@@ -259,4 +258,37 @@ async function runCalls(
   } finally {
     scope.isOver = true
   }
+}
+
+/** The part of `AsyncLocalStorage` that is used here. */
+interface ScopeStorage {
+  run<T>(scope: ToolScope, work: () => T): T
+  getStore(): ToolScope | undefined
+}
+
+interface ProcessLike {
+  getBuiltinModule?(name: 'node:async_hooks'): { AsyncLocalStorage: new () => ScopeStorage }
+}
+
+// Node, Bun, Deno and workers have `AsyncLocalStorage`. Elsewhere nothing is followed, and a run inside a tool
+// is only known if it is given the tool's context.
+const { process } = globalThis as { process?: ProcessLike }
+const storage = (() => {
+  const hooks = process?.getBuiltinModule?.('node:async_hooks')
+  return hooks && new hooks.AsyncLocalStorage()
+})()
+
+/** The calls of one message while they run. Work that a tool leaves behind is not inside them any more. */
+export interface ToolScope {
+  isOver: boolean
+}
+
+/** Runs a function whose asynchronous work `isInsideTool` recognises. */
+export function insideTool<T>(scope: ToolScope, work: () => T): T {
+  return storage ? storage.run(scope, work) : work()
+}
+
+/** True in code that a running tool of an agent has started, as far as the platform can tell. */
+export function isInsideTool(): boolean {
+  return storage?.getStore()?.isOver === false
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { closeSync, openSync, readFileSync, statSync, writeSync } from 'node:fs'
+import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import { type JsonObject, messageOf, tryParseJson } from '@skein/base'
 import type {
@@ -27,7 +28,7 @@ import { type Output, problemLine } from '../terminal/output.ts'
 const DRAIN_SECONDS = 20
 
 /** `skein serve` */
-export const serve: Command = defineCommand({
+export const serveCommand: Command = defineCommand({
   operands: [FOLDER_OPERAND],
   options: {
     config: {
@@ -58,6 +59,8 @@ export const serve: Command = defineCommand({
     const logger = await createLogger(settings.config, output)
     for (const name of loaded.unknownVariables)
       logger.warn({ variable: name }, 'nothing reads this variable')
+    if (settings.store.type === 'postgres' && settings.nodeSecret === undefined)
+      logger.warn({}, 'no nodeSecret is set, so this has to be the only node of its database')
     if (process.getuid?.() === 0) logger.warn({}, 'the server runs as root')
     return serveUntilStopped(settings, registries, logger)
   },
@@ -125,7 +128,8 @@ async function serveUntilStopped(
   const { config } = settings
   const graceMs = (config.drainSeconds ?? DRAIN_SECONDS) * 1000
   const owner = `${config.id ?? 'skein'}-${process.pid}-${randomUUID()}`
-  const store = await openStore(settings.store)
+  // An address of its own for notifications means that the other one leads to a pooler.
+  const store = await openStore(settings.store, { isPooled: config.storeDirect !== undefined })
   const drained: { working: readonly string[]; parked: number } = { working: [], parked: 0 }
   const counting = beforeClose(store, async () => {
     drained.parked = await countUnfinished(store, drained.working)
@@ -211,7 +215,7 @@ function beforeClose(store: Store, work: () => Promise<void>): Store {
 
 async function startRuntime(
   settings: SafeSettings,
-  { current }: Definitions,
+  { current, previous }: Definitions,
   parts: Pick<RuntimeOptions, 'owner' | 'logger'> & { readonly store: Store },
 ): Promise<EmbeddedRuntime> {
   const { config, secretKey, oldSecretKeys } = settings
@@ -220,6 +224,8 @@ async function startRuntime(
   try {
     const runtime = await createRuntime({
       registry: current,
+      previous,
+      nodes: await createNodes(settings),
       id,
       secretKey,
       oldSecretKeys,
@@ -248,6 +254,23 @@ async function readGovernanceKeys(path: string): Promise<GovernanceKeys> {
   return openGovernanceKeys({ store: { setting, setSetting: async () => undefined } })
 }
 
+/** Returns how this node works together with others; undefined if it works alone. */
+async function createNodes({
+  store,
+  nodeSecret: secret,
+  config,
+}: SafeSettings): Promise<RuntimeOptions['nodes']> {
+  if (store.type === 'sqlite' || secret === undefined) return undefined
+  const { postgresLink } = await optionalPackage<PostgresPackage>('@skein/postgres', 'store')
+  const link = postgresLink({ connectionString: config.storeDirect ?? store.connectionString })
+  return { link, secret, address: nodeAddress(config) }
+}
+
+/** Returns the address of this node; `{hostname}` in it is the name of this machine or container. */
+function nodeAddress({ nodeAddress: address }: SkeinConfig): string | undefined {
+  return address?.replace('{hostname}', hostname())
+}
+
 interface RestatePackage {
   restateDispatcher(options: object): RuntimeOptions['dispatcher']
 }
@@ -258,7 +281,7 @@ async function createDispatcher(settings: SafeSettings): Promise<RuntimeOptions[
   if (engine === 'queue') {
     const { queueDispatcher } = await optionalPackage<PostgresPackage>('@skein/postgres', 'engine')
     const connectionString = config.storeDirect ?? store.connectionString
-    return queueDispatcher({ connectionString, maxConcurrent: config.maxConcurrent })
+    return queueDispatcher({ connectionString })
   }
   const { restateDispatcher } = await optionalPackage<RestatePackage>('@skein/restate', 'engine')
   return restateDispatcher({
@@ -274,16 +297,18 @@ async function listen(
   { config, host, port, authKeys }: SafeSettings,
   logger: RuntimeLogger,
 ): Promise<Serving> {
-  const { jwtAuth, serve: start } = await import('@skein/runtime/http')
-  const { jwt, allowedHosts, origins, prefix, httpLimits, proxies = 0 } = config
+  const { jwtAuth, serve } = await import('@skein/runtime/http')
+  const { jwt, allowedHosts = [], origins, prefix, httpLimits, proxies = 0 } = config
+  const own = URL.parse(nodeAddress(config) ?? '')?.hostname
   const keys = authKeys.length > 0 ? [{ keys: authKeys }] : []
   const auth: Auth = jwt ? [...keys, jwtAuth(jwt)] : keys
-  return start(runtime, {
+  return serve(runtime, {
     host,
     port,
     auth,
     prefix,
-    allowedHosts,
+    // Other nodes reach this one at its own address.
+    allowedHosts: own === undefined ? allowedHosts : [...allowedHosts, own],
     cors: origins && { origins },
     limits: httpLimits,
     clientAddress: proxies === 0 ? undefined : (request) => forwardedFor(request, proxies),

@@ -95,7 +95,7 @@ const STORE_OPTION: { readonly store: TextOption } = {
 }
 
 /** `skein backup` */
-export const backup: Command = defineCommand({
+export const backupCommand: Command = defineCommand({
   operands: [
     { name: 'file', description: 'File to create; with the ending .gz it is compressed.' },
   ],
@@ -118,7 +118,7 @@ export const backup: Command = defineCommand({
 })
 
 /** `skein restore` */
-export const restore: Command = defineCommand({
+export const restoreCommand: Command = defineCommand({
   operands: [{ name: 'file', description: 'A file of `skein backup`.' }],
   options: { ...STORE_OPTION, ...JSON_OPTION },
   examples: [
@@ -134,7 +134,7 @@ export const restore: Command = defineCommand({
 })
 
 /** `skein store copy` */
-export const storeCopy: Command = defineCommand({
+export const copyCommand: Command = defineCommand({
   operands: [
     { name: 'from', description: 'sqlite:<file> or postgres://…' },
     { name: 'to', description: 'sqlite:<file> or postgres://…; it must not have threads.' },

@@ -50,31 +50,20 @@ export const threadList: Command = defineCommand({
       else if (threads.length === 0)
         output.say('No threads yet. `skein run <agent> "text"` makes one.')
       if (json) return ExitCode.Done
-      const rows = threads.map(async (thread) => [
+      const rows = threads.map((thread) => [
         thread.id,
         thread.agent,
         thread.lifecycle,
         `${thread.tree.tokens} tokens`,
         costText(thread.tree.costUsd),
         timeAgo(thread.updatedAt),
-        thread.title ?? (await firstWords(client, thread)),
+        thread.title ?? thread.firstWords ?? '',
       ])
-      for (const line of textTable(await Promise.all(rows))) output.line(line.trimEnd())
+      for (const line of textTable(rows)) output.line(line.trimEnd())
       return ExitCode.Done
     })
   },
 })
-
-const MAX_WORDS_CHARS = 60
-
-/** Returns the beginning of the first message of a thread, by which a person knows it again. */
-async function firstWords({ threads }: Client, { id, lifecycle }: ThreadInfo): Promise<string> {
-  if (lifecycle === 'erased') return ''
-  const [first] = await threads.messages(id, { limit: 1 })
-  const message = first && messageFromJSON(first.message)
-  const text = message?.type === 'user' ? message.text.trim().replace(/\s+/g, ' ') : ''
-  return text.length > MAX_WORDS_CHARS ? `${text.slice(0, MAX_WORDS_CHARS - 1)}…` : text
-}
 
 /** `skein thread show` */
 export const threadShow: Command = defineCommand({

@@ -311,7 +311,7 @@ function checkNodes(config: SkeinConfig, store: StoreAddress, refuse: Refuse): s
   const { nodeAddress, nodeSecretFile } = config
   const secret = config.nodeSecret ?? secretFile('nodeSecretFile', nodeSecretFile, refuse)
   if (nodeAddress !== undefined) {
-    const url = URL.parse(nodeAddress)
+    const url = URL.parse(nodeAddress.replace('{hostname}', 'node'))
     if (!url || !/^https?:$/.test(url.protocol))
       refuse('nodeAddress', 'is not an address such as http://10.0.0.7:4111.')
     if (secret === undefined && nodeSecretFile === undefined)

@@ -196,8 +196,13 @@ export interface PostgresStoreLike extends Store {
 
 /** What this command uses of `@skein/postgres`, which is installed only where it is needed. */
 export interface PostgresPackage {
-  postgresStore(options: { readonly connectionString: string }): Promise<PostgresStoreLike>
-  postgresLink(options: { readonly connectionString: string }): unknown
+  postgresStore(options: {
+    readonly connectionString: string
+    readonly isPooled?: boolean
+  }): Promise<PostgresStoreLike>
+  postgresLink(options: {
+    readonly connectionString: string
+  }): NonNullable<RuntimeOptions['nodes']>['link']
   queueDispatcher(options: object): RuntimeOptions['dispatcher']
 }
 
@@ -217,14 +222,20 @@ export async function optionalPackage<T>(name: string, setting: string): Promise
 }
 
 /** Opens the store at an address. */
-export async function openStore(address: StoreAddress): Promise<Store> {
-  if (address.type === 'postgres') return openPostgres(address.connectionString)
+export async function openStore(
+  address: StoreAddress,
+  options: { readonly isPooled: boolean },
+): Promise<Store> {
+  if (address.type === 'postgres') return openPostgres(address.connectionString, options)
   const { sqliteStore } = await import('@skein/runtime')
   return sqliteStore({ path: address.path })
 }
 
 /** Opens a store in PostgreSQL. */
-export async function openPostgres(connectionString: string): Promise<PostgresStoreLike> {
+export async function openPostgres(
+  connectionString: string,
+  options: { readonly isPooled?: boolean } = {},
+): Promise<PostgresStoreLike> {
   const { postgresStore } = await optionalPackage<PostgresPackage>('@skein/postgres', 'store')
-  return postgresStore({ connectionString })
+  return postgresStore({ connectionString, ...options })
 }

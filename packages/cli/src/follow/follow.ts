@@ -2,7 +2,7 @@ import type { SessionResult } from '@skein/runtime'
 import type { Client, TreeEvent } from '@skein/runtime/client'
 import { ExitCode } from '../terminal/command.ts'
 import type { Output } from '../terminal/output.ts'
-import type { RunView } from './run-view.ts'
+import type { RunView } from './show-run.ts'
 
 /** The result of following a run. */
 export interface Followed {

@@ -1,11 +1,11 @@
 import { isPlainObject } from '@skein/base'
 import { callText } from '@skein/base/safe-text'
 import type { SessionResult, ThreadInfo, WaitingItem } from '@skein/runtime'
-import type { Client } from '@skein/runtime/client'
+import type { Client, TreeEvent } from '@skein/runtime/client'
 import { ExitCode, usageError } from '../terminal/command.ts'
-import { costText, formatDuration, lineText, type Output } from '../terminal/output.ts'
-import { follow, type Followed } from './follow.ts'
-import { createView, type RunViewOptions } from './run-view.ts'
+import { MarkdownWriter } from '../terminal/markdown.ts'
+import { type Output, costText, formatDuration, indented, lineText } from '../terminal/output.ts'
+import { type Followed, type Tally, follow } from './follow.ts'
 
 /** How a run is shown, and from which event on. */
 export interface ShowOptions extends RunViewOptions {
@@ -128,4 +128,163 @@ export function undoText(rollback: unknown): string {
   if (type === 'impossible') return 'cannot be undone'
   if (type === 'manual') return 'undone by hand'
   return typeof target === 'string' ? `undone by ${callText(target, payload ?? {})}` : ''
+}
+
+/** Shows the events of a run while it runs. */
+export interface RunView {
+  show(event: TreeEvent, tally: Tally): void
+  /** Called a few times a second, even while no events arrive. */
+  tick(tally: Tally): void
+  /** Prints the answer or the failure, before the summary. */
+  end(result: SessionResult): void
+}
+
+/** The flags that determine how a run is shown. */
+export interface RunViewOptions {
+  readonly json?: boolean
+  readonly jsonl?: boolean
+  readonly verbose?: boolean
+  /**
+   * Whether both sides are models, so that their messages are shown as progress and only the result as the
+   * answer.
+   */
+  readonly isDialogue?: boolean
+  /** Whether text on a terminal is wrapped at words and shown as Markdown. */
+  readonly isMarkdown?: boolean
+}
+
+/** Creates the view for these flags. With `jsonl`, it prints the events of the HTTP API, one per line. */
+export function createView(output: Output, options: RunViewOptions): RunView {
+  if (!options.jsonl) return new PeopleView(output, options)
+  return {
+    show: ({ threadId, path, id, event }) => output.json({ threadId, path, id, event }),
+    tick: () => undefined,
+    end: () => undefined,
+  }
+}
+
+/**
+ * Prints progress lines on standard error and the answer on standard output. A terminal shows the answer
+ * while it is written; a pipe or a file gets only the final answer, after delivery.
+ */
+class PeopleView implements RunView {
+  readonly #output: Output
+  readonly #options: RunViewOptions
+  readonly #streams: boolean
+  readonly #markdown: MarkdownWriter | undefined
+  #isTextOpen = false
+  #hasText = false
+  /** Whether deltas of the current step were printed, so that its whole message is not printed again. */
+  #isShown = false
+
+  constructor(output: Output, options: RunViewOptions) {
+    this.#output = output
+    this.#options = options
+    this.#streams = output.isTerminal && !options.json && !options.isDialogue
+    if (options.isMarkdown && output.isTerminal)
+      this.#markdown = new MarkdownWriter(output, output.columns)
+  }
+
+  show(event: TreeEvent, tally: Tally): void {
+    if (this.#streams && event.path.length === 1) this.#stream(event.event)
+    const { verbose = false, isDialogue = false } = this.#options
+    const { path, event: happened } = event
+    // The agent's messages to the person are the answer, which `#stream` or `end` prints.
+    const isAnswer = happened.type === 'message_added' && path.length === 1 && !isDialogue
+    // The failure that ends the run is its result, which `end` prints.
+    const isEnd =
+      happened.type === 'step_failed' && path.length === 1 && happened.retryAt === undefined
+    const words = isAnswer || isEnd ? undefined : progressText(happened, verbose)
+    if (words !== undefined) {
+      this.#closeText()
+      const depth = path.length - 1
+      const line = depth === 0 ? words : `${'  '.repeat(depth)}${path.at(-1)}: ${words}`
+      this.#output.say(this.#output.paint('dim', line))
+    }
+    this.tick(tally)
+  }
+
+  tick(tally: Tally): void {
+    if (this.#isTextOpen || tally.elapsedMs < 1000) return
+    this.#output.status(`… ${formatDuration(tally.elapsedMs)}, ${tally.tokens} tokens`)
+  }
+
+  end(result: SessionResult): void {
+    this.#closeText()
+    if (this.#options.json) this.#output.json(result)
+    else if (result.outcome === 'completed' && !this.#hasText) {
+      if (result.text !== '' && this.#markdown) this.#text(result.text)
+      else if (result.text !== '') this.#output.line(result.text)
+      this.#closeText()
+    } else if (result.outcome === 'failed') {
+      if (result.reason === 'fail_safe' && this.#hasText)
+        this.#output.say('The text above was not delivered.')
+      this.#output.say(`${this.#output.paint('red', 'failed:')} ${indented(result.text)}`)
+      if (result.hint !== undefined) this.#output.say(indented(result.hint))
+    }
+  }
+
+  #stream(event: TreeEvent['event']): void {
+    if (event.type === 'step_start') this.#isShown = false
+    if (event.type === 'step_reset' || event.type === 'step_failed') this.#closeText()
+    if (event.type === 'text_delta') {
+      this.#text(event.text)
+      this.#isShown = true
+    }
+    // If following began in the middle of a step, its deltas were missed, so the whole message is printed.
+    if (event.type === 'message_added' && event.message.type === 'assistant') {
+      const text = textOf(event)
+      if (!this.#isShown && text !== '') {
+        this.#text(text)
+      }
+      this.#closeText()
+    }
+  }
+
+  #text(text: string): void {
+    if (this.#markdown) this.#markdown.push(text)
+    else this.#output.data(text)
+    this.#isTextOpen = this.#hasText = true
+  }
+
+  #closeText(): void {
+    if (this.#isTextOpen) {
+      this.#markdown?.end()
+      this.#output.endLine()
+    }
+    this.#isTextOpen = false
+  }
+}
+
+/** Returns the progress line of an event; undefined for events that get none. */
+function progressText(event: TreeEvent['event'], isVerbose: boolean): string | undefined {
+  switch (event.type) {
+    case 'tool_execution_start':
+      return `tool ${isVerbose ? callText(event.toolName, event.arguments) : lineText(event.toolName)}`
+    case 'tool_execution_end':
+      if (event.outcome === 'success') return undefined
+      return `tool ${lineText(event.toolName)}: ${isVerbose ? callText(event.outcome, event.result) : event.outcome}`
+    case 'message_added': {
+      const text = isVerbose ? textOf(event) : ''
+      return text === '' ? undefined : `${event.agentId ?? 'agent'} says: ${indented(text)}`
+    }
+    case 'subagent_created':
+      // If a tool call created the subagent, the line of that call is already shown.
+      return event.toolCallId === undefined ? `subagent ${lineText(event.name)}` : undefined
+    case 'agent_handoff':
+      return `handed over to ${lineText(event.toAgentId)}`
+    case 'step_failed':
+      return `model call failed: ${indented(event.message)}${event.retryAt === undefined ? '' : ' (tried again)'}`
+    case 'gate_decided':
+      if (event.decision !== 'repair') return undefined
+      return `not delivered yet: ${(event.reasonCodes ?? []).join(', ')}`
+    default:
+      return undefined
+  }
+}
+
+/** Returns the text of an assistant message; empty for other messages. */
+function textOf({ message }: Extract<TreeEvent['event'], { type: 'message_added' }>): string {
+  if (message.type !== 'assistant') return ''
+  return message.content.map((block) => ('text' in block ? block.text : '')).join('')
 }

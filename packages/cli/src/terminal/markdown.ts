@@ -23,7 +23,7 @@ function widthOf(text: string): number {
 /** What may still become the mark of a block when more of the line arrives. */
 const MAYBE_BLOCK = /^\s*(?:[#>*+\-_~`|=]*|\d{1,9}[.)]?)\s?$/
 const FENCE = /^\s{0,3}(```+|~~~+)/
-const RULE = /^\s{0,3}([-*_])(?:\s*\1){2,}\s*$/
+const RULE = /^([-*_])\1{2,}$/
 const BLOCK = /^(\s*)(?:(#{1,6})\s+|([-*+])\s+|(\d{1,9}[.)])\s+|(>)\s?)/
 
 /**
@@ -105,7 +105,7 @@ export class MarkdownWriter {
   /** Recognises the block that a line begins; returns false while more of the line is needed. */
   #startBlock(isWhole: boolean): boolean {
     if (!isWhole && MAYBE_BLOCK.test(this.#rest)) return false
-    if (isWhole && RULE.test(this.#rest)) {
+    if (isWhole && RULE.test(this.#rest.replaceAll(' ', ''))) {
       this.#rest = ''
       this.#write(this.#output.paint('dim', '─'.repeat(Math.min(this.#width, 40))))
     }
@@ -136,8 +136,7 @@ export class MarkdownWriter {
     if (text === '') return undefined
     const [mark] = /^(?:\*\*|__|`+|\*|_)/.exec(text) ?? []
     if (mark === undefined) {
-      // Up to the next mark. Underscores inside of words, as in snake_case, are letters.
-      const plain = /^(?:[^*_`]|(?<=[\p{L}\p{N}])_(?=[\p{L}\p{N}]))+/u.exec(text)?.[0] ?? text[0]!
+      const plain = plainPart(text)
       const isEnd = plain.length === text.length && !isWhole
       const length = isEnd ? plain.lastIndexOf(' ') + 1 : plain.length
       return length === 0 ? undefined : { text: this.#take(length), style: this.#style }
@@ -177,4 +176,19 @@ export class MarkdownWriter {
   #write(text: string): void {
     if (text !== '') this.#output.piece(text)
   }
+}
+
+const LETTER = /[\p{L}\p{N}]/u
+
+/** Returns the text up to the next mark. Underscores inside of words, as in snake_case, are letters. */
+function plainPart(text: string): string {
+  let end = 1
+  while (end < text.length) {
+    const character = text[end]!
+    const isInWord =
+      character === '_' && LETTER.test(text[end - 1]!) && LETTER.test(text[end + 1] ?? '')
+    if ('*_`'.includes(character) && !isInWord) break
+    end++
+  }
+  return text.slice(0, end)
 }

@@ -9,8 +9,15 @@ import type {
 } from './event.ts'
 import type { InterruptState, LiveToolCall, MessageItem } from './folded-thread.ts'
 import type { StateDraft } from './reduce-thread.ts'
-import { addItem, agentTurn, closeDraft, pushTurn } from './reduce-turn.ts'
-import { getKey, type StateEditor, type Writable } from './state-editor.ts'
+import {
+  addItem,
+  agentTurn,
+  closeDraft,
+  getKey,
+  pushTurn,
+  type StateEditor,
+  type Writable,
+} from './reduce-turn.ts'
 import { setOwn } from '../json/json-parse.ts'
 import { sumUsage } from '../document/stats.ts'
 

@@ -1,8 +1,15 @@
 import { isThreadEvent, type ThreadEvent, type UnknownThreadEvent } from './event.ts'
 import { emptyFoldedThread, type SubagentState, type FoldedThread } from './folded-thread.ts'
-import { getKey, StateEditor, type Writable } from './state-editor.ts'
 import { setOwn } from '../json/json-parse.ts'
-import { addItem, applyStream, applyTurnEnd, applyTurnStart } from './reduce-turn.ts'
+import {
+  addItem,
+  applyStream,
+  applyTurnEnd,
+  applyTurnStart,
+  getKey,
+  StateEditor,
+  type Writable,
+} from './reduce-turn.ts'
 import {
   applyMessage,
   applyTool,
