@@ -100,7 +100,8 @@ describe.skipIf(noPostgres !== undefined)('the tables', () => {
     await admin.query(`
       INSERT INTO ${schema}.threads
       SELECT 't' || n, 'tenant ' || n % 50, NULL, 't' || n, 'client ' || n, n, 'owner ' || n % 500, 'a', NULL,
-        '[]', '', 'idle', 0, 0, 0, 0, n, 0, 1000000 + n, 0, CASE WHEN n % 100 = 0 THEN n END, 0, NULL, NULL, 0, 0, false
+        '[]', NULL, NULL, NULL, '', 'idle', 0, 0, 0, 0, 0, 0, n, 0, n, 1000000 + n, 0,
+        CASE WHEN n % 100 = 0 THEN n END, 0, NULL, NULL, 0, 0, false, NULL
       FROM generate_series(1, 20000) n;
       INSERT INTO ${schema}.events SELECT 1000000 + n / 10, n % 10, '{}' FROM generate_series(1, 50000) n;
       INSERT INTO ${schema}.blob_names SELECT 't' || n, n FROM generate_series(1, 20000) n;

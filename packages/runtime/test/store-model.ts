@@ -123,6 +123,7 @@ function contentsOfModel(model: Model): unknown {
     tokens: model.threads.get(id)?.tokens ?? 0,
     costUsd: 0,
     unpriced: 0,
+    waiting: 0,
   }))
   return { threads, blobs, audit, times, usage }
 }
