@@ -125,7 +125,10 @@ async function* smallRows(
 }
 
 /** Reads a statement page by page through a cursor, so that a large table does not have to fit in memory. */
-async function* pages(run: SendStatements, text: string): AsyncGenerator<DatabaseRow, void, undefined> {
+async function* pages(
+  run: SendStatements,
+  text: string,
+): AsyncGenerator<DatabaseRow, void, undefined> {
   await run([{ text: `DECLARE page NO SCROLL CURSOR FOR ${text}` }])
   for (;;) {
     const [rows] = await run([{ text: `FETCH ${PAGE} FROM page` }])

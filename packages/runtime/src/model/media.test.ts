@@ -424,8 +424,9 @@ test.each([
     expect(blocks.filter(({ type }) => type === 'image')).toMatchObject([{ mimeType: 'image/png' }])
     const words = blocks.map((block) => block.text ?? '').join('\n')
     expect(words).toContain('The chart.')
-    expect(words).toContain('(image/png, 70 bytes)')
-    // What no model is shown is only named, in the words of the report.
+    // The words of the report name the files, so a message says nothing more about them.
+    expect(words).toMatch(/\/attachments\/chart[^\n]*\.png/)
+    expect(words.includes('(image/png, 70 bytes)')).toBe(isBlocking)
     expect(words).toMatch(/\.csv/)
     expect(words).not.toContain('text/csv')
     expect(await log()).not.toContain(base64(PNG))

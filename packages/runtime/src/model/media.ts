@@ -5,6 +5,7 @@ import {
   type LLMCapabilities,
   type Message,
   ToolResultMessage,
+  type TextBlock,
   type UserContent,
   UserMessage,
   Video,
@@ -200,7 +201,8 @@ function blocksOf(item: unknown, fate: Fate | undefined): readonly UserContent[]
   const note = fate && 'note' in fate ? fate.note : undefined
   const file = fileIn(item)
   if (file) {
-    const { text } = item as { readonly text?: string }
+    const { text, metadata } = item as TextBlock
+    if (metadata?.['skein']?.['isListed']) return fate && 'media' in fate ? [fate.media] : []
     const before = /^(Attached files:)?\n/.exec(text ?? '')?.[0]
     const named = fileBlock(file, { before, note })
     return fate && 'media' in fate ? [named, fate.media] : [named]

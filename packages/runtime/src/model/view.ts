@@ -192,18 +192,29 @@ function attachedFiles({ attachments, files, subagentId }: Entry): readonly User
   return paths.map((path, place) => {
     const file = files.find((found) => found.path === path)
     const before = place > 0 ? '\n' : 'Attached files:\n'
-    return file ? fileBlock(file, { before }) : { type: 'text', text: `${before}${path}` }
+    const isListed = subagentId !== undefined
+    return file ? fileBlock(file, { before, isListed }) : { type: 'text', text: `${before}${path}` }
   })
 }
 
 /** Returns the text block that names a file; `withMedia` adds the content of the file after it. */
 export function fileBlock(
   { path, mediaType, sizeBytes, hash }: FileReference,
-  { before = '', note }: { readonly before?: string; readonly note?: string | undefined } = {},
+  {
+    before = '',
+    note,
+    isListed = false,
+  }: {
+    readonly before?: string
+    readonly note?: string | undefined
+    /** Whether the text of the message names the file already, so that only its content is to follow. */
+    readonly isListed?: boolean
+  } = {},
 ): TextBlock {
   const why = note === undefined ? '' : `: not shown, because ${note}`
   const text = `${before}${path} (${mediaType}, ${sizeBytes} bytes)${why}`
-  return { type: 'text', text, metadata: { skein: { file: { path, mediaType, sizeBytes, hash } } } }
+  const file = { path, mediaType, sizeBytes, hash }
+  return { type: 'text', text, metadata: { skein: isListed ? { file, isListed } : { file } } }
 }
 
 /** Returns the file to which a block of a message, or an item of a tool's result, refers. */
