@@ -70,7 +70,8 @@ class Transcript {
       .replaceAll(/"(createdAt|updatedAt|wakeAt)":"[^"]+"/g, '"$1":"2026-11-15T08:06:40.000Z"')
       .replaceAll(/\d+ (?:s|min) ago/g, '1 s ago')
       .replaceAll(/· \d+\.\d s ·/g, '· 0.5 s ·')
-      .replaceAll(new RegExp(` by ${userInfo().username}(?=\n| \()`, 'g'), ' by you')
+      .replaceAll(` by ${userInfo().username}\n`, ' by you\n')
+      .replaceAll(` by ${userInfo().username} (`, ' by you (')
       .replaceAll(/(cost unknown  1 s ago) +/g, '$1  ')
   }
 
