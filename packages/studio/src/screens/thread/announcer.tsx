@@ -10,7 +10,8 @@ export function Announcer({ thread }: { readonly thread: ShownThread }): ReactNo
   const [spoken, setSpoken] = useState('')
   const { draft } = thread.facts
   const { waiting, items, status } = thread.view
-  const said = useRef({ draft: 0, items: items.length, waiting: waiting.length, status })
+  // What waits already when the thread is opened is news to whoever opens it.
+  const said = useRef({ draft: 0, items: items.length, waiting: 0, status })
   useEffect(() => {
     const before = said.current
     const parts: string[] = []
