@@ -140,13 +140,7 @@ export { executeTools, succeededTools, type BatchResult, type ToolBatch } from '
 export { ToolResultError, toResultJson } from './tools/result.ts'
 
 export { DynamicKey, RoundRobinKeys, WeightedKeys } from './transport/keys.ts'
-export {
-  ExponentialBackoff,
-  judgeRetry,
-  LinearBackoff,
-  NoRetry,
-  type RetryVerdict,
-} from './transport/retry.ts'
+export { ExponentialBackoff, judgeRetry, LinearBackoff, NoRetry } from './transport/retry.ts'
 export { BatchReader, ResultStream, StreamResult } from './turn/batch-reader.ts'
 export { partials } from './turn/batch-reader.ts'
 export type { History, InferenceInput } from './turn/request.ts'

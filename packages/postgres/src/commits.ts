@@ -13,7 +13,7 @@ import {
 import type { Blobs } from './blobs.ts'
 import type { Connections, SendStatements } from './connections.ts'
 import { isAnswer, isConflict, isDuplicate, storeFailure } from './errors.ts'
-import { Names, View } from './view.ts'
+import { Names, CommitView } from './view.ts'
 
 /** A commit or a claim that waits for its transaction. */
 interface Job {
@@ -22,7 +22,7 @@ interface Job {
   readonly blobs: readonly Blob[]
   readonly isClaim: boolean
   /** Decides on the locked rows, and puts the changes into the view. Throws if the job is refused. */
-  readonly decide: (view: View, now: number) => unknown
+  readonly decide: (view: CommitView, now: number) => unknown
   readonly resolve: (value: never) => void
   readonly reject: (error: unknown) => void
   /** Whether it failed in company, so that it is tried by itself. */
@@ -129,7 +129,7 @@ export class Commits {
     names: Names,
     blobs: readonly Blob[],
     isClaim: boolean,
-    decide: (view: View, now: number) => T,
+    decide: (view: CommitView, now: number) => T,
   ): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const keys = names.keys(blobs)
@@ -278,7 +278,7 @@ export class Commits {
     }
     if (blobs.length > 0) await this.#blobs.putInside(run, blobs)
     const rows = blobs.length > 0 ? await run(reading) : first.slice(2)
-    const view = new View()
+    const view = new CommitView()
     for (const [index, { put }] of reads.entries()) put(rows[index]!, view)
     const now = isTimed ? (rows[reads.length]![0]!['now'] as number) : 0
     const outcomes = jobs.map(({ decide }): Outcome => {

@@ -94,12 +94,15 @@ export class Names {
    */
   reading(
     s: string,
-  ): { readonly statement: Statement; readonly put: (rows: DatabaseRow[], view: View) => void }[] {
+  ): {
+    readonly statement: Statement
+    readonly put: (rows: DatabaseRow[], view: CommitView) => void
+  }[] {
     const reads: ReturnType<Names['reading']> = []
     const read = (
       text: string,
       values: NonNullable<Statement['values']>,
-      put: (rows: DatabaseRow[], view: View) => void = () => {},
+      put: (rows: DatabaseRow[], view: CommitView) => void = () => {},
     ): void => void reads.push({ statement: { text, values }, put })
     const ids = [...this.threads]
     if (ids.length > 0) {
@@ -168,7 +171,7 @@ export class Names {
   #readCounters(s: string, read: Read): void {
     if (this.counters.size === 0) return
     const names = [...this.counters]
-    // A counter that does not exist cannot be locked, so it is created; `View.statements` removes it again
+    // A counter that does not exist cannot be locked, so it is created; `CommitView.statements` removes it again
     // unless a commit sets it.
     read(
       `INSERT INTO ${s}.counters (name, value) SELECT name, 0 FROM unnest($1::text[]) name ORDER BY name
@@ -221,7 +224,7 @@ export class Names {
 type Read = (
   text: string,
   values: NonNullable<Statement['values']>,
-  put?: (rows: DatabaseRow[], view: View) => void,
+  put?: (rows: DatabaseRow[], view: CommitView) => void,
 ) => void
 
 /** Locks users until the end of the transaction; a user without values has no row that could be locked. */
@@ -232,7 +235,7 @@ export function lockUsers(s: string): string {
 }
 
 /** What the commits of one transaction see: the locked rows, and what the commits before them have changed. */
-export class View implements StoreView {
+export class CommitView implements StoreView {
   readonly heads: Map<string, ThreadHead> = new Map()
   /** The number of the changes of this transaction; its commits share it. */
   change = 0

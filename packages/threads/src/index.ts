@@ -42,7 +42,7 @@ export {
   stringifyThread,
   type ThreadReading,
 } from './document/thread-text.ts'
-export { parseJson, type JsonReading } from './json/json-parse.ts'
+export { parseJson } from './json/json-parse.ts'
 export { keepJsonText, stringifyJson } from './json/json-stringify.ts'
 export {
   toModelMessages,

@@ -1,4 +1,4 @@
 export { fallback } from './fallback.ts'
 export { route, type RouteMember } from './route.ts'
 export { rateLimit } from './rate-limit.ts'
-export { RateLimiter, type RateAdmission } from './rate-limiter.ts'
+export { RateLimiter } from './rate-limiter.ts'

@@ -40,7 +40,7 @@ export interface RetryLimits {
 }
 
 /** The decision after a failed request: wait within the call, park the work, or give up. */
-export type RetryVerdict =
+type RetryVerdict =
   | { readonly type: 'wait'; readonly ms: number }
   | { readonly type: 'park'; readonly ms: number }
   | { readonly type: 'fail' }

@@ -136,7 +136,7 @@ interface GovernedNodeOptions<State, Value extends JsonValue, Update> {
 }
 
 /** The second argument of a node, after the state. */
-export interface NodeConfig {
+interface NodeConfig {
   readonly configurable?: Readonly<Record<string, unknown>>
 }
 

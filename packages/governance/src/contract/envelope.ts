@@ -181,7 +181,7 @@ export function actionDigest(action: Action): Hash {
  * One fault of a stream of chunks. `gap`: a chunk is missing. `duplicate`: a chunk arrived twice. `open`:
  * the final chunk is missing.
  */
-export interface ChunkFault {
+interface ChunkFault {
   readonly type: 'gap' | 'duplicate' | 'open'
   /** The index that is missing or arrived twice; for `open`, the index that was expected next. */
   readonly stream_index: number

@@ -1,4 +1,4 @@
-export { checkChunks, type ChunkFault } from '../contract/envelope.ts'
+export { checkChunks } from '../contract/envelope.ts'
 export { ENVELOPE_SCHEMA, EVIDENCE_SCHEMA, REPORT_SCHEMA, type ContractSchema } from './schemas.ts'
 export {
   parseEnvelope,
