@@ -24,7 +24,7 @@ export interface StudioFile {
 }
 
 /** The files of the page, by their paths below `/studio/`. */
-export interface StudioFiles {
+export interface StudioPage {
   /** Returns a file. Every path that is not a file's is an address of the page itself and returns the page. */
   get(path: string): StudioFile | undefined
 }
@@ -37,7 +37,7 @@ export interface StudioFiles {
  * The published package contains the built files. In this repository the page is built from its sources when
  * the first file is asked for, and kept under `.cache` until the sources change.
  */
-export function studioFiles(): StudioFiles {
+export function studioFiles(): StudioPage {
   let files: ReadonlyMap<string, StudioFile> | undefined
   const pages = new Map<number, StudioFile>()
   return {
@@ -82,7 +82,7 @@ function readFiles(folder: string): ReadonlyMap<string, StudioFile> {
 function fileOf(name: string, body: Buffer): StudioFile {
   return {
     body: new Uint8Array(body),
-    type: TYPES[/\w+$/.exec(name)?.[0] ?? ''] ?? 'application/octet-stream',
+    type: TYPES[name.split('.').at(-1) ?? ''] ?? 'application/octet-stream',
     etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`,
     isImmutable: name.startsWith('assets/'),
   }

@@ -1,1 +1,1 @@
-export { studioFiles, type StudioFile, type StudioFiles } from './files.ts'
+export { studioFiles, type StudioFile, type StudioPage } from './files.ts'

@@ -2,16 +2,16 @@ import { Check, Pencil, X } from 'lucide-react'
 import { useEffect, useId, useRef, useState, type FormEvent, type ReactNode } from 'react'
 import type { WaitingItem } from '@skein/runtime'
 import { escapeJson, safeText } from '@skein/base/safe-text'
-import type { EvidenceFact, Verdict } from '../state/facts.ts'
+import type { EvidenceFact, GateVerdict } from '../state/facts.ts'
 import { useKeys } from '../state/keys.ts'
-import { useStudio } from '../state/studio.ts'
+import { useMay, useStudio } from '../state/studio.ts'
 import { Copy, Dialog, ErrorBox, Time, useNow } from './basics.tsx'
-import { Checklist, Evidence } from './evidence.tsx'
+import { Checklist, EvidenceList } from './evidence.tsx'
 import { age, line } from './format.ts'
-import { Json, jsonText } from './json.tsx'
+import { Json, indentedJson } from './json.tsx'
 
 /** What a person can do about a waiting call. */
-export type Decision = 'approve' | 'change' | 'deny'
+type Decision = 'approve' | 'change' | 'deny'
 
 const RISKS: Readonly<Record<string, string>> = {
   read_only: 'reads only',
@@ -30,7 +30,7 @@ export function Approval({
 }: {
   readonly item: WaitingItem
   readonly evidence?: readonly EvidenceFact[]
-  readonly verdicts?: readonly Verdict[]
+  readonly verdicts?: readonly GateVerdict[]
   /** Whether the keys `a`, `e` and `d` are about this call. One call of a page has them. */
   readonly hasKeys?: boolean
   /** Where the question comes from. */
@@ -40,8 +40,9 @@ export function Approval({
   const [dialog, setDialog] = useState<'change' | 'deny'>()
   const decide = useDecision(item)
   const title = useId()
+  const mayDecide = useMay('approvals:write')
   const choose = (decision: Decision): void => {
-    if (decide.outcome !== undefined || decide.isBusy) return
+    if (decide.outcome !== undefined || decide.isBusy || !mayDecide) return
     if (decision === 'approve')
       void decide.run(
         (inbox) => inbox.approve({ ...idOf(item), digest: digestOf(item) }),
@@ -77,42 +78,21 @@ export function Approval({
         <details className="ask-evidence" open>
           <summary>Evidence so far</summary>
           <Checklist verdicts={verdicts} />
-          <Evidence evidence={evidence} />
+          <EvidenceList evidence={evidence} />
         </details>
       )}
       {decide.error !== undefined && <ErrorBox error={decide.error} />}
       {item.kind === 'approval' && (
-        <div className="btns">
-          <button
-            type="button"
-            className="btn go"
-            disabled={decide.isBusy}
-            onClick={() => choose('approve')}
-          >
-            <Check size={15} aria-hidden /> Approve {hasKeys && <kbd>a</kbd>}
-          </button>
-          {item.effectId === undefined && (
-            <button
-              type="button"
-              className="btn"
-              disabled={decide.isBusy}
-              onClick={() => choose('change')}
-            >
-              <Pencil size={14} aria-hidden /> Approve with changes {hasKeys && <kbd>e</kbd>}
-            </button>
-          )}
-          <button
-            type="button"
-            className="btn no"
-            disabled={decide.isBusy}
-            onClick={() => choose('deny')}
-          >
-            <X size={15} aria-hidden /> Deny… {hasKeys && <kbd>d</kbd>}
-          </button>
-        </div>
+        <Choices
+          item={item}
+          isBusy={decide.isBusy || !mayDecide}
+          hasKeys={hasKeys}
+          choose={choose}
+        />
       )}
-      {item.kind === 'in_doubt' && <InDoubt decide={decide} item={item} />}
-      {item.kind === 'input' && <AnswerForm decide={decide} item={item} />}
+      {!mayDecide && <p className="soft">You may see this but not decide it.</p>}
+      {item.kind === 'in_doubt' && mayDecide && <InDoubt decide={decide} item={item} />}
+      {item.kind === 'input' && mayDecide && <AnswerForm decide={decide} item={item} />}
       {dialog === 'deny' && (
         <DenyDialog item={item} decide={decide} onClose={() => setDialog(undefined)} />
       )}
@@ -120,6 +100,34 @@ export function Approval({
         <ChangeDialog item={item} decide={decide} onClose={() => setDialog(undefined)} />
       )}
     </section>
+  )
+}
+
+function Choices({
+  item,
+  isBusy,
+  hasKeys,
+  choose,
+}: {
+  readonly item: WaitingItem
+  readonly isBusy: boolean
+  readonly hasKeys: boolean
+  readonly choose: (decision: Decision) => void
+}): ReactNode {
+  return (
+    <div className="btns">
+      <button type="button" className="btn go" disabled={isBusy} onClick={() => choose('approve')}>
+        <Check size={15} aria-hidden /> Approve {hasKeys && <kbd>a</kbd>}
+      </button>
+      {item.effectId === undefined && (
+        <button type="button" className="btn" disabled={isBusy} onClick={() => choose('change')}>
+          <Pencil size={14} aria-hidden /> Approve with changes {hasKeys && <kbd>e</kbd>}
+        </button>
+      )}
+      <button type="button" className="btn no" disabled={isBusy} onClick={() => choose('deny')}>
+        <X size={15} aria-hidden /> Deny… {hasKeys && <kbd>d</kbd>}
+      </button>
+    </div>
   )
 }
 
@@ -358,7 +366,7 @@ function DenyDialog({ item, decide, onClose }: DialogProps): ReactNode {
 }
 
 function ChangeDialog({ item, decide, onClose }: DialogProps): ReactNode {
-  const [text, setText] = useState(() => jsonText(item.arguments))
+  const [text, setText] = useState(() => indentedJson(item.arguments))
   const parsed = parsedObject(text)
   const submit = async (event: FormEvent): Promise<void> => {
     event.preventDefault()

@@ -97,7 +97,7 @@ async function copyText(text: string): Promise<boolean> {
 }
 
 /** A command to run in a terminal. */
-export function Command({ text }: { readonly text: string }): ReactNode {
+export function CommandLine({ text }: { readonly text: string }): ReactNode {
   return (
     <div className="cmd">
       <code tabIndex={0}>{text}</code>

@@ -1,12 +1,12 @@
 import { CircleAlert, CircleCheck, CircleDashed, CircleX, ScrollText } from 'lucide-react'
 import type { ReactNode } from 'react'
-import type { EvidenceFact, Verdict } from '../state/facts.ts'
+import type { EvidenceFact, GateVerdict } from '../state/facts.ts'
 import { Time } from './basics.tsx'
 import { line } from './format.ts'
 
 /** What a decision of a gate means to a person. */
 const DECISIONS: Readonly<
-  Record<Verdict['decision'], readonly [string, 'good' | 'waits' | 'bad']>
+  Record<GateVerdict['decision'], readonly [string, 'good' | 'waits' | 'bad']>
 > = {
   allow: ['allowed', 'good'],
   review: ['a person decides', 'waits'],
@@ -23,7 +23,7 @@ const GATES: Readonly<Record<string, string>> = {
 }
 
 /** The decisions of gates as a list: which gate, what it decided, its reason codes, when. */
-export function Checklist({ verdicts }: { readonly verdicts: readonly Verdict[] }): ReactNode {
+export function Checklist({ verdicts }: { readonly verdicts: readonly GateVerdict[] }): ReactNode {
   return (
     <ul className="check">
       {verdicts.map((verdict) => {
@@ -49,7 +49,7 @@ export function Checklist({ verdicts }: { readonly verdicts: readonly Verdict[] 
 }
 
 /** Facts that gates may rely on, each with its hash and a way to the call that made it. */
-export function Evidence({
+export function EvidenceList({
   evidence,
   onSelect,
 }: {

@@ -31,7 +31,7 @@ export function duration(ms: number): string {
 }
 
 /** A count: `359`, `12.4k`, `3.1M`. */
-export function amount(count: number): string {
+export function countText(count: number): string {
   if (count < 10_000) return String(count)
   return count < 1_000_000 ? `${(count / 1000).toFixed(1)}k` : `${(count / 1_000_000).toFixed(1)}M`
 }

@@ -20,7 +20,7 @@ export const Json: ComponentType<JsonProps> = memo(function Json({
   label = 'Value',
 }: JsonProps): ReactNode {
   const [isWhole, setWhole] = useState(false)
-  const text = useMemo(() => jsonText(value), [value])
+  const text = useMemo(() => indentedJson(value), [value])
   const isLong = text.length > PART_CHARS && !isWhole
   const shown = useMemo(() => escapeJson(isLong ? text.slice(0, PART_CHARS) : text), [text, isLong])
   return (
@@ -40,7 +40,7 @@ export const Json: ComponentType<JsonProps> = memo(function Json({
 })
 
 /** The JSON of any value, indented; a text that is JSON already is read first. */
-export function jsonText(value: unknown): string {
+export function indentedJson(value: unknown): string {
   if (value === undefined) return 'nothing'
   const text = typeof value === 'string' ? reparsed(value) : value
   return JSON.stringify(text, null, 2) ?? String(value)
@@ -55,24 +55,41 @@ function reparsed(text: string): unknown {
   }
 }
 
-const TOKEN = /("(?:[^"\\]|\\.)*")(\s*:)?|(-?\d[\d.eE+-]*)|\b(true|false|null)\b|(\\u[\da-f]{4})/g
+/** A number or a word of JSON, at the place where the expression stands. */
+const WORD = /-?\d[\d.eE+-]*|true|false|null/y
 
-/** Keys, texts and numbers in their colours. */
+/** Keys, texts and numbers in their colours. One pass over the text, however it is made. */
 function coloured(json: string): ReactNode {
   const parts: ReactNode[] = []
-  let end = 0
-  for (const match of json.matchAll(TOKEN)) {
-    const [whole, text, colon, number, word] = match
-    if (match.index > end) parts.push(json.slice(end, match.index))
-    end = match.index + whole.length
-    const kind =
-      text === undefined ? ((number ?? word) === undefined ? 'u' : 'n') : colon ? 'k' : 's'
+  let plainFrom = 0
+  const add = (from: number, to: number, kind: string): void => {
+    if (from > plainFrom) parts.push(json.slice(plainFrom, from))
+    plainFrom = to
     parts.push(
-      <span key={match.index} className={kind}>
-        {whole}
+      <span key={from} className={kind}>
+        {json.slice(from, to)}
       </span>,
     )
   }
-  parts.push(json.slice(end))
+  for (let at = 0; at < json.length;) {
+    if (json[at] === '"') {
+      const end = endOfText(json, at)
+      add(at, end, json[end] === ':' ? 'k' : 's')
+      at = end
+    } else if (/[-\dtfn]/.test(json[at]!)) {
+      WORD.lastIndex = at
+      const length = WORD.exec(json)?.[0].length ?? 0
+      if (length > 0) add(at, at + length, 'n')
+      at += Math.max(length, 1)
+    } else at++
+  }
+  parts.push(json.slice(plainFrom))
   return parts
+}
+
+/** Returns where the text ends that begins at a quote. */
+function endOfText(json: string, start: number): number {
+  let at = start + 1
+  while (at < json.length && json[at] !== '"') at += json[at] === '\\' ? 2 : 1
+  return Math.min(at + 1, json.length)
 }

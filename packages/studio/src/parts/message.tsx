@@ -33,7 +33,7 @@ export function Who({
   )
 }
 
-interface MessageProps {
+interface MessageViewProps {
   readonly message: ViewMessage
   readonly facts: MessageFacts | undefined
   readonly name: string
@@ -44,14 +44,14 @@ interface MessageProps {
 }
 
 /** A message of a person or an agent. */
-export const Message: ComponentType<MessageProps> = memo(function Message({
+export const MessageView: ComponentType<MessageViewProps> = memo(function MessageView({
   message,
   facts,
   name,
   threadId,
   isSideB = false,
   children,
-}: MessageProps): ReactNode {
+}: MessageViewProps): ReactNode {
   const { from, text, reasoning, attachments, at, subagentId } = message
   const delivery = facts?.delivery
   const isPerson = subagentId === undefined && name !== 'parent'
@@ -70,7 +70,7 @@ export const Message: ComponentType<MessageProps> = memo(function Message({
         {attachments.length > 0 && (
           <ul className="files">
             {attachments.map((path) => (
-              <Attachment key={path} threadId={threadId} path={path} />
+              <AttachedFile key={path} threadId={threadId} path={path} />
             ))}
           </ul>
         )}
@@ -101,7 +101,7 @@ export function Reasoning({
 }
 
 /** A file of the thread: a picture in place, anything else as a link to its bytes. */
-export function Attachment({
+export function AttachedFile({
   threadId,
   path,
 }: {

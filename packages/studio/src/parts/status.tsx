@@ -2,9 +2,9 @@ import type { ThreadLifecycle } from '@skein/runtime'
 import type { ReactNode } from 'react'
 
 /** What a state means, in one of six shapes. */
-export type Shape = 'run' | 'wait' | 'done' | 'fail' | 'stop' | 'rest'
+export type StateShape = 'run' | 'wait' | 'done' | 'fail' | 'stop' | 'rest'
 
-const STATES: Readonly<Record<string, readonly [Shape, string]>> = {
+const STATES: Readonly<Record<string, readonly [StateShape, string]>> = {
   idle: ['done', 'done'],
   queued: ['run', 'starts'],
   running: ['run', 'works'],
@@ -21,14 +21,14 @@ const STATES: Readonly<Record<string, readonly [Shape, string]>> = {
 export function stateOf(
   lifecycle: ThreadLifecycle | (string & {}),
   { waiting = 0, isNew = false }: { readonly waiting?: number; readonly isNew?: boolean } = {},
-): readonly [Shape, string] {
+): readonly [StateShape, string] {
   if (waiting > 0) return ['wait', 'waits for a person']
   if (lifecycle === 'idle' && isNew) return ['rest', 'new']
   return STATES[lifecycle] ?? ['rest', lifecycle]
 }
 
 /** A dot whose shape says what its colour says. */
-export function Dot({ shape }: { readonly shape: Shape }): ReactNode {
+export function Dot({ shape }: { readonly shape: StateShape }): ReactNode {
   return <i className={`dot ${shape}`} aria-hidden />
 }
 
@@ -37,7 +37,7 @@ export function Badge({
   shape,
   children,
 }: {
-  readonly shape: Shape
+  readonly shape: StateShape
   readonly children: ReactNode
 }): ReactNode {
   return (

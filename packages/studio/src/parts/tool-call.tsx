@@ -12,7 +12,7 @@ import {
 import { memo, type ComponentType, type ReactNode } from 'react'
 import type { ViewCall } from '@skein/runtime/view'
 import type { CallFacts } from '../state/facts.ts'
-import { Checklist, Evidence } from './evidence.tsx'
+import { Checklist, EvidenceList } from './evidence.tsx'
 import { Time } from './basics.tsx'
 import { duration, line } from './format.ts'
 import { Json } from './json.tsx'
@@ -29,7 +29,7 @@ const STATES: Readonly<Record<ViewCall['state'], readonly [typeof Clock, string,
   unknown: [CircleHelp, 'bad', 'nobody knows whether it happened'],
 }
 
-interface ToolCallProps {
+interface CallViewProps {
   readonly call: ViewCall
   readonly facts: CallFacts | undefined
   readonly isOpen: boolean
@@ -41,7 +41,7 @@ interface ToolCallProps {
 }
 
 /** A call of a tool in one line; its arguments, result, gates and evidence open below it. */
-export const ToolCall: ComponentType<ToolCallProps> = memo(function ToolCall({
+export const CallView: ComponentType<CallViewProps> = memo(function CallView({
   call,
   facts,
   isOpen,
@@ -49,7 +49,7 @@ export const ToolCall: ComponentType<ToolCallProps> = memo(function ToolCall({
   onToggle,
   onSelect,
   children,
-}: ToolCallProps): ReactNode {
+}: CallViewProps): ReactNode {
   const [Icon, tone, word] = STATES[call.state]
   const isChild = call.childId !== undefined
   return (
@@ -143,14 +143,14 @@ export function CallBody({
       {facts && facts.evidence.length > 0 && (
         <>
           <h3>Evidence</h3>
-          <Evidence evidence={facts.evidence} />
+          <EvidenceList evidence={facts.evidence} />
         </>
       )}
     </div>
   )
 }
 
-/** The arguments in one line: `order: "O-7", amount: 25`. The whole of them is one click away. */
+/** The arguments in one line: `order: "O-7", countText: 25`. The whole of them is one click away. */
 function argumentsText({ arguments: args }: ViewCall): string {
   if (!args || typeof args !== 'object' || Array.isArray(args)) return valueText(args)
   const entries = Object.entries(args)

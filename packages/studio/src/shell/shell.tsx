@@ -12,7 +12,7 @@ import { chooseTheme, theme, type Theme } from '../state/theme.ts'
 import { StartPane } from '../screens/threads/start-pane.tsx'
 import { ThreadList } from '../screens/threads/thread-list.tsx'
 import iconUrl from '../styles/icon.svg'
-import { useBadge } from './badge.ts'
+import { useBadge } from '../state/title.ts'
 import { SignIn } from './sign-in.tsx'
 
 // The first screen is the list; the others are read as soon as the page has nothing else to do.

@@ -1,5 +1,5 @@
 import { createClient, type Client } from '@skein/runtime/client'
-import { createStore, type Store } from './store.ts'
+import { createStore, type PageStore } from './store.ts'
 
 /** Whether the server answers. `isSignedOut`: it answers, but does not know who asks. */
 export interface ConnectionStatus {
@@ -10,11 +10,11 @@ export interface ConnectionStatus {
 }
 
 /** The server that the page came from. */
-export interface Connection {
+export interface StudioConnection {
   readonly client: Client
   /** The address of the server, with its prefix and without a slash at its end. */
   readonly url: string
-  readonly status: Store<ConnectionStatus>
+  readonly status: PageStore<ConnectionStatus>
   /** A request to the server for what the client has no function for. */
   readonly fetch: typeof fetch
 }
@@ -23,7 +23,7 @@ export interface Connection {
  * Connects to the server. The client reconnects its streams by itself; this watches each of its requests, so
  * that the page can say whether the server answers.
  */
-export function createConnection(url: string): Connection {
+export function createConnection(url: string): StudioConnection {
   const status = createStore<ConnectionStatus>({ type: 'connecting' })
   const heard = (isSignedOut: boolean): void => {
     const { type, isSignedOut: before = false } = status.get()

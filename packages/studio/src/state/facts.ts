@@ -4,7 +4,7 @@ type AnyEvent = NumberedEvent['event']
 type EventOf<Type extends AnyEvent['type']> = Extract<AnyEvent, { type: Type }>
 
 /** What a gate decided. */
-export interface Verdict {
+export interface GateVerdict {
   readonly seq: number
   readonly at: string
   readonly gate: string
@@ -32,7 +32,7 @@ export interface CallFacts {
   readonly startedAt?: string
   readonly durationMs?: number
   readonly progress?: unknown
-  readonly verdicts: readonly Verdict[]
+  readonly verdicts: readonly GateVerdict[]
   readonly evidence: readonly EvidenceFact[]
   readonly interrupt?: {
     readonly id: string
@@ -111,7 +111,7 @@ export interface Facts {
   readonly draft?: Draft
   /** Names of the sides, by agent id. */
   readonly agents: ReadonlyMap<string, string>
-  readonly verdicts: readonly Verdict[]
+  readonly verdicts: readonly GateVerdict[]
   readonly evidence: readonly EvidenceFact[]
   readonly requests: readonly RequestFacts[]
   /** Queue ids of queued messages, by message id. */
@@ -140,7 +140,7 @@ export class FactsFold {
   readonly #silent: SilentMessage[] = []
   #draft: Draft | undefined
   readonly #agents = new Map<string, string>()
-  readonly #verdicts: Verdict[] = []
+  readonly #verdicts: GateVerdict[] = []
   readonly #evidence: EvidenceFact[] = []
   readonly #requests: Writable<RequestFacts>[] = []
   readonly #queueIds = new Map<string, string>()
@@ -330,7 +330,7 @@ export class FactsFold {
 
   #judge(event: EventOf<'gate_decided'>, seq: number): void {
     const { at, gate, decision, reasonCodes = [], toolCallId } = event
-    const verdict: Verdict = { seq, at, gate, decision, reasonCodes, toolCallId }
+    const verdict: GateVerdict = { seq, at, gate, decision, reasonCodes, toolCallId }
     this.#verdicts.push(verdict)
     if (toolCallId !== undefined)
       this.#setCall(toolCallId, seq, {

@@ -1,5 +1,5 @@
 import { useEffect, useRef } from 'react'
-import { createStore, type Store } from './store.ts'
+import { createStore, type PageStore } from './store.ts'
 
 /** What a key does here. */
 export interface KeyBinding {
@@ -11,7 +11,7 @@ export interface KeyBinding {
 }
 
 /** The keys that work now, the newest first; `?` lists them. */
-export const activeKeys: Store<readonly KeyBinding[]> = createStore<readonly KeyBinding[]>([])
+export const activeKeys: PageStore<readonly KeyBinding[]> = createStore<readonly KeyBinding[]>([])
 
 /** How long the second key of a pair may take. */
 const PAIR_MS = 1200

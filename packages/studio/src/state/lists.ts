@@ -1,7 +1,7 @@
 import type { ThreadInfo, WaitingItem } from '@skein/runtime'
 import { ClientError, type Client } from '@skein/runtime/client'
 import { whileVisible } from './connection.ts'
-import { createStore, type Store } from './store.ts'
+import { createStore, type PageStore } from './store.ts'
 
 /** A list that the page keeps up to date. */
 export interface Listed<T> {
@@ -13,9 +13,9 @@ export interface Listed<T> {
 /** The threads and everything that waits for a person, kept up to date while the page is open. */
 export interface Lists {
   /** The outermost threads, the latest first. */
-  readonly threads: Store<Listed<ThreadInfo>>
+  readonly threads: PageStore<Listed<ThreadInfo>>
   /** What waits for a person, the oldest first. */
-  readonly inbox: Store<Listed<WaitingItem>>
+  readonly inbox: PageStore<Listed<WaitingItem>>
   /** Reads both again now. */
   refresh(): void
 }
@@ -51,8 +51,8 @@ export function followLists(client: Client): Lists {
 
 function apply(
   { thread, waiting }: { readonly thread: ThreadInfo; readonly waiting: readonly WaitingItem[] },
-  threads: Store<Listed<ThreadInfo>>,
-  inbox: Store<Listed<WaitingItem>>,
+  threads: PageStore<Listed<ThreadInfo>>,
+  inbox: PageStore<Listed<WaitingItem>>,
 ): void {
   if (thread.parentId === null) {
     const others = threads.get().items.filter(({ id }) => id !== thread.id)
@@ -65,7 +65,10 @@ function apply(
   inbox.set({ items, isLoaded: true })
 }
 
-async function load<T>(store: Store<Listed<T>>, read: () => Promise<readonly T[]>): Promise<void> {
+async function load<T>(
+  store: PageStore<Listed<T>>,
+  read: () => Promise<readonly T[]>,
+): Promise<void> {
   try {
     store.set({ items: await read(), isLoaded: true })
   } catch (error) {

@@ -1,14 +1,14 @@
 import { useSyncExternalStore } from 'react'
 
 /** A value that components can subscribe to. */
-export interface Store<T> {
+export interface PageStore<T> {
   get(): T
   set(next: T): void
   subscribe(listener: () => void): () => void
 }
 
 /** Creates a store. Setting the same value notifies nobody. */
-export function createStore<T>(initial: T): Store<T> {
+export function createStore<T>(initial: T): PageStore<T> {
   let value = initial
   const listeners = new Set<() => void>()
   return {
@@ -26,7 +26,7 @@ export function createStore<T>(initial: T): Store<T> {
 }
 
 /** Returns the value of a store, and renders again when it changes. */
-export function useStore<T>(store: Pick<Store<T>, 'get' | 'subscribe'>): T {
+export function useStore<T>(store: Pick<PageStore<T>, 'get' | 'subscribe'>): T {
   return useSyncExternalStore(store.subscribe, store.get)
 }
 

@@ -1,7 +1,7 @@
 import { createContext, useContext, useEffect, useMemo, useState } from 'react'
-import { createConnection, type Connection } from './connection.ts'
+import { createConnection, type StudioConnection } from './connection.ts'
 import { followLists, type Lists } from './lists.ts'
-import { createStore, useStore, type Store } from './store.ts'
+import { createStore, useStore, type PageStore } from './store.ts'
 import { followTree, type FollowedTree, type TreeState } from './tree.ts'
 
 /** Who looks at the page, and what the server allows. */
@@ -16,15 +16,15 @@ export interface Me {
 }
 
 /** Everything the page knows, in one place. */
-export interface Studio extends Connection {
+export interface Studio extends StudioConnection {
   readonly lists: Lists
   /** Undefined until the server has said it; null if nobody is signed in. */
-  readonly me: Store<Me | null | undefined>
+  readonly me: PageStore<Me | null | undefined>
   /** Signs in with a key; the server keeps it in a cookie that scripts cannot read. */
   signIn(key: string): Promise<void>
   signOut(): Promise<void>
   /** Short notices at the edge of the page. */
-  readonly notices: Store<readonly Notice[]>
+  readonly notices: PageStore<readonly Notice[]>
   notify(text: string): void
 }
 
@@ -45,7 +45,8 @@ export function createStudio(url: string): Studio {
   const ask = (method: string, path: string, json?: object): Promise<Response> =>
     connection.fetch(`${url}/studio/${path}`, {
       method,
-      ...(json && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(json) }),
+      headers: json && { 'content-type': 'application/json' },
+      body: json && JSON.stringify(json),
     })
   const meet = async (): Promise<void> => {
     for (;;) {
@@ -113,7 +114,7 @@ export function useTree(threadId: string): TreeState {
 function lazyTree(
   follow: () => FollowedTree,
   rootId: string,
-): Pick<Store<TreeState>, 'get' | 'subscribe'> & { open(): () => void } {
+): Pick<PageStore<TreeState>, 'get' | 'subscribe'> & { open(): () => void } {
   const empty: TreeState = { rootId, threads: new Map(), isLoaded: false }
   let tree: FollowedTree | undefined
   const listeners = new Set<() => void>()

@@ -1,10 +1,10 @@
-import { createStore, readSetting, writeSetting, type Store } from './store.ts'
+import { createStore, readSetting, writeSetting, type PageStore } from './store.ts'
 
 /** `system` follows the operating system. */
 export type Theme = 'system' | 'light' | 'dark'
 
 /** The chosen theme. `theme.js` applies it before the first paint. */
-export const theme: Store<Theme> = createStore<Theme>(chosen(readSetting('theme')))
+export const theme: PageStore<Theme> = createStore<Theme>(chosen(readSetting('theme')))
 
 function chosen(text: string | undefined): Theme {
   return text === 'light' || text === 'dark' ? text : 'system'

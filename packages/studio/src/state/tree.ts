@@ -3,7 +3,7 @@ import type { NumberedEvent } from '@skein/runtime'
 import type { Client } from '@skein/runtime/client'
 import { whileVisible } from './connection.ts'
 import { FactsFold, type Facts } from './facts.ts'
-import { createStore, type Store } from './store.ts'
+import { createStore, type PageStore } from './store.ts'
 
 type AnyEvent = NumberedEvent['event']
 
@@ -14,7 +14,7 @@ export interface LoggedEvent {
 }
 
 /** One thread as the page knows it. */
-export interface ThreadState {
+export interface ShownThread {
   readonly threadId: string
   /** Names of the agents from the streamed thread down to this one. */
   readonly path: readonly string[]
@@ -29,7 +29,7 @@ export interface ThreadState {
 /** A thread with its descendants, as far as they were read. */
 export interface TreeState {
   readonly rootId: string
-  readonly threads: ReadonlyMap<string, ThreadState>
+  readonly threads: ReadonlyMap<string, ShownThread>
   /** Whether the history has been read, so that what comes now is new. */
   readonly isLoaded: boolean
   /** Why the thread cannot be read. */
@@ -43,7 +43,7 @@ class ThreadFold {
   readonly events: LoggedEvent[] = []
   readonly #view = new ViewFold()
   readonly #facts = new FactsFold()
-  #state: ThreadState | undefined
+  #state: ShownThread | undefined
 
   constructor(threadId: string, path: readonly string[]) {
     this.threadId = threadId
@@ -63,7 +63,7 @@ class ThreadFold {
     this.#state = undefined
   }
 
-  get state(): ThreadState {
+  get state(): ShownThread {
     if (this.#state) return this.#state
     const view = this.#view.view
     const before = this.#last
@@ -97,7 +97,7 @@ function isEqual(a: object, b: object): boolean {
 }
 
 /** Returns a thread as it was after the event with this number. */
-export function threadAt({ threadId, path, events }: ThreadState, seq: number): ThreadState {
+export function threadAt({ threadId, path, events }: ShownThread, seq: number): ShownThread {
   const fold = new ThreadFold(threadId, path)
   for (const { seq: number, event } of events) {
     if (number > seq) break
@@ -107,7 +107,7 @@ export function threadAt({ threadId, path, events }: ThreadState, seq: number): 
 }
 
 /** A thread and its descendants that are followed while somebody looks. */
-export interface FollowedTree extends Pick<Store<TreeState>, 'get' | 'subscribe'> {
+export interface FollowedTree extends Pick<PageStore<TreeState>, 'get' | 'subscribe'> {
   close(): void
 }
 

@@ -1,15 +1,15 @@
 import { Bot, GitBranch, Hand, TriangleAlert, Users } from 'lucide-react'
 import type { ReactNode } from 'react'
 import type { AgentSummary } from '@skein/runtime/client'
-import { Command, Empty, ErrorBox, Skeleton } from '../../parts/basics.tsx'
-import { amount, line, plural } from '../../parts/format.ts'
+import { CommandLine, Empty, ErrorBox, Skeleton } from '../../parts/basics.tsx'
+import { countText, line, plural } from '../../parts/format.ts'
 import { To } from '../../parts/link.tsx'
 import { Prose } from '../../parts/prose.tsx'
 import { Json } from '../../parts/json.tsx'
 import { useStore } from '../../state/store.ts'
 import { useResource, useStudio } from '../../state/studio.ts'
-import { useTitle } from '../../shell/badge.ts'
-import { NewThread } from '../threads/start-pane.tsx'
+import { useTitle } from '../../state/title.ts'
+import { FirstMessage } from '../threads/start-pane.tsx'
 
 /** All agents that threads can be created for. */
 export function AgentsScreen(): ReactNode {
@@ -28,7 +28,7 @@ export function AgentsScreen(): ReactNode {
             <p>
               An agent is a file in the folder of definitions. A new project has one to begin with:
             </p>
-            <Command text="npm create skein" />
+            <CommandLine text="npm create skein" />
           </Empty>
         )}
         <ul className="agent-list">
@@ -104,7 +104,7 @@ export function AgentScreen({ agent: name }: { readonly agent: string }): ReactN
             <Problems title="Warnings" problems={value.warnings ?? []} />
             <section className="try">
               <h2>Try it</h2>
-              <NewThread agent={name} />
+              <FirstMessage agent={name} />
             </section>
             {value.sides.map((side) => (
               <Side key={side.side} side={side} isOnly={value.sides.length === 1} />
@@ -172,7 +172,7 @@ function Side({
               {model.maxContextTokens !== undefined && (
                 <span className="soft num">
                   {' '}
-                  · {amount(model.maxContextTokens)} tokens of context
+                  · {countText(model.maxContextTokens)} tokens of context
                 </span>
               )}
               {Object.keys(model.settings).length > 0 && (

@@ -102,7 +102,7 @@ async function verified(audit: AuditExport): Promise<Verified> {
   const verdict = await verifyLog(lines.map((text) => `${text}\n`).join(''), {
     keys: [publicKey],
     checkpoints: [checkpoint],
-    ...(kept !== undefined && { trusted: kept }),
+    trusted: kept,
   })
   const isSound = verdict.ok && verdict.sealed === lines.length
   if (isSound) writeSetting(`audit.${tree}`, checkpoint)

@@ -1,15 +1,15 @@
 import { X } from 'lucide-react'
 import { useState, type ReactNode } from 'react'
 import type { ViewCall, ViewMessage } from '@skein/runtime/view'
-import { Command, Cost, ErrorBox, Skeleton, Time } from '../../parts/basics.tsx'
-import { Checklist, Evidence } from '../../parts/evidence.tsx'
-import { amount, duration, line } from '../../parts/format.ts'
+import { CommandLine, Cost, ErrorBox, Skeleton, Time } from '../../parts/basics.tsx'
+import { Checklist, EvidenceList } from '../../parts/evidence.tsx'
+import { countText, duration, line } from '../../parts/format.ts'
 import { Json } from '../../parts/json.tsx'
 import { Prose } from '../../parts/prose.tsx'
 import { CallBody, DecisionLine } from '../../parts/tool-call.tsx'
 import { useAddress, type ThreadAddress } from '../../state/address.ts'
 import { useResource, useStudio } from '../../state/studio.ts'
-import type { LoggedEvent, ThreadState, TreeState } from '../../state/tree.ts'
+import type { LoggedEvent, ShownThread, TreeState } from '../../state/tree.ts'
 import { AuditTab } from './audit-tab.tsx'
 
 const TABS = ['readable', 'request', 'response', 'events', 'evidence', 'audit'] as const
@@ -26,7 +26,7 @@ const NAMES: Readonly<Record<Tab, string>> = {
 
 /** What the address has selected: a call, a message or an event of a thread of the tree. */
 interface Selected {
-  readonly thread: ThreadState
+  readonly thread: ShownThread
   readonly call?: ViewCall
   readonly message?: ViewMessage
   readonly event?: LoggedEvent
@@ -40,7 +40,7 @@ export function DetailPane({
   onClose,
 }: {
   readonly tree: TreeState
-  readonly thread: ThreadState
+  readonly thread: ShownThread
   readonly address: ThreadAddress
   readonly onClose: () => void
 }): ReactNode {
@@ -104,7 +104,7 @@ export function DetailPane({
   )
 }
 
-function findSelected(tree: TreeState, thread: ThreadState, id: string): Selected | undefined {
+function findSelected(tree: TreeState, thread: ShownThread, id: string): Selected | undefined {
   const seq = /^event (\d+)$/.exec(id)?.[1]
   if (seq !== undefined) {
     const event = thread.events.find((one) => one.seq === Number(seq))
@@ -305,7 +305,7 @@ function ModelLog({
               )
             })}
           </ul>
-          <h3>Messages ({amount(value.messages.length)})</h3>
+          <h3>Messages ({countText(value.messages.length)})</h3>
           <Json value={value.messages} label="Messages" />
           <h3>Parameters</h3>
           <Json value={value.params} label="Parameters" />
@@ -327,7 +327,7 @@ function messageEvent({ thread }: Selected, messageId: string | undefined): unkn
 /** A request for the command line. The key is named, never shown. */
 function Curl({ path }: { readonly path: string }): ReactNode {
   const { url } = useStudio()
-  return <Command text={`curl ${url}${path} -H "authorization: Bearer $SKEIN_KEY"`} />
+  return <CommandLine text={`curl ${url}${path} -H "authorization: Bearer $SKEIN_KEY"`} />
 }
 
 function EventsTab({ selected }: { readonly selected: Selected }): ReactNode {
@@ -384,7 +384,7 @@ function EvidenceTab({
         </>
       )}
       <h3>Evidence of the thread</h3>
-      <Evidence
+      <EvidenceList
         evidence={thread.facts.evidence}
         onSelect={(id) => go({ ...address, select: id }, true)}
       />

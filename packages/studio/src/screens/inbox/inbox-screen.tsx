@@ -9,7 +9,7 @@ import { useAddress } from '../../state/address.ts'
 import { useKeys } from '../../state/keys.ts'
 import { useStore } from '../../state/store.ts'
 import { useStudio, useTree } from '../../state/studio.ts'
-import { useTitle } from '../../shell/badge.ts'
+import { useTitle } from '../../state/title.ts'
 
 /** Everything that waits for a person, over all threads and depths. */
 export function InboxScreen({ item: chosen }: { readonly item?: string }): ReactNode {

@@ -1,12 +1,12 @@
 import { useEffect, useRef, useState, type ReactNode } from 'react'
 import { line, plural } from '../../parts/format.ts'
-import type { ThreadState } from '../../state/tree.ts'
+import type { ShownThread } from '../../state/tree.ts'
 
 /**
  * Speaks what happens to people who listen: whole sentences of the text that streams, what a person has to
  * decide, and how it ended. Words are not announced one by one.
  */
-export function Announcer({ thread }: { readonly thread: ThreadState }): ReactNode {
+export function Announcer({ thread }: { readonly thread: ShownThread }): ReactNode {
   const [spoken, setSpoken] = useState('')
   const { draft } = thread.facts
   const { waiting, items, status } = thread.view

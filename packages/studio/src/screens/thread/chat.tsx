@@ -6,18 +6,18 @@ import { Approval } from '../../parts/approval.tsx'
 import { Empty, ErrorBox } from '../../parts/basics.tsx'
 import { duration, line, plural } from '../../parts/format.ts'
 import { To } from '../../parts/link.tsx'
-import { Message, Reasoning, Who } from '../../parts/message.tsx'
+import { MessageView, Reasoning, Who } from '../../parts/message.tsx'
 import { Prose } from '../../parts/prose.tsx'
 import { Badge, stateOf } from '../../parts/status.tsx'
-import { ToolCall } from '../../parts/tool-call.tsx'
+import { CallView } from '../../parts/tool-call.tsx'
 import { useKeys } from '../../state/keys.ts'
 import { useStore } from '../../state/store.ts'
 import { useStudio } from '../../state/studio.ts'
-import type { ThreadState, TreeState } from '../../state/tree.ts'
+import type { ShownThread, TreeState } from '../../state/tree.ts'
 import { Announcer } from './announcer.tsx'
 
 interface ChatProps {
-  readonly thread: ThreadState
+  readonly thread: ShownThread
   readonly tree: TreeState
   readonly selected: string | undefined
   readonly onSelect: (id: string | undefined) => void
@@ -140,7 +140,7 @@ function useOpen(): { open: ReadonlySet<string>; toggle: (id: string) => void } 
   return { open, toggle }
 }
 
-function useEntries(thread: ThreadState, isSilentShown: boolean): readonly Entry[] {
+function useEntries(thread: ShownThread, isSilentShown: boolean): readonly Entry[] {
   const { view, facts } = thread
   const hasDraft = facts.draft !== undefined
   const hasEnding = view.result !== undefined && view.result.outcome !== 'completed'
@@ -167,7 +167,7 @@ function keyOf(entry: Entry | undefined, index: number): string {
 }
 
 interface EntryProps {
-  readonly thread: ThreadState
+  readonly thread: ShownThread
   readonly tree: TreeState
   readonly open: ReadonlySet<string>
   readonly toggle: (id: string) => void
@@ -183,7 +183,7 @@ function Entry({ entry, ...props }: EntryProps & { readonly entry: Entry }): Rea
   switch (entry.type) {
     case 'message':
       return (
-        <Message
+        <MessageView
           message={entry}
           facts={facts.messages.get(entry.id)}
           name={nameOf(entry, thread)}
@@ -195,7 +195,7 @@ function Entry({ entry, ...props }: EntryProps & { readonly entry: Entry }): Rea
       const id = entry.id
       return (
         <div className={`indent ${isSideB(entry.agentId, thread) ? 'side-b' : ''}`}>
-          <ToolCall
+          <CallView
             call={entry}
             facts={facts.calls.get(id)}
             isOpen={open.has(`${thread.threadId} ${id}`)}
@@ -205,7 +205,7 @@ function Entry({ entry, ...props }: EntryProps & { readonly entry: Entry }): Rea
           >
             <Question thread={thread} toolCallId={id} />
             {entry.childId !== undefined && <Child {...props} threadId={entry.childId} />}
-          </ToolCall>
+          </CallView>
         </div>
       )
     }
@@ -232,7 +232,7 @@ function Question({
   thread,
   toolCallId,
 }: {
-  readonly thread: ThreadState
+  readonly thread: ShownThread
   readonly toolCallId: string
 }): ReactNode {
   const { lists } = useStudio()
@@ -328,7 +328,7 @@ const CHILD_ITEMS = 100
 const MAX_DEPTH = 6
 
 /** What a closed child, or a child of it, asks a person. */
-function ChildQuestions({ child, tree }: EntryProps & { readonly child: ThreadState }): ReactNode {
+function ChildQuestions({ child, tree }: EntryProps & { readonly child: ShownThread }): ReactNode {
   const below = child.view.children.map(({ threadId }) => tree.threads.get(threadId))
   return (
     <>
@@ -360,7 +360,7 @@ function ChildQuestions({ child, tree }: EntryProps & { readonly child: ThreadSt
 const NONE: ReadonlySet<string> = new Set()
 
 /** What the model streams now. */
-function DraftEntry({ thread }: { readonly thread: ThreadState }): ReactNode {
+function DraftEntry({ thread }: { readonly thread: ShownThread }): ReactNode {
   const { draft } = thread.facts
   if (!draft) return null
   const name = agentName(draft.agentId, thread)
@@ -385,7 +385,7 @@ function DraftEntry({ thread }: { readonly thread: ThreadState }): ReactNode {
 }
 
 /** How the session ended, if it was not completed. */
-function Ending({ thread }: { readonly thread: ThreadState }): ReactNode {
+function Ending({ thread }: { readonly thread: ShownThread }): ReactNode {
   const { result, failures } = thread.view
   if (!result || result.outcome === 'completed') return null
   if (result.outcome === 'failed' && result.reason === 'fail_safe')
@@ -423,16 +423,16 @@ function Ending({ thread }: { readonly thread: ThreadState }): ReactNode {
   )
 }
 
-function isSideB(agentId: string | undefined, { facts }: ThreadState): boolean {
+function isSideB(agentId: string | undefined, { facts }: ShownThread): boolean {
   return agentId !== undefined && agentId.endsWith('/b') && facts.agents.has(agentId)
 }
 
-function agentName(agentId: string | undefined, { facts, view }: ThreadState): string {
+function agentName(agentId: string | undefined, { facts, view }: ShownThread): string {
   if (agentId === undefined) return view.agent
   return facts.agents.get(agentId) ?? agentId.replace(/\/[ab]$/, '')
 }
 
-function nameOf(message: ViewMessage, thread: ThreadState): string {
+function nameOf(message: ViewMessage, thread: ShownThread): string {
   if (message.from === 'agent') return agentName(message.agentId, thread)
   if (message.subagentId !== undefined) {
     const child = thread.view.children.find(({ threadId }) => threadId === message.subagentId)

@@ -1,10 +1,17 @@
 import { ArrowUp, Paperclip, Undo2, X } from 'lucide-react'
-import { useEffect, useRef, useState, type ClipboardEvent, type ReactNode } from 'react'
+import {
+  useEffect,
+  useRef,
+  useState,
+  type ClipboardEvent,
+  type ReactNode,
+  type RefObject,
+} from 'react'
 import { ErrorBox } from '../../parts/basics.tsx'
 import { bytes, line, plural } from '../../parts/format.ts'
 import { readSetting, writeSetting } from '../../state/store.ts'
-import { useStudio } from '../../state/studio.ts'
-import type { ThreadState } from '../../state/tree.ts'
+import { useMay, useStudio } from '../../state/studio.ts'
+import type { ShownThread } from '../../state/tree.ts'
 
 /** What a message does to a thread that is busy. */
 const IF_BUSY = [
@@ -20,93 +27,38 @@ export function Composer({
   thread,
   isPast,
 }: {
-  readonly thread: ThreadState
+  readonly thread: ShownThread
   readonly isPast: boolean
 }): ReactNode {
-  const { client } = useStudio()
-  const { threadId, view } = thread
-  const [text, setText] = useState(() => readSetting(`draft.${threadId}`) ?? '')
-  const [files, setFiles] = useState<readonly File[]>([])
-  const [ifBusy, setIfBusy] = useState<IfBusy>('enqueue')
-  const [error, setError] = useState<unknown>()
-  const [isSending, setSending] = useState(false)
-  const field = useRef<HTMLTextAreaElement>(null)
+  const { view } = thread
+  const message = useMessage(thread)
+  const { text, setText, files, setFiles, isBusy, isEmpty, isSending, send, field } = message
+  const mayWrite = useMay('threads:write')
   const picker = useRef<HTMLInputElement>(null)
-  useEffect(() => {
-    writeSetting(`draft.${threadId}`, text === '' ? undefined : text)
-    const box = field.current
-    if (!box) return
-    box.style.height = 'auto'
-    box.style.height = `${Math.min(box.scrollHeight + 2, 240)}px`
-  }, [threadId, text])
-  const isBusy = /^(?:running|queued|waiting)$/.test(view.status)
   const isOver = view.status === 'terminated' || view.status === 'erased'
-  const isEmpty = text.trim() === '' && files.length === 0
-  const send = async (): Promise<void> => {
-    if (isEmpty || isSending) return
-    setSending(true)
-    setError(undefined)
-    try {
-      const attachments: string[] = []
-      for (const file of files) {
-        const path = `/uploads/${crypto.randomUUID().slice(0, 8)}-${fileName(file)}`
-        const body = new Uint8Array(await file.arrayBuffer())
-        await client.threads.files.write(threadId, path, body, {
-          mediaType: file.type || undefined,
-        })
-        attachments.push(path)
-      }
-      await client.threads.send(threadId, {
-        text,
-        ...(attachments.length > 0 && { attachments }),
-        ...(isBusy && { ifBusy }),
-      })
-      setText('')
-      setFiles([])
-    } catch (failure) {
-      setError(failure)
-    } finally {
-      setSending(false)
-      field.current?.focus()
-    }
-  }
   const onPaste = (event: ClipboardEvent): void => {
     const pasted = [...event.clipboardData.files]
     if (pasted.length === 0) return
     event.preventDefault()
     setFiles([...files, ...pasted])
   }
-  if (isOver || isPast)
+  if (isOver || isPast || !mayWrite)
     return (
       <footer className="foot">
         <p className="soft compose-over">
           {isPast
             ? 'This is the thread as it was. Go to now to write.'
-            : 'This thread has ended and takes no more messages. Its history stays.'}
+            : isOver
+              ? 'This thread has ended and takes no more messages. Its history stays.'
+              : 'You may read this thread but not write to it.'}
         </p>
       </footer>
     )
   return (
     <footer className="foot">
       <Queue thread={thread} />
-      {error !== undefined && <ErrorBox error={error} />}
-      {files.length > 0 && (
-        <ul className="chips" aria-label="Files to send">
-          {files.map((file, index) => (
-            <li key={index} className="pill">
-              {line(file.name, 60)} <span className="soft num">{bytes(file.size)}</span>
-              <button
-                type="button"
-                className="btn quiet icon tiny"
-                aria-label={`Remove ${line(file.name, 60)}`}
-                onClick={() => setFiles(files.filter((one) => one !== file))}
-              >
-                <X size={12} aria-hidden />
-              </button>
-            </li>
-          ))}
-        </ul>
-      )}
+      {message.error !== undefined && <ErrorBox error={message.error} />}
+      <Chips message={message} />
       <form
         className="compose"
         onSubmit={(event) => {
@@ -164,28 +116,135 @@ export function Composer({
           <ArrowUp size={16} aria-hidden />
         </button>
       </form>
-      {isBusy && !isEmpty && (
-        <fieldset className="if-busy small">
-          <legend className="hidden">What the message does to the running answer</legend>
-          {IF_BUSY.map(([value, label]) => (
-            <label key={value}>
-              <input
-                type="radio"
-                name="if-busy"
-                value={value}
-                checked={ifBusy === value}
-                onChange={() => setIfBusy(value)}
-              />{' '}
-              {label}
-            </label>
-          ))}
-        </fieldset>
-      )}
+      {isBusy && !isEmpty && <BusyChoice message={message} />}
     </footer>
   )
 }
 
-function placeholder({ view }: ThreadState): string {
+interface WrittenMessage {
+  readonly text: string
+  setText(text: string): void
+  readonly files: readonly File[]
+  setFiles(files: readonly File[]): void
+  readonly ifBusy: IfBusy
+  setIfBusy(ifBusy: IfBusy): void
+  readonly isBusy: boolean
+  readonly isEmpty: boolean
+  readonly isSending: boolean
+  readonly error: unknown
+  send(): Promise<void>
+  readonly field: RefObject<HTMLTextAreaElement | null>
+}
+
+/** The message that is being written. Its text is kept until it is sent, also over a reload. */
+function useMessage({ threadId, view }: ShownThread): WrittenMessage {
+  const { client } = useStudio()
+  const [text, setText] = useState(() => readSetting(`draft.${threadId}`) ?? '')
+  const [files, setFiles] = useState<readonly File[]>([])
+  const [ifBusy, setIfBusy] = useState<IfBusy>('enqueue')
+  const [error, setError] = useState<unknown>()
+  const [isSending, setSending] = useState(false)
+  const field = useRef<HTMLTextAreaElement>(null)
+  useEffect(() => {
+    writeSetting(`draft.${threadId}`, text === '' ? undefined : text)
+    const box = field.current
+    if (!box) return
+    box.style.height = 'auto'
+    box.style.height = `${Math.min(box.scrollHeight + 2, 240)}px`
+  }, [threadId, text])
+  const isBusy = /^(?:running|queued|waiting)$/.test(view.status)
+  const isEmpty = text.trim() === '' && files.length === 0
+  const send = async (): Promise<void> => {
+    if (isEmpty || isSending) return
+    setSending(true)
+    setError(undefined)
+    try {
+      const attachments: string[] = []
+      for (const file of files) {
+        const path = `/uploads/${crypto.randomUUID().slice(0, 8)}-${fileName(file)}`
+        const body = new Uint8Array(await file.arrayBuffer())
+        await client.threads.files.write(threadId, path, body, {
+          mediaType: file.type || undefined,
+        })
+        attachments.push(path)
+      }
+      await client.threads.send(threadId, {
+        text,
+        attachments: attachments.length > 0 ? attachments : undefined,
+        ifBusy: isBusy ? ifBusy : undefined,
+      })
+      setText('')
+      setFiles([])
+    } catch (failure) {
+      setError(failure)
+    } finally {
+      setSending(false)
+      field.current?.focus()
+    }
+  }
+  return {
+    text,
+    setText,
+    files,
+    setFiles,
+    ifBusy,
+    setIfBusy,
+    isBusy,
+    isEmpty,
+    isSending,
+    error,
+    send,
+    field,
+  }
+}
+
+/** The files that go with the message. */
+function Chips({ message: { files, setFiles } }: { readonly message: WrittenMessage }): ReactNode {
+  if (files.length === 0) return null
+  return (
+    <ul className="chips" aria-label="Files to send">
+      {files.map((file, index) => (
+        <li key={index} className="pill">
+          {line(file.name, 60)} <span className="soft num">{bytes(file.size)}</span>
+          <button
+            type="button"
+            className="btn quiet icon tiny"
+            aria-label={`Remove ${line(file.name, 60)}`}
+            onClick={() => setFiles(files.filter((one) => one !== file))}
+          >
+            <X size={12} aria-hidden />
+          </button>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function BusyChoice({
+  message: { ifBusy, setIfBusy },
+}: {
+  readonly message: WrittenMessage
+}): ReactNode {
+  return (
+    <fieldset className="if-busy small">
+      <legend className="hidden">What the message does to the running answer</legend>
+      {IF_BUSY.map(([value, label]) => (
+        <label key={value}>
+          <input
+            type="radio"
+            name="if-busy"
+            value={value}
+            checked={ifBusy === value}
+            onChange={() => setIfBusy(value)}
+          />{' '}
+          {label}
+        </label>
+      ))}
+    </fieldset>
+  )
+}
+
+function placeholder({ view }: ShownThread): string {
   const name = line(view.agent, 40)
   if (view.waiting.some((wait) => wait.for === 'person'))
     return `Message ${name}. It is read after the decision.`
@@ -198,7 +257,7 @@ function fileName({ name }: File): string {
 }
 
 /** Messages that the thread has not read yet; each can be taken back. */
-function Queue({ thread }: { readonly thread: ThreadState }): ReactNode {
+function Queue({ thread }: { readonly thread: ShownThread }): ReactNode {
   const { client, notify } = useStudio()
   const { queued } = thread.view
   if (queued.length === 0) return null

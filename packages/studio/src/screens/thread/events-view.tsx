@@ -2,7 +2,7 @@ import { useVirtualizer } from '@tanstack/react-virtual'
 import { useRef, type ReactNode } from 'react'
 import { line } from '../../parts/format.ts'
 import type { ThreadAddress } from '../../state/address.ts'
-import type { LoggedEvent, ThreadState } from '../../state/tree.ts'
+import type { LoggedEvent, ShownThread } from '../../state/tree.ts'
 
 /** The log of the thread, event by event. */
 export function EventsView({
@@ -10,7 +10,7 @@ export function EventsView({
   address,
   onSelect,
 }: {
-  readonly thread: ThreadState
+  readonly thread: ShownThread
   readonly address: ThreadAddress
   readonly onSelect: (id: string) => void
 }): ReactNode {

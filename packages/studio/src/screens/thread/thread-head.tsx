@@ -1,13 +1,13 @@
 import { CircleStop, Play } from 'lucide-react'
 import { useState, type ReactNode } from 'react'
 import { Cost, ErrorBox, useNow } from '../../parts/basics.tsx'
-import { age, amount, duration, line, plural } from '../../parts/format.ts'
+import { age, countText, duration, line, plural } from '../../parts/format.ts'
 import { Menu, MenuItem } from '../../parts/menu.tsx'
 import { To } from '../../parts/link.tsx'
 import { Badge, stateOf } from '../../parts/status.tsx'
 import type { ThreadAddress, View } from '../../state/address.ts'
 import { useResource, useStudio } from '../../state/studio.ts'
-import type { ThreadState, TreeState } from '../../state/tree.ts'
+import type { ShownThread, TreeState } from '../../state/tree.ts'
 
 const TABS: readonly (readonly [View, string, string])[] = [
   ['chat', 'Chat', 'c'],
@@ -16,13 +16,13 @@ const TABS: readonly (readonly [View, string, string])[] = [
 ]
 
 /** The title of a thread, its numbers, its verbs and its views. */
-export function ThreadHead({
+export function ThreadHeader({
   thread,
   tree,
   title,
   address,
 }: {
-  readonly thread: ThreadState
+  readonly thread: ShownThread
   readonly tree: TreeState
   readonly title: string
   readonly address: ThreadAddress
@@ -48,10 +48,10 @@ export function ThreadHead({
           {view.statusText === undefined ? word : line(view.statusText, 60)}
         </Badge>
         <span title="Of this thread and all its children">
-          tokens <b className="num">{amount(sums.input + sums.output)}</b>{' '}
+          tokens <b className="num">{countText(sums.input + sums.output)}</b>{' '}
           <span className="num">
-            in {amount(sums.input)} · out {amount(sums.output)}
-            {facts.cachedTokens > 0 && ` · cached ${amount(facts.cachedTokens)}`}
+            in {countText(sums.input)} · out {countText(sums.output)}
+            {facts.cachedTokens > 0 && ` · cached ${countText(facts.cachedTokens)}`}
           </span>
         </span>
         <span>
@@ -96,7 +96,7 @@ export function sumOf(tree: TreeState): { input: number; output: number; costUsd
 }
 
 /** The time that was worked, apart from the time that was waited. */
-function Times({ thread: { view, facts } }: { readonly thread: ThreadState }): ReactNode {
+function Times({ thread: { view, facts } }: { readonly thread: ShownThread }): ReactNode {
   const now = useNow()
   const worked = facts.requests.reduce((sum, { durationMs = 0 }) => sum + durationMs, 0)
   const since = view.waiting.find((wait) => wait.for === 'person')?.since
@@ -114,7 +114,7 @@ function Times({ thread: { view, facts } }: { readonly thread: ThreadState }): R
 }
 
 /** The threads above a child. */
-function Crumbs({ thread }: { readonly thread: ThreadState }): ReactNode {
+function Crumbs({ thread }: { readonly thread: ShownThread }): ReactNode {
   const { client } = useStudio()
   const { parentThreadId } = thread.view
   const parents = useResource(parentThreadId && `parents ${parentThreadId}`, async () => {
@@ -149,7 +149,7 @@ function Crumbs({ thread }: { readonly thread: ThreadState }): ReactNode {
 }
 
 /** Stop, resume, retry: each says what it keeps. */
-function Controls({ thread }: { readonly thread: ThreadState }): ReactNode {
+function Controls({ thread }: { readonly thread: ShownThread }): ReactNode {
   const { client, notify } = useStudio()
   const [error, setError] = useState<unknown>()
   const { view, threadId } = thread

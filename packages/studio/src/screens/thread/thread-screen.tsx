@@ -7,12 +7,12 @@ import { useKeys } from '../../state/keys.ts'
 import { useStore } from '../../state/store.ts'
 import { useStudio, useTree } from '../../state/studio.ts'
 import { threadAt } from '../../state/tree.ts'
-import { useTitle } from '../../shell/badge.ts'
+import { useTitle } from '../../state/title.ts'
 import { DetailPane } from '../detail/detail-pane.tsx'
 import { Chat } from './chat.tsx'
 import { Composer } from './composer.tsx'
 import { EventsView } from './events-view.tsx'
-import { ThreadHead } from './thread-head.tsx'
+import { ThreadHeader } from './thread-head.tsx'
 import { TreeView } from './tree-view.tsx'
 
 /** One thread: its head, a view of it, and the details of what is selected. */
@@ -47,7 +47,7 @@ export function ThreadScreen({ address }: { readonly address: ThreadAddress }): 
   if (!thread) return <Skeleton lines={6} />
   const body = (
     <div className="thread">
-      <ThreadHead thread={thread} tree={tree} title={title} address={address} />
+      <ThreadHeader thread={thread} tree={tree} title={title} address={address} />
       {view === 'tree' ? (
         <TreeView tree={tree} address={address} />
       ) : view === 'events' ? (

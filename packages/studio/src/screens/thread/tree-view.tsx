@@ -1,13 +1,13 @@
 import { useMemo, type ReactNode } from 'react'
 import { Cost } from '../../parts/basics.tsx'
-import { amount, duration, line } from '../../parts/format.ts'
+import { countText, duration, line } from '../../parts/format.ts'
 import { To } from '../../parts/link.tsx'
 import { Dot, stateOf } from '../../parts/status.tsx'
 import type { ThreadAddress } from '../../state/address.ts'
-import type { ThreadState, TreeState } from '../../state/tree.ts'
+import type { ShownThread, TreeState } from '../../state/tree.ts'
 
 interface Branch {
-  readonly thread: ThreadState
+  readonly thread: ShownThread
   readonly depth: number
   readonly name: string
   readonly isBackground: boolean
@@ -63,7 +63,9 @@ export function TreeView({
                   {view.statusText === undefined ? word : line(view.statusText, 60)}
                 </td>
                 <td className="num">{view.usage.turns}</td>
-                <td className="num">{amount(view.usage.inputTokens + view.usage.outputTokens)}</td>
+                <td className="num">
+                  {countText(view.usage.inputTokens + view.usage.outputTokens)}
+                </td>
                 <td>
                   <Cost usd={view.usage.costUsd} />
                 </td>

@@ -4,7 +4,7 @@ import { ErrorBox } from '../../parts/basics.tsx'
 import { line } from '../../parts/format.ts'
 import { useAddress } from '../../state/address.ts'
 import { useMay, useResource, useStudio } from '../../state/studio.ts'
-import { useTitle } from '../../shell/badge.ts'
+import { useTitle } from '../../state/title.ts'
 
 /** What is beside the list while no thread is open: the way to start one. */
 export function StartPane(): ReactNode {
@@ -42,13 +42,13 @@ export function StartPane(): ReactNode {
           </label>
         ))}
       </fieldset>
-      {agent && <NewThread agent={agent.name} isFocused />}
+      {agent && <FirstMessage agent={agent.name} isFocused />}
     </div>
   )
 }
 
 /** The first message of a new thread. */
-export function NewThread({
+export function FirstMessage({
   agent,
   isFocused = false,
 }: {

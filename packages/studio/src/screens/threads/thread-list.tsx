@@ -2,8 +2,8 @@ import { Plus, Search } from 'lucide-react'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { memo, useMemo, useRef, type ReactNode } from 'react'
 import type { ThreadInfo } from '@skein/runtime'
-import { Command, Empty, ErrorBox, Skeleton, Time } from '../../parts/basics.tsx'
-import { amount, line, money } from '../../parts/format.ts'
+import { CommandLine, Empty, ErrorBox, Skeleton, Time } from '../../parts/basics.tsx'
+import { countText, line, money } from '../../parts/format.ts'
 import { Dot, stateOf } from '../../parts/status.tsx'
 import { To } from '../../parts/link.tsx'
 import { useAddress, type Address } from '../../state/address.ts'
@@ -114,7 +114,7 @@ function NoThreads({ isSearch }: { readonly isSearch: boolean }): ReactNode {
   return (
     <Empty title="No threads yet">
       <p>Choose an agent and write to it, or from a terminal:</p>
-      <Command text={'npx skein run support "Where is order O-7?"'} />
+      <CommandLine text={'npx skein run support "Where is order O-7?"'} />
     </Empty>
   )
 }
@@ -150,7 +150,7 @@ const ThreadRow = memo(function ThreadRow({
             {word}
           </span>
           <span className="num">
-            {amount(tree.tokens)} tok
+            {countText(tree.tokens)} tok
             {tree.costUsd !== null && tree.costUsd > 0 && ` · ${money(tree.costUsd)}`}
           </span>
         </span>
