@@ -24,6 +24,8 @@ export interface ShownThread {
   readonly isGated: boolean
   /** The stored events. The same array grows; `view.seq` says how far it is. */
   readonly events: readonly LoggedEvent[]
+  /** Whether this is the thread as it was: nothing can be done with it. */
+  readonly isPast?: boolean
 }
 
 /** A thread with its descendants, as far as they were read. */
@@ -103,7 +105,36 @@ export function threadAt({ threadId, path, events }: ShownThread, seq: number): 
     if (number > seq) break
     fold.push(String(number), event)
   }
-  return { ...fold.state, events }
+  return { ...fold.state, events, isPast: true }
+}
+
+/**
+ * Returns a thread and its descendants as they were after an event of the thread. Descendants have logs of their
+ * own, so they are cut by the time of that event.
+ */
+export function treeAt(tree: TreeState, seq: number): TreeState {
+  const root = tree.threads.get(tree.rootId)
+  if (!root) return tree
+  const time = timeAt(root.events, seq)
+  const threads = new Map<string, ShownThread>()
+  for (const [id, thread] of tree.threads) {
+    if (thread === root) threads.set(id, threadAt(root, seq))
+    else {
+      const last = thread.events.findLast(({ event }) => Date.parse(event.at) <= time)
+      if (last) threads.set(id, threadAt(thread, last.seq))
+    }
+  }
+  return { ...tree, threads }
+}
+
+/** The time when an event was written; an event may carry the earlier time of what it records. */
+export function timeAt(events: readonly LoggedEvent[], seq: number): number {
+  let time = 0
+  for (const { seq: number, event } of events) {
+    if (number > seq) break
+    time = Math.max(time, Date.parse(event.at))
+  }
+  return time
 }
 
 /** A thread and its descendants that are followed while somebody looks. */

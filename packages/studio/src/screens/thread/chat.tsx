@@ -15,6 +15,7 @@ import { useStore } from '../../state/store.ts'
 import { useStudio } from '../../state/studio.ts'
 import type { ShownThread, TreeState } from '../../state/tree.ts'
 import { Announcer } from './announcer.tsx'
+import { ForkDialog, MessageActs, useBranches, type Branches } from './fork.tsx'
 
 interface ChatProps {
   readonly thread: ShownThread
@@ -40,6 +41,8 @@ export function Chat({ thread, tree, selected, onSelect }: ChatProps): ReactNode
   const isAtEnd = useRef(true)
   const [isBehind, setBehind] = useState(false)
   const { open, toggle } = useOpen()
+  const branches = useBranches(thread)
+  const [forked, setForked] = useState<ViewMessage>()
   const rows = useVirtualizer({
     count: entries.length,
     getScrollElement: () => scroll.current,
@@ -113,6 +116,8 @@ export function Chat({ thread, tree, selected, onSelect }: ChatProps): ReactNode
                 selected={selected}
                 select={select}
                 depth={0}
+                branches={branches}
+                onFork={setForked}
               />
             </div>
           ))}
@@ -123,7 +128,10 @@ export function Chat({ thread, tree, selected, onSelect }: ChatProps): ReactNode
           <ArrowDown size={13} aria-hidden /> Jump to now <kbd>.</kbd>
         </button>
       )}
-      <Announcer thread={thread} />
+      {forked && (
+        <ForkDialog thread={thread} message={forked} onClose={() => setForked(undefined)} />
+      )}
+      {!thread.isPast && <Announcer thread={thread} />}
     </div>
   )
 }
@@ -175,10 +183,13 @@ interface EntryProps {
   readonly select: (id: string) => void
   /** How many children deep this entry is shown in place. */
   readonly depth: number
+  /** Where branches of the thread part; absent in a child that is shown in place. */
+  readonly branches?: ReadonlyMap<string, Branches>
+  readonly onFork?: (message: ViewMessage) => void
 }
 
 function Entry({ entry, ...props }: EntryProps & { readonly entry: Entry }): ReactNode {
-  const { thread, open, toggle, selected, select } = props
+  const { thread, open, toggle, selected, select, depth } = props
   const { facts } = thread
   switch (entry.type) {
     case 'message':
@@ -189,7 +200,16 @@ function Entry({ entry, ...props }: EntryProps & { readonly entry: Entry }): Rea
           name={nameOf(entry, thread)}
           threadId={thread.threadId}
           isSideB={isSideB(entry.agentId, thread)}
-        />
+        >
+          {props.onFork && depth === 0 && entry.subagentId === undefined && (
+            <MessageActs
+              message={entry}
+              branches={props.branches?.get(entry.id)}
+              isPast={thread.isPast === true}
+              onFork={props.onFork}
+            />
+          )}
+        </MessageView>
       )
     case 'call': {
       const id = entry.id
@@ -239,6 +259,8 @@ function Question({
   const inbox = useStore(lists.inbox)
   const { interrupt, answer } = thread.facts.calls.get(toolCallId) ?? {}
   const item = inbox.items.find(({ interruptId }) => interruptId === interrupt?.id)
+  if (interrupt && !answer && thread.isPast)
+    return <p className="decision small waits">waited for an answer at this time</p>
   if (!item || answer) return null
   return (
     <Approval
