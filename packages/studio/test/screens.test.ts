@@ -124,6 +124,14 @@ const SCREENS: readonly {
     },
   },
   {
+    name: 'diff',
+    async open({ open }, { order, label }, options) {
+      const page = await open(`/threads/${order}?with=${label}`, options)
+      await page.getByText('First difference').waitFor()
+      return page
+    },
+  },
+  {
     name: 'events',
     async open({ open }, { refund }, options) {
       const page = await open(`/threads/${refund}?view=events&select=event+35`, options)

@@ -151,7 +151,11 @@ test('playing back goes through the log to its end and runs nothing', async () =
     const page = await open(`/threads/${id}?at=${length}`)
     await page.getByRole('button', { name: 'Play back' }).click()
     await page.getByRole('button', { name: 'Pause' }).waitFor()
-    await page.getByText(`viewing event 3 of ${length}`).waitFor()
+    // It began at the first event and is on its way.
+    await page.waitForFunction(
+      (last) => Number(document.querySelector<HTMLInputElement>('.scrubber input')?.value) < last,
+      length,
+    )
     await page.getByRole('button', { name: 'Play back' }).waitFor({ timeout: 20_000 })
     await page.getByText(`viewing event ${length} of ${length}`).waitFor()
     expect((await runtime.threads.events(id)).length).toBe(length)
@@ -176,6 +180,16 @@ test('a fork with one word changed says what runs again, and both branches know 
     await page.getByRole('link', { name: 'The branch before' }).click()
     await page.waitForURL((url) => url.pathname.includes(id))
     await page.getByText('1/2').waitFor()
+    // The comparison marks the first difference and the changed words.
+    await page.getByRole('link', { name: 'Compare' }).click()
+    const pairs = page.locator('.diff-pair')
+    await pairs.first().getByText('First difference').waitFor()
+    expect(await pairs.first().locator('.removed mark').allInnerTexts()).toEqual(['O-8?'])
+    expect(await pairs.first().locator('.added mark').allInnerTexts()).toEqual(['O-7?'])
+    expect(await page.locator('.diff-first').count()).toBe(1)
+    await page.getByRole('row', { name: /^Tokens/ }).waitFor()
+    await page.getByRole('link', { name: 'Close the comparison' }).click()
+    await page.waitForURL((url) => !url.searchParams.has('with'))
     // The original is as it was.
     expect((await runtime.threads.events(id)).length).toBe(length)
   })

@@ -57,12 +57,17 @@ class ThreadFold {
     // The ids of stored events are whole numbers; those of deltas have a fraction.
     if (!id.includes('.')) {
       // After a break the server may send an event that is here already.
-      if (seq <= (this.events.at(-1)?.seq ?? 0)) return
+      if (seq <= this.seq) return
       this.events.push({ seq, event })
     }
     this.#view.push(event, seq)
     this.#facts.push(event, seq)
     this.#state = undefined
+  }
+
+  /** The number of the last stored event. */
+  get seq(): number {
+    return this.events.at(-1)?.seq ?? 0
   }
 
   get state(): ShownThread {
@@ -137,6 +142,9 @@ export function timeAt(events: readonly LoggedEvent[], seq: number): number {
   return time
 }
 
+/** So often a history that is being read is shown. */
+const HISTORY_MS = 400
+
 /** A thread and its descendants that are followed while somebody looks. */
 export interface FollowedTree extends Pick<PageStore<TreeState>, 'get' | 'subscribe'> {
   close(): void
@@ -152,11 +160,13 @@ export function followTree(client: Client, rootId: string): FollowedTree {
   let historyEnd = Infinity
   let position: string | undefined
   let isScheduled = false
+  let shownAt = -Infinity
 
   const publish = (): void => {
     isScheduled = false
+    shownAt = performance.now()
     const root = folds.get(rootId)
-    const isLoaded = store.get().isLoaded || (root?.state.view.seq ?? 0) >= historyEnd
+    const isLoaded = store.get().isLoaded || (root?.seq ?? 0) >= historyEnd
     const threads = new Map(Array.from(folds, ([id, fold]) => [id, fold.state] as const))
     store.set({ rootId, threads, isLoaded })
   }
@@ -170,6 +180,9 @@ export function followTree(client: Client, rootId: string): FollowedTree {
         if (!fold) folds.set(threadId, (fold = new ThreadFold(threadId, path)))
         fold.push(id, event.event)
         if (isScheduled) continue
+        // While a long history is read, showing every part of it would take longer than reading it.
+        const isEarly = !store.get().isLoaded && performance.now() < shownAt + HISTORY_MS
+        if (isEarly && (folds.get(rootId)?.seq ?? 0) < historyEnd) continue
         isScheduled = true
         afterFrame(publish)
       }

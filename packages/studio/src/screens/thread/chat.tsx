@@ -39,6 +39,7 @@ export function Chat({ thread, tree, selected, onSelect }: ChatProps): ReactNode
   const entries = useEntries(thread, isSilentShown)
   const scroll = useRef<HTMLDivElement>(null)
   const isAtEnd = useRef(true)
+  const last = useRef({ scrollTop: 0, scrollHeight: 0 })
   const [isBehind, setBehind] = useState(false)
   const { open, toggle } = useOpen()
   const branches = useBranches(thread)
@@ -66,8 +67,15 @@ export function Chat({ thread, tree, selected, onSelect }: ChatProps): ReactNode
   const onScroll = (): void => {
     const box = scroll.current
     if (!box) return
-    isAtEnd.current = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR_PX
-    if (isAtEnd.current) setBehind(false)
+    const { scrollTop, scrollHeight, clientHeight } = box
+    const before = last.current
+    last.current = { scrollTop, scrollHeight }
+    if (scrollHeight - scrollTop - clientHeight < NEAR_PX) {
+      isAtEnd.current = true
+      setBehind(false)
+    } else if (scrollTop < before.scrollTop && scrollHeight === before.scrollHeight)
+      // Rows that are measured move the conversation, too, but they change its height; a person does not.
+      isAtEnd.current = false
   }
   useKeys([{ keys: '.', does: 'Jump to now', run: toEnd }])
   const select = useCallback((id: string) => onSelect(id), [onSelect])

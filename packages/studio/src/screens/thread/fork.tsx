@@ -253,6 +253,12 @@ export function BranchPicker({
       >
         <ChevronRight size={14} aria-hidden />
       </To>
+      <To
+        className="link"
+        address={{ screen: 'thread', threadId: ids[index]!, with: index === 0 ? at(1) : ids[0]! }}
+      >
+        Compare
+      </To>
     </span>
   )
 }

@@ -82,8 +82,8 @@ export function ThreadHeader({
           <To
             key={name}
             className="tab"
-            address={{ ...address, view: name }}
-            aria-current={current === name ? 'page' : undefined}
+            address={{ ...address, view: name, with: undefined }}
+            aria-current={current === name && address.with === undefined ? 'page' : undefined}
           >
             {label}
             {name === 'tree' && view.children.length > 0 && (

@@ -16,6 +16,8 @@ import { Scrubber } from './scrubber.tsx'
 import { ThreadHeader } from './thread-head.tsx'
 import { TreeView } from './tree-view.tsx'
 
+const readDiff = () => import('./diff-view.tsx')
+const DiffView = lazy(async () => ({ default: (await readDiff()).DiffView }))
 const readTimeline = () => import('../timeline/timeline-view.tsx')
 const TimelineView = lazy(async () => ({ default: (await readTimeline()).TimelineView }))
 
@@ -64,7 +66,11 @@ export function ThreadScreen({ address }: { readonly address: ThreadAddress }): 
     <div className="thread">
       <ThreadHeader thread={thread} tree={tree} title={title} address={address} />
       {at !== undefined && <Scrubber live={live} at={at} address={address} />}
-      {view === 'timeline' ? (
+      {address.with !== undefined ? (
+        <Suspense fallback={<Skeleton lines={6} />}>
+          <DiffView key={address.with} tree={tree} otherId={address.with} address={address} />
+        </Suspense>
+      ) : view === 'timeline' ? (
         <Suspense fallback={<Skeleton lines={6} />}>
           <TimelineView
             tree={tree}

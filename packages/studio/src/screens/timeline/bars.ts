@@ -39,7 +39,7 @@ export function rowsOf(tree: TreeState, now: number): readonly TimelineRow[] {
   const seen = new Set<string>()
   const visit = (thread: ShownThread, depth: number): void => {
     seen.add(thread.threadId)
-    for (const row of ownRows(thread, depth, now)) {
+    for (const row of keptRows(thread, depth, now)) {
       const { childId, runFrom: _, waitFrom: __, ...shown } = row
       rows.push(shown)
       const child = childId === undefined ? undefined : tree.threads.get(childId)
@@ -51,8 +51,24 @@ export function rowsOf(tree: TreeState, now: number): readonly TimelineRow[] {
   return rows
 }
 
+type OwnRow = Begun & { readonly to: number }
+
+/** The rows of threads in which nothing runs; they stay the same until the thread changes. */
+const kept = new WeakMap<
+  ShownThread,
+  { readonly depth: number; readonly rows: readonly OwnRow[] }
+>()
+
+function keptRows(thread: ShownThread, depth: number, now: number): readonly OwnRow[] {
+  const known = kept.get(thread)
+  if (known?.depth === depth) return known.rows
+  const rows = ownRows(thread, depth, now)
+  if (!rows.some(({ isOpen }) => isOpen)) kept.set(thread, { depth, rows })
+  return rows
+}
+
 /** Reads the rows of one thread from its log. */
-function ownRows(thread: ShownThread, depth: number, now: number): (Begun & { to: number })[] {
+function ownRows(thread: ShownThread, depth: number, now: number): OwnRow[] {
   const { threadId } = thread
   const calls = new Map<string, Begun>()
   const models = new Map<string, Begun>()
