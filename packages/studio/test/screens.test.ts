@@ -99,6 +99,39 @@ const SCREENS: readonly {
     },
   },
   {
+    name: 'timeline',
+    async open({ open }, { label }, options) {
+      const page = await open(`/threads/${label}?view=timeline`, options)
+      await page.locator('.bar-track .bar.child').waitFor()
+      return page
+    },
+  },
+  {
+    name: 'past',
+    async open({ open }, { refund }, options) {
+      const page = await open(`/threads/${refund}?at=30`, options)
+      await page.getByText('viewing event 30 of 36').waitFor()
+      return page
+    },
+  },
+  {
+    name: 'fork',
+    async open({ open }, { order }, options) {
+      const page = await open(`/threads/${order}`, options)
+      await page.getByRole('button', { name: 'Edit and fork' }).first().click()
+      await page.getByTestId('runs-again').waitFor()
+      return page
+    },
+  },
+  {
+    name: 'diff',
+    async open({ open }, { order, label }, options) {
+      const page = await open(`/threads/${order}?with=${label}`, options)
+      await page.getByText('First difference').waitFor()
+      return page
+    },
+  },
+  {
     name: 'events',
     async open({ open }, { refund }, options) {
       const page = await open(`/threads/${refund}?view=events&select=event+35`, options)

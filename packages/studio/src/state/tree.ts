@@ -24,6 +24,8 @@ export interface ShownThread {
   readonly isGated: boolean
   /** The stored events. The same array grows; `view.seq` says how far it is. */
   readonly events: readonly LoggedEvent[]
+  /** Whether this is the thread as it was: nothing can be done with it. */
+  readonly isPast?: boolean
 }
 
 /** A thread with its descendants, as far as they were read. */
@@ -55,12 +57,17 @@ class ThreadFold {
     // The ids of stored events are whole numbers; those of deltas have a fraction.
     if (!id.includes('.')) {
       // After a break the server may send an event that is here already.
-      if (seq <= (this.events.at(-1)?.seq ?? 0)) return
+      if (seq <= this.seq) return
       this.events.push({ seq, event })
     }
     this.#view.push(event, seq)
     this.#facts.push(event, seq)
     this.#state = undefined
+  }
+
+  /** The number of the last stored event. */
+  get seq(): number {
+    return this.events.at(-1)?.seq ?? 0
   }
 
   get state(): ShownThread {
@@ -103,8 +110,40 @@ export function threadAt({ threadId, path, events }: ShownThread, seq: number): 
     if (number > seq) break
     fold.push(String(number), event)
   }
-  return { ...fold.state, events }
+  return { ...fold.state, events, isPast: true }
 }
+
+/**
+ * Returns a thread and its descendants as they were after an event of the thread. Descendants have logs of their
+ * own, so they are cut by the time of that event.
+ */
+export function treeAt(tree: TreeState, seq: number): TreeState {
+  const root = tree.threads.get(tree.rootId)
+  if (!root) return tree
+  const time = timeAt(root.events, seq)
+  const threads = new Map<string, ShownThread>()
+  for (const [id, thread] of tree.threads) {
+    if (thread === root) threads.set(id, threadAt(root, seq))
+    else {
+      const last = thread.events.findLast(({ event }) => Date.parse(event.at) <= time)
+      if (last) threads.set(id, threadAt(thread, last.seq))
+    }
+  }
+  return { ...tree, threads }
+}
+
+/** The time when an event was written; an event may carry the earlier time of what it records. */
+export function timeAt(events: readonly LoggedEvent[], seq: number): number {
+  let time = 0
+  for (const { seq: number, event } of events) {
+    if (number > seq) break
+    time = Math.max(time, Date.parse(event.at))
+  }
+  return time
+}
+
+/** So often a history that is being read is shown. */
+const HISTORY_MS = 400
 
 /** A thread and its descendants that are followed while somebody looks. */
 export interface FollowedTree extends Pick<PageStore<TreeState>, 'get' | 'subscribe'> {
@@ -121,11 +160,13 @@ export function followTree(client: Client, rootId: string): FollowedTree {
   let historyEnd = Infinity
   let position: string | undefined
   let isScheduled = false
+  let shownAt = -Infinity
 
   const publish = (): void => {
     isScheduled = false
+    shownAt = performance.now()
     const root = folds.get(rootId)
-    const isLoaded = store.get().isLoaded || (root?.state.view.seq ?? 0) >= historyEnd
+    const isLoaded = store.get().isLoaded || (root?.seq ?? 0) >= historyEnd
     const threads = new Map(Array.from(folds, ([id, fold]) => [id, fold.state] as const))
     store.set({ rootId, threads, isLoaded })
   }
@@ -139,6 +180,9 @@ export function followTree(client: Client, rootId: string): FollowedTree {
         if (!fold) folds.set(threadId, (fold = new ThreadFold(threadId, path)))
         fold.push(id, event.event)
         if (isScheduled) continue
+        // While a long history is read, showing every part of it would take longer than reading it.
+        const isEarly = !store.get().isLoaded && performance.now() < shownAt + HISTORY_MS
+        if (isEarly && (folds.get(rootId)?.seq ?? 0) < historyEnd) continue
         isScheduled = true
         afterFrame(publish)
       }

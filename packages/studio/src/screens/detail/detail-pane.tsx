@@ -105,10 +105,11 @@ export function DetailPane({
 }
 
 function findSelected(tree: TreeState, thread: ShownThread, id: string): Selected | undefined {
-  const seq = /^event (\d+)$/.exec(id)?.[1]
+  const [, seq, threadId = thread.threadId] = /^event (\d+)(?: (.+))?$/.exec(id) ?? []
   if (seq !== undefined) {
-    const event = thread.events.find((one) => one.seq === Number(seq))
-    return event && { thread, event }
+    const owner = tree.threads.get(threadId) ?? thread
+    const event = owner.events.find((one) => one.seq === Number(seq))
+    return event && { thread: owner, event }
   }
   for (const one of [thread, ...tree.threads.values()])
     for (const item of one.view.items) {

@@ -15,6 +15,7 @@ import { useStore } from '../../state/store.ts'
 import { useStudio } from '../../state/studio.ts'
 import type { ShownThread, TreeState } from '../../state/tree.ts'
 import { Announcer } from './announcer.tsx'
+import { ForkDialog, MessageActs, useBranches, type Branches } from './fork.tsx'
 
 interface ChatProps {
   readonly thread: ShownThread
@@ -38,8 +39,11 @@ export function Chat({ thread, tree, selected, onSelect }: ChatProps): ReactNode
   const entries = useEntries(thread, isSilentShown)
   const scroll = useRef<HTMLDivElement>(null)
   const isAtEnd = useRef(true)
+  const last = useRef({ scrollTop: 0, scrollHeight: 0 })
   const [isBehind, setBehind] = useState(false)
   const { open, toggle } = useOpen()
+  const branches = useBranches(thread)
+  const [forked, setForked] = useState<ViewMessage>()
   const rows = useVirtualizer({
     count: entries.length,
     getScrollElement: () => scroll.current,
@@ -63,8 +67,15 @@ export function Chat({ thread, tree, selected, onSelect }: ChatProps): ReactNode
   const onScroll = (): void => {
     const box = scroll.current
     if (!box) return
-    isAtEnd.current = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR_PX
-    if (isAtEnd.current) setBehind(false)
+    const { scrollTop, scrollHeight, clientHeight } = box
+    const before = last.current
+    last.current = { scrollTop, scrollHeight }
+    if (scrollHeight - scrollTop - clientHeight < NEAR_PX) {
+      isAtEnd.current = true
+      setBehind(false)
+    } else if (scrollTop < before.scrollTop && scrollHeight === before.scrollHeight)
+      // Rows that are measured move the conversation, too, but they change its height; a person does not.
+      isAtEnd.current = false
   }
   useKeys([{ keys: '.', does: 'Jump to now', run: toEnd }])
   const select = useCallback((id: string) => onSelect(id), [onSelect])
@@ -113,6 +124,8 @@ export function Chat({ thread, tree, selected, onSelect }: ChatProps): ReactNode
                 selected={selected}
                 select={select}
                 depth={0}
+                branches={branches}
+                onFork={setForked}
               />
             </div>
           ))}
@@ -123,7 +136,10 @@ export function Chat({ thread, tree, selected, onSelect }: ChatProps): ReactNode
           <ArrowDown size={13} aria-hidden /> Jump to now <kbd>.</kbd>
         </button>
       )}
-      <Announcer thread={thread} />
+      {forked && (
+        <ForkDialog thread={thread} message={forked} onClose={() => setForked(undefined)} />
+      )}
+      {!thread.isPast && <Announcer thread={thread} />}
     </div>
   )
 }
@@ -175,10 +191,13 @@ interface EntryProps {
   readonly select: (id: string) => void
   /** How many children deep this entry is shown in place. */
   readonly depth: number
+  /** Where branches of the thread part; absent in a child that is shown in place. */
+  readonly branches?: ReadonlyMap<string, Branches>
+  readonly onFork?: (message: ViewMessage) => void
 }
 
 function Entry({ entry, ...props }: EntryProps & { readonly entry: Entry }): ReactNode {
-  const { thread, open, toggle, selected, select } = props
+  const { thread, open, toggle, selected, select, depth } = props
   const { facts } = thread
   switch (entry.type) {
     case 'message':
@@ -189,7 +208,16 @@ function Entry({ entry, ...props }: EntryProps & { readonly entry: Entry }): Rea
           name={nameOf(entry, thread)}
           threadId={thread.threadId}
           isSideB={isSideB(entry.agentId, thread)}
-        />
+        >
+          {props.onFork && depth === 0 && entry.subagentId === undefined && (
+            <MessageActs
+              message={entry}
+              branches={props.branches?.get(entry.id)}
+              isPast={thread.isPast === true}
+              onFork={props.onFork}
+            />
+          )}
+        </MessageView>
       )
     case 'call': {
       const id = entry.id
@@ -239,6 +267,8 @@ function Question({
   const inbox = useStore(lists.inbox)
   const { interrupt, answer } = thread.facts.calls.get(toolCallId) ?? {}
   const item = inbox.items.find(({ interruptId }) => interruptId === interrupt?.id)
+  if (interrupt && !answer && thread.isPast)
+    return <p className="decision small waits">waited for an answer at this time</p>
   if (!item || answer) return null
   return (
     <Approval

@@ -1,4 +1,4 @@
-import { CircleStop, Play } from 'lucide-react'
+import { CircleStop, History, Play } from 'lucide-react'
 import { useState, type ReactNode } from 'react'
 import { Cost, ErrorBox, useNow } from '../../parts/basics.tsx'
 import { age, countText, duration, line, plural } from '../../parts/format.ts'
@@ -12,6 +12,7 @@ import type { ShownThread, TreeState } from '../../state/tree.ts'
 const TABS: readonly (readonly [View, string, string])[] = [
   ['chat', 'Chat', 'c'],
   ['tree', 'Tree', 't'],
+  ['timeline', 'Timeline', 'l'],
   ['events', 'Events', ''],
 ]
 
@@ -41,7 +42,20 @@ export function ThreadHeader({
         <h1 className="cut" title={title}>
           {title}
         </h1>
-        <Controls thread={thread} />
+        {address.at === undefined && (
+          <>
+            <To
+              className="btn quiet icon"
+              replace
+              address={{ ...address, at: view.seq }}
+              aria-label="Look back in time"
+              title="Look back in time (h)"
+            >
+              <History size={16} aria-hidden />
+            </To>
+            <Controls thread={thread} />
+          </>
+        )}
       </div>
       <div className="numbers">
         <Badge shape={shape}>
@@ -68,8 +82,8 @@ export function ThreadHeader({
           <To
             key={name}
             className="tab"
-            address={{ ...address, view: name }}
-            aria-current={current === name ? 'page' : undefined}
+            address={{ ...address, view: name, with: undefined }}
+            aria-current={current === name && address.with === undefined ? 'page' : undefined}
           >
             {label}
             {name === 'tree' && view.children.length > 0 && (

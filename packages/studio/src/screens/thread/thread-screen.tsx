@@ -1,4 +1,4 @@
-import { useCallback, useMemo, type ReactNode } from 'react'
+import { lazy, Suspense, useCallback, useMemo, type ReactNode } from 'react'
 import { ErrorBox, Skeleton } from '../../parts/basics.tsx'
 import { line } from '../../parts/format.ts'
 import { Split } from '../../parts/split.tsx'
@@ -6,23 +6,34 @@ import { useAddress, type ThreadAddress } from '../../state/address.ts'
 import { useKeys } from '../../state/keys.ts'
 import { useStore } from '../../state/store.ts'
 import { useStudio, useTree } from '../../state/studio.ts'
-import { threadAt } from '../../state/tree.ts'
+import { timeAt, treeAt } from '../../state/tree.ts'
 import { useTitle } from '../../state/title.ts'
 import { DetailPane } from '../detail/detail-pane.tsx'
 import { Chat } from './chat.tsx'
 import { Composer } from './composer.tsx'
 import { EventsView } from './events-view.tsx'
+import { Scrubber } from './scrubber.tsx'
 import { ThreadHeader } from './thread-head.tsx'
 import { TreeView } from './tree-view.tsx'
+
+const readDiff = () => import('./diff-view.tsx')
+const DiffView = lazy(async () => ({ default: (await readDiff()).DiffView }))
+const readTimeline = () => import('../timeline/timeline-view.tsx')
+const TimelineView = lazy(async () => ({ default: (await readTimeline()).TimelineView }))
 
 /** One thread: its head, a view of it, and the details of what is selected. */
 export function ThreadScreen({ address }: { readonly address: ThreadAddress }): ReactNode {
   const { threadId, at, view = 'chat' } = address
   const { lists } = useStudio()
   const [, go] = useAddress()
-  const tree = useTree(threadId)
-  const live = tree.threads.get(threadId)
-  const thread = useMemo(() => (live && at !== undefined ? threadAt(live, at) : live), [live, at])
+  const followed = useTree(threadId)
+  const live = followed.threads.get(threadId)
+  const tree = useMemo(
+    () => (at === undefined ? followed : treeAt(followed, at)),
+    // The past does not change with what happens now, once its events were read.
+    [at === undefined || (live?.view.seq ?? 0) < at || !followed.isLoaded ? followed : at],
+  )
+  const thread = tree.threads.get(threadId)
   const info = useStore(lists.threads).items.find(({ id }) => id === threadId)
   const title = thread ? titleOf(thread.view, info) : 'Thread'
   useTitle(`${title} · Studio`)
@@ -36,6 +47,12 @@ export function ThreadScreen({ address }: { readonly address: ThreadAddress }): 
   useKeys([
     { keys: 'c', does: 'Chat', run: () => go({ ...address, view: 'chat' }) },
     { keys: 't', does: 'Tree of children', run: () => go({ ...address, view: 'tree' }) },
+    { keys: 'l', does: 'Timeline', run: () => go({ ...address, view: 'timeline' }) },
+    {
+      keys: 'h',
+      does: at === undefined ? 'Look back in time' : 'Back to now',
+      run: () => go({ ...address, at: at === undefined ? live?.view.seq : undefined }, true),
+    },
     { keys: 'Escape', does: 'Close the details', run: () => select(undefined) },
   ])
   if (tree.error !== undefined && !thread)
@@ -44,11 +61,25 @@ export function ThreadScreen({ address }: { readonly address: ThreadAddress }): 
         <ErrorBox error={tree.error} retry={() => location.reload()} />
       </div>
     )
-  if (!thread) return <Skeleton lines={6} />
+  if (!thread || !live) return <Skeleton lines={6} />
   const body = (
     <div className="thread">
       <ThreadHeader thread={thread} tree={tree} title={title} address={address} />
-      {view === 'tree' ? (
+      {at !== undefined && <Scrubber live={live} at={at} address={address} />}
+      {address.with !== undefined ? (
+        <Suspense fallback={<Skeleton lines={6} />}>
+          <DiffView key={address.with} tree={tree} otherId={address.with} address={address} />
+        </Suspense>
+      ) : view === 'timeline' ? (
+        <Suspense fallback={<Skeleton lines={6} />}>
+          <TimelineView
+            tree={tree}
+            until={at === undefined ? undefined : timeAt(live.events, at)}
+            selected={address.select}
+            onSelect={select}
+          />
+        </Suspense>
+      ) : view === 'tree' ? (
         <TreeView tree={tree} address={address} />
       ) : view === 'events' ? (
         <EventsView thread={thread} address={address} onSelect={select} />

@@ -1,0 +1,296 @@
+import { ChevronLeft, ChevronRight, GitFork } from 'lucide-react'
+import { useMemo, useState, type ReactNode } from 'react'
+import type { ViewMessage } from '@skein/runtime/view'
+import { Dialog, ErrorBox } from '../../parts/basics.tsx'
+import { line, plural } from '../../parts/format.ts'
+import { To } from '../../parts/link.tsx'
+import { useAddress } from '../../state/address.ts'
+import { useStore } from '../../state/store.ts'
+import { useMay, useResource, useStudio } from '../../state/studio.ts'
+import type { LoggedEvent, ShownThread } from '../../state/tree.ts'
+
+/** Makes a branch from a message: with other words, with the answer made again, or as it is. */
+export function ForkDialog({
+  thread,
+  message,
+  onClose,
+}: {
+  readonly thread: ShownThread
+  readonly message: ViewMessage
+  readonly onClose: () => void
+}): ReactNode {
+  const { client, notify, lists } = useStudio()
+  const [, go] = useAddress()
+  const [text, setText] = useState(message.text)
+  const [error, setError] = useState<unknown>()
+  const [isMaking, setMaking] = useState(false)
+  const again = useMemo(() => workAfter(thread.events, message.id), [thread.events, message.id])
+  const isPerson = message.from === 'user'
+  const make = async (options: Parameters<typeof client.threads.fork>[1]): Promise<void> => {
+    setMaking(true)
+    try {
+      const made = await client.threads.fork(thread.threadId, options)
+      lists.refresh()
+      notify('This is the new branch. The thread it came from stays as it is.')
+      onClose()
+      go({ screen: 'thread', threadId: made.id })
+    } catch (failure) {
+      setMaking(false)
+      setError(failure)
+    }
+  }
+  const work = workText(again)
+  return (
+    <Dialog title={isPerson ? 'Fork with this message' : 'Fork at this answer'} onClose={onClose}>
+      {isPerson && (
+        <label className="stack">
+          <span className="soft">The message in the new branch</span>
+          <textarea
+            className="field"
+            rows={5}
+            value={text}
+            onChange={(event) => setText(event.target.value)}
+          />
+        </label>
+      )}
+      <p>
+        The thread stays as it is. The branch has everything before this{' '}
+        {isPerson ? 'message' : 'answer'}; calls and children of that history are records and do not
+        run again.
+      </p>
+      <p data-testid="runs-again">
+        {work === ''
+          ? 'Nothing has followed this message yet.'
+          : `What followed here runs again: ${work}.`}
+      </p>
+      <Effects thread={thread} names={[...again.calls.keys()]} />
+      {error !== undefined && <ErrorBox error={error} />}
+      <div className="btns">
+        {isPerson ? (
+          <button
+            type="button"
+            className="btn primary"
+            disabled={isMaking || text.trim() === ''}
+            onClick={() => void make({ before: message.id, message: text })}
+          >
+            Fork and run
+          </button>
+        ) : (
+          <>
+            <button
+              type="button"
+              className="btn primary"
+              disabled={isMaking}
+              onClick={() => void make({ before: message.id, isContinued: true })}
+            >
+              Fork and answer again
+            </button>
+            <button
+              type="button"
+              className="btn"
+              disabled={isMaking}
+              title="Nothing runs until you write."
+              onClick={() => void make({ upTo: message.id })}
+            >
+              Fork after this answer
+            </button>
+          </>
+        )}
+        <button type="button" className="btn quiet" onClick={onClose}>
+          Cancel
+        </button>
+      </div>
+    </Dialog>
+  )
+}
+
+/** Names the tools among those that ran which change something outside. */
+function Effects({
+  thread,
+  names,
+}: {
+  readonly thread: ShownThread
+  readonly names: readonly string[]
+}): ReactNode {
+  const { client } = useStudio()
+  const { agent } = thread.view
+  const detail = useResource(names.length > 0 ? `agent ${agent}` : undefined, () =>
+    client.agents.get(agent),
+  )
+  if (names.length === 0 || detail.isLoading) return null
+  const tools = detail.value?.sides.flatMap((side) => side.tools) ?? []
+  const writes = names.filter((name) => {
+    const risk = tools.find((tool) => tool.name === name)?.risk
+    return risk !== undefined && risk !== 'read_only'
+  })
+  if (writes.length === 0) return null
+  return (
+    <p className="waits">
+      {writes.map((name) => line(name, 60)).join(', ')} {writes.length === 1 ? 'changes' : 'change'}{' '}
+      something outside; if the branch calls {writes.length === 1 ? 'it' : 'them'} again, it happens
+      twice.
+    </p>
+  )
+}
+
+interface Work {
+  readonly modelCalls: number
+  readonly children: number
+  readonly calls: ReadonlyMap<string, number>
+}
+
+/** Counts what a thread did after a message, as the server does when it makes the fork. */
+function workAfter(events: readonly LoggedEvent[], messageId: string): Work {
+  const start = events.findIndex(
+    ({ event }) => event.type === 'message_added' && event.message.id === messageId,
+  )
+  const message = events[start]?.event
+  // The answer of a model is made again with its request, which is before it.
+  const isAnswer = message?.type === 'message_added' && message.message.type === 'assistant'
+  const calls = new Map<string, number>()
+  let [modelCalls, children] = [isAnswer ? 1 : 0, 0]
+  for (const { event } of start < 0 ? [] : events.slice(start)) {
+    if (event.type === 'model_requested') modelCalls++
+    else if (event.type === 'subagent_created') children++
+    else if (event.type === 'tool_execution_start')
+      calls.set(event.toolName, (calls.get(event.toolName) ?? 0) + 1)
+  }
+  return { modelCalls, children, calls }
+}
+
+function workText({ modelCalls, children, calls }: Work): string {
+  const parts = Array.from(calls, ([name, count]) => `${count} × ${line(name, 60)}`)
+  return [
+    ...(modelCalls > 0 ? [plural(modelCalls, 'model call')] : []),
+    ...parts,
+    ...(children > 0 ? [plural(children, 'child', 'children')] : []),
+  ].join(', ')
+}
+
+/** The threads that part at one message. */
+export interface Branches {
+  readonly ids: readonly string[]
+  readonly index: number
+}
+
+/** Returns, by the message where they part, the branches of a thread: its forks, its origin and its siblings. */
+export function useBranches(thread: ShownThread): ReadonlyMap<string, Branches> {
+  const { client, lists } = useStudio()
+  const { threadId, events, view } = thread
+  const known = useStore(lists.threads).items
+  // The list is live: a fork that appears in it is read here.
+  const forks = known.filter(({ forkedFrom }) => forkedFrom).length
+  const family = useResource(
+    view.parentThreadId === undefined ? `branches ${threadId} ${forks}` : undefined,
+    async () => {
+      const { forkedFrom } = await client.threads.get(threadId)
+      const [own, siblings] = await Promise.all([
+        client.threads.list({ forkedFrom: threadId, sort: 'oldest' }),
+        forkedFrom ? client.threads.list({ forkedFrom: forkedFrom.threadId, sort: 'oldest' }) : [],
+      ])
+      return { forkedFrom, own, siblings }
+    },
+  ).value
+  return useMemo(() => {
+    const found = new Map<string, Branches>()
+    if (!family) return found
+    const place = (messageId: string | null): string | undefined => {
+      const after = events.find(
+        ({ event }) => event.type === 'message_added' && event.message.id === messageId,
+      )
+      const messages = view.items.filter((item) => item.type === 'message')
+      const next = messages.find(
+        ({ id }) => (thread.facts.messages.get(id)?.seq ?? 0) > (after?.seq ?? 0),
+      )
+      return (next ?? messages.at(-1))?.id
+    }
+    const add = (messageId: string | null, ids: readonly string[]): void => {
+      const at = place(messageId)
+      if (at !== undefined && ids.length > 1)
+        found.set(at, { ids, index: Math.max(0, ids.indexOf(threadId)) })
+    }
+    for (const messageId of new Set(family.own.map(({ forkedFrom }) => forkedFrom!.messageId)))
+      add(messageId, [
+        threadId,
+        ...family.own.filter((one) => one.forkedFrom!.messageId === messageId).map(({ id }) => id),
+      ])
+    const { forkedFrom } = family
+    if (forkedFrom)
+      add(forkedFrom.messageId, [
+        forkedFrom.threadId,
+        ...family.siblings
+          .filter((one) => one.forkedFrom!.messageId === forkedFrom.messageId)
+          .map(({ id }) => id),
+      ])
+    return found
+  }, [family, events, view.items, thread.facts, threadId])
+}
+
+/** `‹ 2/3 ›` on the message where branches part, with the way to compare them. */
+export function BranchPicker({
+  branches: { ids, index },
+}: {
+  readonly branches: Branches
+}): ReactNode {
+  const { length } = ids
+  const at = (step: number): string => ids[(index + step + length) % length]!
+  return (
+    <span className="branches small" role="group" aria-label="Branches">
+      <To
+        className="btn quiet icon tiny"
+        aria-label="The branch before"
+        address={{ screen: 'thread', threadId: at(-1) }}
+      >
+        <ChevronLeft size={14} aria-hidden />
+      </To>
+      <span className="num soft">
+        {index + 1}/{length}
+      </span>
+      <To
+        className="btn quiet icon tiny"
+        aria-label="The next branch"
+        address={{ screen: 'thread', threadId: at(1) }}
+      >
+        <ChevronRight size={14} aria-hidden />
+      </To>
+      <To
+        className="link"
+        address={{ screen: 'thread', threadId: ids[index]!, with: index === 0 ? at(1) : ids[0]! }}
+      >
+        Compare
+      </To>
+    </span>
+  )
+}
+
+/** What can be done with a message: fork it, and look at the branches that part here. */
+export function MessageActs({
+  message,
+  branches,
+  isPast,
+  onFork,
+}: {
+  readonly message: ViewMessage
+  readonly branches: Branches | undefined
+  readonly isPast: boolean
+  readonly onFork: (message: ViewMessage) => void
+}): ReactNode {
+  const mayWrite = useMay('threads:write')
+  return (
+    <>
+      {branches && <BranchPicker branches={branches} />}
+      {mayWrite && (
+        <div className="msg-acts">
+          <button
+            type="button"
+            className="btn quiet tiny"
+            title={isPast ? 'Fork the thread from this message, as it was' : 'Fork the thread here'}
+            onClick={() => onFork(message)}
+          >
+            <GitFork size={13} aria-hidden /> {message.from === 'user' ? 'Edit and fork' : 'Fork'}
+          </button>
+        </div>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,150 @@
+import { ChevronLeft, ChevronRight, Pause, Play } from 'lucide-react'
+import { useCallback, useEffect, useRef, useState, type ReactNode } from 'react'
+import { line } from '../../parts/format.ts'
+import { useAddress, type ThreadAddress } from '../../state/address.ts'
+import { useKeys } from '../../state/keys.ts'
+import type { ShownThread } from '../../state/tree.ts'
+
+/** Browsers refuse addresses that change more often than about twenty times per second. */
+const WRITE_MS = 80
+/** Playing back a long thread takes about this number of steps. */
+const PLAY_STEPS = 400
+const SHORTEST_MS = 100
+const LONGEST_MS = 700
+
+/** Moves through the events of a thread. The place is in the address; the page shows the thread as it was. */
+export function Scrubber({
+  live,
+  at,
+  address,
+}: {
+  /** The thread as it is now. */
+  readonly live: ShownThread
+  readonly at: number
+  readonly address: ThreadAddress
+}): ReactNode {
+  const last = live.view.seq
+  const [place, setPlace] = usePlace(at, address)
+  const [isPlaying, setPlaying] = useState(false)
+  const index = Math.max(
+    0,
+    live.events.findLastIndex(({ seq }) => seq <= place),
+  )
+  const current = live.events[index]
+  const move = (step: number): void => {
+    const next = live.events[Math.max(0, Math.min(live.events.length - 1, index + step))]
+    if (next) setPlace(next.seq)
+  }
+  useEffect(() => {
+    if (!isPlaying) return
+    const step = Math.max(1, Math.ceil(live.events.length / PLAY_STEPS))
+    const next = live.events[Math.min(live.events.length - 1, index + step)]
+    if (!current || !next || next === current) {
+      setPlaying(false)
+      return
+    }
+    const gap = Date.parse(next.event.at) - Date.parse(current.event.at)
+    const timer = setTimeout(
+      () => setPlace(next.seq),
+      Math.min(LONGEST_MS, Math.max(SHORTEST_MS, gap)),
+    )
+    return () => clearTimeout(timer)
+  }, [isPlaying, index, live.events, current, setPlace])
+  useKeys([
+    { keys: '[', does: 'One event back', run: () => move(-1) },
+    { keys: ']', does: 'One event forward', run: () => move(1) },
+  ])
+  const [, go] = useAddress()
+  const [fromStart, isAtEnd] = [live.events[0]?.seq ?? 1, place >= last]
+  return (
+    <div className="scrubber" role="group" aria-label="Time travel">
+      <button
+        type="button"
+        className="btn tiny"
+        title="Shows what happened again, from the log. Nothing runs and nothing is sent."
+        onClick={() => {
+          if (!isPlaying && isAtEnd) setPlace(fromStart)
+          setPlaying(!isPlaying)
+        }}
+      >
+        {isPlaying ? <Pause size={13} aria-hidden /> : <Play size={13} aria-hidden />}
+        {isPlaying ? 'Pause' : 'Play back'}
+      </button>
+      <button
+        type="button"
+        className="btn quiet icon tiny"
+        aria-label="One event back"
+        title="One event back ([)"
+        onClick={() => move(-1)}
+      >
+        <ChevronLeft size={15} aria-hidden />
+      </button>
+      <input
+        type="range"
+        aria-label="Event"
+        aria-valuetext={`Event ${place} of ${last}: ${current?.event.type ?? ''}`}
+        min={fromStart}
+        max={Math.max(last, at)}
+        value={place}
+        onChange={(event) => {
+          setPlaying(false)
+          setPlace(Number(event.target.value))
+        }}
+      />
+      <button
+        type="button"
+        className="btn quiet icon tiny"
+        aria-label="One event forward"
+        title="One event forward (])"
+        onClick={() => move(1)}
+      >
+        <ChevronRight size={15} aria-hidden />
+      </button>
+      <span className="small num scrubber-text">
+        viewing event {place} of {last}
+        {current && <span className="mono"> · {line(current.event.type, 40)}</span>}
+      </span>
+      <button
+        type="button"
+        className="btn tiny"
+        onClick={() => go({ ...address, at: undefined }, true)}
+      >
+        Back to now <kbd>h</kbd>
+      </button>
+    </div>
+  )
+}
+
+/** The place that the control shows at once, and the address a little later. */
+function usePlace(at: number, address: ThreadAddress): readonly [number, (seq: number) => void] {
+  const [, go] = useAddress()
+  const [place, setPlace] = useState(at)
+  const latest = useRef({ address, go })
+  latest.current = { address, go }
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
+  const written = useRef(at)
+  const wanted = useRef(at)
+  useEffect(() => {
+    // The address was changed elsewhere, e.g. by the back button.
+    if (at !== written.current) setPlace(at)
+    written.current = at
+  }, [at])
+  useEffect(
+    () => () => {
+      clearTimeout(timer.current)
+      timer.current = undefined
+    },
+    [],
+  )
+  const set = useCallback((seq: number) => {
+    setPlace(seq)
+    wanted.current = seq
+    // While the control is dragged, the page follows at this pace.
+    timer.current ??= setTimeout(() => {
+      timer.current = undefined
+      written.current = wanted.current
+      latest.current.go({ ...latest.current.address, at: wanted.current }, true)
+    }, WRITE_MS)
+  }, [])
+  return [place, set]
+}
