@@ -85,9 +85,15 @@ test('UPP-142 unions have named constants with the raw strings as values', () =>
   expect(StreamEventType.TextDelta).toBe('text_delta')
   expect(Object.values(StreamEventType)).toHaveLength(13)
   expect(MessageRole).toEqual({ User: 'user', Assistant: 'assistant', ToolResult: 'tool_result' })
-  expect(ContentBlockType.Image).toBe('image')
-  expect(StopReason.MaxTokens).toBe('max_tokens')
-  expect(LogLevel.Debug).toBe('debug')
+  expect(Object.values(ContentBlockType)).toEqual(
+    'text reasoning image document audio video binary native'.split(' '),
+  )
+  expect(Object.values(StopReason)).toEqual(
+    'end_turn max_tokens stop_sequence tool_use pause refusal content_filter context_window other'.split(
+      ' ',
+    ),
+  )
+  expect(Object.values(LogLevel)).toEqual(['debug', 'info', 'warn', 'error'])
 })
 
 test('UPP-140 serialised timestamps are ISO 8601', () => {
