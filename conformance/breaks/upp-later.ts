@@ -93,7 +93,7 @@ export const breaks: Breaks = {
       clause: 'a vendor’s blocks are closed',
       in: 'ai/ollama-chat/OllamaDecoder.stop',
       swap: ['this.#close(events)', ''],
-      by: 'upp/ollama',
+      by: 'upp/wire-golden',
     },
   ],
   'UPP-090': [
@@ -1153,7 +1153,24 @@ export const breaks: Breaks = {
     {
       clause: 'without the key',
       in: 'ai/fetchBytes',
-      swap: ['authHeaders: () => ({}),', `authHeaders: endpoint.authHeaders,`],
+      swap: [
+        `const { apiKey: _key, headers: _headers, baseUrl: _base, ...config } = request.config
+  const call: VendorCall = {
+    endpoint: {
+      name: endpoint.name,
+      baseUrl: url.origin,
+      keyVariables: [],
+      headers: {},
+      authHeaders: () => ({}),`,
+        `const { headers: _headers, baseUrl: _base, ...config } = request.config
+  const call: VendorCall = {
+    endpoint: {
+      name: endpoint.name,
+      baseUrl: url.origin,
+      keyVariables: [],
+      headers: {},
+      authHeaders: endpoint.authHeaders,`,
+      ],
     },
     {
       clause: 'without the caller’s headers',
@@ -1322,7 +1339,7 @@ export const breaks: Breaks = {
       clause: 'blocks are closed',
       in: 'ai/OllamaDecoder.stop',
       swap: ['this.#close(events)', ''],
-      by: 'upp/ollama',
+      by: 'upp/provider-levels',
     },
   ],
   'UPP-146': [
@@ -1354,18 +1371,18 @@ export const breaks: Breaks = {
       clause: 'an error is said to be one',
       in: 'ai/anthropic-messages/encodeResult',
       swap: ['is_error: result.isError === true ? true : undefined,', ''],
-      by: 'upp/anthropic',
+      by: 'upp/provider-levels',
     },
   ],
   'UPP-147': [
     {
-      clause: 'Anthropic: the schema',
+      clause: 'Anthropic: the schema in its dialect',
       in: 'ai/anthropic-messages/encodeRequest',
       swap: [
         `format: { type: 'json_schema', schema: format.schema },`,
         `format: { type: 'json_schema', schema: structure },`,
       ],
-      by: 'upp/provider-levels',
+      by: 'upp/anthropic',
     },
     {
       clause: 'Google: the schema',
@@ -1374,7 +1391,7 @@ export const breaks: Breaks = {
       by: 'upp/google',
     },
     {
-      clause: 'the caller’s response_format goes first',
+      clause: 'Chat Completions: the schema',
       in: 'ai/chatStructure',
       swap: [
         `response_format: { type: 'json_schema', json_schema: namedSchema(schema, isStrict) },`,
@@ -1385,12 +1402,9 @@ export const breaks: Breaks = {
   ],
   'UPP-148': [
     {
-      clause: 'what is not declared is refused',
-      in: 'ai/checkRequest',
-      swap: [
-        'if (needed && !capabilities[needed])',
-        `if (type !== 'video' && needed && !capabilities[needed])`,
-      ],
+      clause: 'what is not declared is refused with INVALID_REQUEST',
+      in: 'ai/unsupported',
+      swap: ['return invalidRequest(', 'return new Error('],
       by: 'upp/provider-levels',
     },
     {
@@ -1404,12 +1418,9 @@ export const breaks: Breaks = {
     },
     {
       clause: 'Ollama takes no address',
-      in: 'ai/checkRequest',
-      swap: [
-        `if (type === 'text') continue`,
-        `if (type === 'text' || type === 'document') continue`,
-      ],
-      by: 'upp/provider-levels',
+      in: 'ai/ollama-chat/encodeContent',
+      swap: ['if (base64 === undefined) {', `if (base64 === undefined && url === '') {`],
+      by: 'upp/ollama',
     },
   ],
   'UPP-149': [
@@ -1426,9 +1437,9 @@ export const breaks: Breaks = {
       by: 'upp/embedding',
     },
     {
-      clause: 'a wrong number of vectors is an error',
+      clause: 'a double index is an error',
       in: 'ai/toResult',
-      swap: ['if (vectors.length !== inputs.length) {', 'if (vectors.length < inputs.length) {'],
+      swap: ['index >= inputs.length || embeddings[index]) {', 'index >= inputs.length) {'],
       by: 'upp/embedding',
     },
   ],

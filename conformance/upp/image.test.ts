@@ -70,6 +70,7 @@ describe.each(imageVendors)('$name', ({ name, provider }) => {
   test('UPP-135 UPP-150 what it can do works, what it cannot is INVALID_REQUEST before any request', async () => {
     const { model, seen } = rig(name)
     const { capabilities } = model
+    expect(capabilities).toEqual(provider.handlers.image!.bind(provider('m')).capabilities)
     const refused = { code: 'INVALID_REQUEST', modality: 'image', provider: provider.name }
     const edit = model.edit({ prompt: 'Make it blue', image: dot })
     if (capabilities.edit) expect((await edit).images[0]!.image.toBytes()).toEqual(bytes)
