@@ -202,7 +202,7 @@ export const breaks: Breaks = {
       clause: 'a read may end inside CRLF',
       in: 'base/LineDecoder.toText',
       swap: ['|| (this.#afterCr && first === LF)', ''],
-      by: 'vendor-server',
+      by: 'upp/errors',
     },
     {
       clause: 'a last event without its blank line counts',
