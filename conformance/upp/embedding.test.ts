@@ -12,7 +12,7 @@ import {
 } from '@skein/ai'
 import { encodeBase64 } from '@skein/base'
 import { describe, expect, test } from 'vitest'
-import { png, stub, vectorOf, hello, type Answer, type Stub } from './support/stub.ts'
+import { png, stub, vectorOf, hello, type Answer, type Seen, type Stub } from './support/stub.ts'
 import { embeddingVendors, vendors } from './support/vendors.ts'
 
 const apiKey = 'sk-test-0123456789'
@@ -44,6 +44,16 @@ describe.each(embeddingVendors)('$name', ({ name, provider }) => {
     expect(result.embeddings).toMatchObject([{ vector: [5, 2.5], dimensions: 2, index: 0 }])
     expect(seen).toHaveLength(1)
     expect([model.model.modelId, model.model.provider]).toEqual(['m', provider.name])
+  })
+
+  test('UPP-128 the model, the params of the instance and those of the call go out', async () => {
+    const { fetch, seen } = stub()
+    const params = { x_instance: 1, x_both: 1 }
+    const model = embedding({ model: provider('some-model-7'), config: { apiKey, fetch }, params })
+    await model.embed('Hello', { params: { x_both: 2, x_call: [null] } })
+    const [{ url, body }] = seen as [Seen]
+    expect(`${url} ${body}`).toContain('some-model-7')
+    expect(body).toContain('"x_instance":1,"x_both":2,"x_call":[null]')
   })
 
   test('UPP-129 strings and text blocks, one or many', async () => {

@@ -395,8 +395,11 @@ describe('decoding', () => {
     }
   })
 
+  /** The data of each event in two lines. */
+  const inLines = (text: string): string => text.replaceAll(/^data: ?\{/gm, 'data: {\ndata: ')
+
   test.each(streams)(
-    'UPP-095 $name: byte by byte, with CRLF, CR, comments and no last blank line',
+    'UPP-095 $name: byte by byte, with CRLF, CR, comments, data in lines and no last blank line',
     async (operation) => {
       const shapes = [
         (text: string) => text,
@@ -405,6 +408,8 @@ describe('decoding', () => {
         (text: string) => (text.includes('data:') ? `: hi\n\n${text}: bye\n\n` : text),
         (text: string) => text.trimEnd(),
         (text: string) => `\ufeff${text}`,
+        inLines,
+        (text: string) => inLines(text).replaceAll('\n', '\r\n'),
       ]
       for (const shape of shapes) {
         const { fetch } = stub(({ url, body }) => {

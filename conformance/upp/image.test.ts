@@ -70,6 +70,7 @@ describe.each(imageVendors)('$name', ({ name, provider }) => {
   test('UPP-135 UPP-150 what it can do works, what it cannot is INVALID_REQUEST before any request', async () => {
     const { model, seen } = rig(name)
     const { capabilities } = model
+    expect(capabilities).toEqual(provider.handlers.image!.bind(provider('m')).capabilities)
     const refused = { code: 'INVALID_REQUEST', modality: 'image', provider: provider.name }
     const edit = model.edit({ prompt: 'Make it blue', image: dot })
     if (capabilities.edit) expect((await edit).images[0]!.image.toBytes()).toEqual(bytes)
@@ -108,6 +109,14 @@ describe('OpenAI', () => {
     expect(rig('openai', { modelId }).model.capabilities).toEqual(expected)
   })
 
+  test.each([
+    ['google', 'gemini-3-image', { generate: true, streaming: false, edit: true }],
+    ['google', 'imagen-4', { generate: true, streaming: false, edit: false, maxImages: 4 }],
+    ['xai', 'grok-image', { generate: true, streaming: false, edit: false, maxImages: 10 }],
+  ])('UPP-136 %s %s', (vendor, modelId, expected) => {
+    expect(rig(vendor, { modelId }).model.capabilities).toEqual(expected)
+  })
+
   test('UPP-134 the body has model, prompt and params, nothing else', async () => {
     const { model, seen } = rig('openai', { params: { size: '1024x1024', quality: 'hd' } })
     await model.generate('A sunset')
@@ -137,6 +146,18 @@ describe('OpenAI', () => {
       expect(images[0]!.image.mimeType).toBe(type)
     },
   )
+
+  test('UPP-137 every image of the answer, with what was said about it', async () => {
+    const data = ['one', 'two'].map((x_note) => ({ b64_json: png, x_note }))
+    const { model } = rig('openai', { answer: () => Response.json({ data }) })
+    const { images, usage } = await model.generate('Two dots')
+    expect(images.map(({ metadata }) => metadata)).toEqual([
+      { openai: { x_note: 'one' } },
+      { openai: { x_note: 'two' } },
+    ])
+    for (const { image: made } of images) expect(made.toBytes()).toEqual(bytes)
+    expect(usage).toEqual({ imagesGenerated: 2 })
+  })
 
   test('UPP-137 data that is not base64 is INVALID_RESPONSE', async () => {
     const answer = (): Response => Response.json({ data: [{ b64_json: '!!!!' }] })

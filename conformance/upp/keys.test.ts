@@ -1,6 +1,8 @@
 import { seededRandom } from '@skein/base'
 import {
   DynamicKey,
+  embedding,
+  image,
   llm,
   NoRetry,
   RoundRobinKeys,
@@ -8,6 +10,7 @@ import {
   WeightedKeys,
   type KeyStrategy,
 } from '@skein/ai'
+import { openai } from '@skein/ai/openai'
 import { describe, expect, test } from 'vitest'
 import { operations } from './support/operations.ts'
 import { hello, stub } from './support/stub.ts'
@@ -162,10 +165,14 @@ test('UPP-158 a key does not show when an instance, a strategy or a request is p
     new DynamicKey(() => secret),
   ]
   for (const apiKey of [secret, ...strategies]) {
-    const model = llm({ model: anthropic.provider('m'), config: { apiKey } })
-    for (const shown of [inspect(model, { depth: 9, showHidden: true }), JSON.stringify(model)]) {
-      expect(shown).not.toContain(secret)
-    }
+    const config = { apiKey }
+    for (const model of [
+      llm({ model: anthropic.provider('m'), config }),
+      embedding({ model: openai('m'), config }),
+      image({ model: openai('m'), config }),
+    ])
+      for (const shown of [inspect(model, { depth: 9, showHidden: true }), JSON.stringify(model)])
+        expect(shown).not.toContain(secret)
   }
   expect(inspect(strategies, { depth: 9, showHidden: true })).not.toContain(secret)
 })

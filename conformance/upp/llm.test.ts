@@ -1,6 +1,8 @@
 import { isDeepFrozen, manualClock, sequentialIds } from '@skein/base'
 import {
   createProvider,
+  embedding,
+  image,
   isUPPError,
   llm,
   UserMessage,
@@ -107,6 +109,40 @@ describe('options', () => {
     const model = scripted([says('x')])
     expect(Object.keys(model.provider.handlers)).toEqual(['llm'])
     expect((await llm({ model }).generate('x')).response.text).toBe('x')
+
+    const result = {
+      embeddings: [{ vector: [1], dimensions: 1, index: 0 }],
+      usage: { totalTokens: 1 },
+    }
+    const vectors = createProvider({
+      name: 'vectors',
+      embedding: {
+        maxBatchSize: 1,
+        imageInput: false,
+        bind: ({ modelId }) => ({ modelId, provider: 'vectors', embed: async () => result }),
+      },
+    })
+    expect(Object.keys(vectors.handlers)).toEqual(['embedding'])
+    expect(await embedding({ model: vectors('m') }).embed('x')).toEqual(result)
+
+    const capabilities = { generate: true, streaming: false, edit: false }
+    const painter = createProvider({
+      name: 'painter',
+      image: {
+        bind: ({ modelId }) => ({
+          modelId,
+          provider: 'painter',
+          capabilities,
+          generate: async () => ({ images: [] }),
+        }),
+      },
+    })
+    expect(Object.keys(painter.handlers)).toEqual(['image'])
+    expect(await image({ model: painter('m') }).generate('x')).toEqual({ images: [] })
+    for (const one of [vectors, painter])
+      expect(() => llm({ model: one('m') })).toThrow(
+        expect.objectContaining({ code: 'INVALID_REQUEST', provider: one.name }),
+      )
   })
 
   test('UPP-050 UPP-051 capabilities are seven booleans, fixed for the instance', () => {
@@ -437,6 +473,19 @@ test('UPP-139 cancelling uses the platform’s AbortSignal, also for generate', 
     cause: expect.objectContaining({ message: 'user left' }) as unknown,
   })
   expect(model.requests[0]!.signal).toBeInstanceOf(AbortSignal)
+})
+
+test('UPP-139 answers are the platform’s promises and async iterables', async () => {
+  const instance = llm({ model: scripted([says('a'), says('b')]) })
+  const generated = instance.generate('x')
+  expect(generated).toBeInstanceOf(Promise)
+  await generated
+  const stream = instance.stream('x')
+  expect(stream.turn).toBeInstanceOf(Promise)
+  const events: AsyncIterator<StreamEvent> = stream[Symbol.asyncIterator]()
+  const next = events.next()
+  expect(next).toBeInstanceOf(Promise)
+  expect(await next).toMatchObject({ done: false, value: { type: 'message_start' } })
 })
 
 test('a signal that is aborted already sends nothing', async () => {

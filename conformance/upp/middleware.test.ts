@@ -42,7 +42,7 @@ function probe(name: string, log: string[]): Middleware {
   const hooks = hookNames.map((hook, index) => [
     hook,
     async () => {
-      if (index % 2 === 0) await Promise.resolve()
+      if (index % 2 === 0) await new Promise((resolve) => setTimeout(resolve, 1))
       log.push(`${name}.${hook}`)
     },
   ])
@@ -419,6 +419,22 @@ describe('stream events', () => {
     expect(events.flatMap((e) => (e.type === 'text_delta' ? e.delta.text : [])).join('')).toBe(
       'AA B B',
     )
+  })
+
+  test('UPP-106 the hooks run in the order of the list', async () => {
+    const adding = (before: string, after: string): Middleware => ({
+      name: 'adding',
+      onStreamEvent: (event) =>
+        event.type === 'text_delta'
+          ? { ...event, delta: { text: before + event.delta.text + after } }
+          : event,
+    })
+    const middleware = [adding('(', ')'), adding('[', ']'), adding('{', '}')]
+    const stream = llm({ model: scripted([says('a')]), middleware }).stream('x')
+    const texts = (await consume(stream)).flatMap((event) =>
+      event.type === 'text_delta' ? event.delta.text : [],
+    )
+    expect(texts).toEqual(['{[(a)]}'])
   })
 
   test('UPP-107 dropping or changing events does not harm the turn', async () => {

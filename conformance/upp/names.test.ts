@@ -11,9 +11,11 @@ import defaultExport, {
   Modality,
   StopReason,
   StreamEventType,
+  Thread,
   UserMessage,
 } from '@skein/ai'
 import { openai } from '@skein/ai/openai'
+import { manualClock } from '@skein/base'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -85,14 +87,28 @@ test('UPP-142 unions have named constants with the raw strings as values', () =>
   expect(StreamEventType.TextDelta).toBe('text_delta')
   expect(Object.values(StreamEventType)).toHaveLength(13)
   expect(MessageRole).toEqual({ User: 'user', Assistant: 'assistant', ToolResult: 'tool_result' })
-  expect(ContentBlockType.Image).toBe('image')
-  expect(StopReason.MaxTokens).toBe('max_tokens')
-  expect(LogLevel.Debug).toBe('debug')
+  expect(Object.values(ContentBlockType)).toEqual(
+    'text reasoning image document audio video binary native'.split(' '),
+  )
+  expect(Object.values(StopReason)).toEqual(
+    'end_turn max_tokens stop_sequence tool_use pause refusal content_filter context_window other'.split(
+      ' ',
+    ),
+  )
+  expect(Object.values(LogLevel)).toEqual(['debug', 'info', 'warn', 'error'])
 })
 
 test('UPP-140 serialised timestamps are ISO 8601', () => {
   const message = new UserMessage('x', { timestamp: new Date(Date.UTC(2026, 10, 15, 6)) })
   expect(JSON.parse(JSON.stringify(message))).toMatchObject({
     timestamp: '2026-11-15T06:00:00.000Z',
+  })
+  const clock = manualClock(Date.UTC(2026, 10, 15, 7) + 1)
+  const thread = new Thread({ clock })
+  clock.advance(1)
+  expect(JSON.parse(JSON.stringify(thread.push(message)))).toMatchObject({
+    messages: [{ timestamp: '2026-11-15T06:00:00.000Z' }],
+    createdAt: '2026-11-15T07:00:00.001Z',
+    updatedAt: '2026-11-15T07:00:00.002Z',
   })
 })

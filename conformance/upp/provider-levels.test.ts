@@ -94,6 +94,23 @@ describe('levels of UPP §16.1', () => {
   })
 
   test.each(vendorCases)(
+    'UPP-146 $name: tools: one that failed is said to have',
+    async (vendor) => {
+      const run = (): never => {
+        throw new RangeError('no such city')
+      }
+      const { seen } = await askVendor(vendor, 'tools', {
+        answers: [vendor.answers.calls, vendor.answers.text],
+        options: { tools: [{ ...weather, run }] },
+      })
+      const [first, second] = seen.map((one) => JSON.stringify(bodyOf(one)))
+      expect(first).not.toMatch(/error/i)
+      expect(second).toContain('no such city')
+      expect(second).toMatch(/error/i)
+    },
+  )
+
+  test.each(vendorCases)(
     'UPP-147 UPP-124 $name: structure: a schema goes out, data comes back',
     async (vendor) => {
       for (const way of ways) {

@@ -22,6 +22,8 @@ import {
 } from '@skein/ai/testing'
 import { describe, expect, test } from 'vitest'
 import { settlesWithin } from '../support/settles-within.ts'
+import { askVendor, type Way } from './support/ask-vendor.ts'
+import { vendorCases } from './vendors.ts'
 
 function tool(name: string, run: Tool['run'], more: Partial<Tool> = {}): Tool {
   return { name, description: `Runs ${name}.`, parameters: { type: 'object' }, run, ...more }
@@ -51,9 +53,9 @@ const failureOf = async (promise: Promise<unknown>): Promise<{ code?: string; tu
 
 describe('events', () => {
   test('UPP-088 an event has type, index and delta', async () => {
-    for (const event of await collect(
-      llm({ model: scripted(script), tools: [echo] }).stream('x'),
-    )) {
+    const events = await collect(llm({ model: scripted(script), tools: [echo] }).stream('x'))
+    expect(events.length).toBeGreaterThan(10)
+    for (const event of events) {
       expect(Object.keys(event).sort()).toEqual(['delta', 'index', 'type'])
       expect(typeof event.index).toBe('number')
       expect(typeof event.delta).toBe('object')
@@ -160,6 +162,21 @@ describe('the turn of a stream', () => {
       const stream = llm({ model, tools: [echo], ...sources() }).stream('x')
       await collect(stream)
       expect(await stream.turn).toEqual(generated)
+    }
+  })
+
+  test.each(vendorCases)('UPP-091 $name: from the vendor’s own answers', async (vendor) => {
+    for (const answers of [vendor.answers.text, vendor.answers.calls]) {
+      const ask = async (way: Way): Promise<object> => {
+        const options = { toolStrategy: { maxIterations: 0 } }
+        const { turn } = await askVendor(vendor, 'tools', { way, answers, options })
+        const { response, usage, stopReason, cycles } = turn
+        const { raw: _, ...counts } = usage // as the vendor writes it, which may differ in a stream
+        const { content, toolCalls = [] } = response
+        const called = toolCalls.map((call) => [call.toolName, call.arguments])
+        return { content, called, counts, stopReason, cycles }
+      }
+      expect(await ask('stream')).toEqual(await ask('generate'))
     }
   })
 
@@ -385,6 +402,17 @@ describe('abort', () => {
     expect(started).toEqual(['slow'])
     expect(error.code).toBe('CANCELLED')
     expect(iterated).toBe(error)
+  })
+
+  test('UPP-094 generate rejects with it too, in an inference and in a tool', async () => {
+    const slow = tool('slow', () => later(null, 200))
+    for (const step of [waits(Infinity), calls('slow')]) {
+      const controller = new AbortController()
+      const { signal } = controller
+      const asking = llm({ model: scripted([step, says('never')]), tools: [slow], signal })
+      setTimeout(() => controller.abort(), 20)
+      expect((await failureOf(asking.generate('x'))).code).toBe('CANCELLED')
+    }
   })
 
   test('it settles within 50 ms even if tools and model are deaf', async () => {

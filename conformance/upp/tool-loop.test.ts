@@ -5,6 +5,7 @@ import {
   withToolContext,
   type Message,
   type Tool,
+  type ToolCall,
   type ToolContext,
   type ToolResultMessage,
 } from '@skein/ai'
@@ -110,7 +111,7 @@ describe('the loop', () => {
     expect(turn.toolExecutions[0]?.result).toBe('out of order')
   })
 
-  test('UPP-056 at the limit the turn comes back with its calls open', async () => {
+  test('UPP-056 UPP-122 at the limit onMaxIterations is told and the turn comes back with its calls open', async () => {
     for (const limit of [1, 2]) {
       const model = scripted(() => calls('echo'))
       const reached: number[] = []
@@ -394,25 +395,26 @@ describe('strategy', () => {
       throw new Error('broken')
     })
     const toolStrategy = {
-      onToolCall: (of: Tool, params: JsonObject) => void log.push(['call', of.name, params]),
-      onBeforeCall: (of: Tool, params: JsonObject) => {
-        log.push(['before', of.name, params])
+      onToolCall: (of: Tool, params: JsonObject, call: ToolCall) =>
+        void log.push(['call', of, params, call.toolCallId]),
+      onBeforeCall: (of: Tool, params: JsonObject, call: ToolCall) => {
+        log.push(['before', of, params, call.toolCallId])
         return true
       },
-      onAfterCall: (of: Tool, params: JsonObject, result: unknown) =>
-        void log.push(['after', of.name, params, result]),
-      onError: async (of: Tool, params: JsonObject, error: Error) =>
-        void log.push(['error', of.name, params, error.message]),
+      onAfterCall: (of: Tool, params: JsonObject, result: unknown, call: ToolCall) =>
+        void log.push(['after', of, params, result, call.toolCallId]),
+      onError: async (of: Tool, params: JsonObject, error: Error, call: ToolCall) =>
+        void log.push(['error', of, params, error.message, call.toolCallId]),
     }
     const model = scripted([calls('good', { n: 4 }), calls('bad', { n: 5 }), says('ok')])
     await llm({ model, tools: [good, bad], toolStrategy }).generate('go')
     expect(log).toEqual([
-      ['call', 'good', { n: 4 }],
-      ['before', 'good', { n: 4 }],
-      ['after', 'good', { n: 4 }, 8],
-      ['call', 'bad', { n: 5 }],
-      ['before', 'bad', { n: 5 }],
-      ['error', 'bad', { n: 5 }, 'broken'],
+      ['call', good, { n: 4 }, 'call_1'],
+      ['before', good, { n: 4 }, 'call_1'],
+      ['after', good, { n: 4 }, 8, 'call_1'],
+      ['call', bad, { n: 5 }, 'call_2'],
+      ['before', bad, { n: 5 }, 'call_2'],
+      ['error', bad, { n: 5 }, 'broken', 'call_2'],
     ])
   })
 

@@ -115,6 +115,12 @@ test('a tool is any object of its shape; what its run takes is its own business'
 
 test('UPP-111 a base delta has no parsed field', () => {
   expectTypeOf<EventDelta>().not.toHaveProperty('parsed')
+  type WithParsed<Delta> = Delta extends unknown
+    ? 'parsed' extends keyof Delta
+      ? Delta
+      : never
+    : never
+  expectTypeOf<WithParsed<StreamEvent['delta']>>().toBeNever() // of no event
   const read = (event: StreamEvent): unknown => {
     // @ts-expect-error the extended type must be asked for
     return event.delta.parsed
