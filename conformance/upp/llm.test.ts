@@ -3,7 +3,9 @@ import {
   createProvider,
   isUPPError,
   llm,
+  Thread,
   UserMessage,
+  type History,
   type InferenceInput,
   type LLMInstance,
   type LLMOptions,
@@ -58,6 +60,14 @@ describe('options', () => {
     expect(request?.tools).toEqual([add])
     expect(request?.config).toEqual(config)
     expect(request?.config.apiKey).toBe('sk-4711')
+  })
+
+  test('UPP-043 the tool strategy is used', async () => {
+    const model = scripted([calls('add', { a: 1, b: 2 })])
+    const toolStrategy = { maxIterations: 0 }
+    const turn = await llm({ model, tools: [add], toolStrategy }).generate('x')
+    expect(turn.openCalls).toHaveLength(1)
+    expect(model.requests).toHaveLength(1)
   })
 
   test('UPP-005 nothing is invented when nothing is given', async () => {
@@ -179,6 +189,7 @@ describe.each(ways)('inputs of %s', (_, ask) => {
     const message = new UserMessage('said', { id: 'u1' })
     expect(texts(await asked('said'))).toEqual(['user: said'])
     expect(await asked(message)).toEqual([message])
+    expect(texts(await asked('  said\n '))).toEqual(['user:   said\n '])
     expect(texts(await asked({ type: 'text', text: 'said' }))).toEqual(['user: said'])
     expect(texts(await asked([message], 'now'))).toEqual(['user: said', 'user: now'])
   })
@@ -200,6 +211,14 @@ describe.each(ways)('inputs of %s', (_, ask) => {
     expect(texts(await asked(history, 'new'))).toEqual(['user: old', 'user: new'])
     expect(history).toHaveLength(1)
     expect(texts(await asked(history))).toEqual(['user: old'])
+  })
+
+  test('UPP-048 a thread serves as history and is left alone', async () => {
+    const thread = new Thread({ messages: [new UserMessage('old')] })
+    const before = JSON.stringify(thread)
+    expect(texts(await asked(thread, 'new'))).toEqual(['user: old', 'user: new'])
+    expect(texts(await asked(thread))).toEqual(['user: old'])
+    expect(JSON.stringify(thread)).toBe(before)
   })
 
   test('UPP-048 anything with messages serves as history', async () => {
@@ -241,7 +260,15 @@ describe.each(ways)('inputs of %s', (_, ask) => {
 })
 
 test('UPP-049 stream takes the same inputs as generate and sends the same', async () => {
-  const given: InferenceInput[][] = [['a'], ['a', 'b'], [new UserMessage('c', { id: 'c' }), 'd']]
+  const old = new UserMessage('old', { id: 'o' })
+  const given: (InferenceInput | History)[][] = [
+    ['a'],
+    [{ type: 'text', text: 'a' }],
+    ['a', 'b'],
+    [new UserMessage('c', { id: 'c' }), 'd'],
+    [[old], 'e'],
+    [new Thread({ messages: [old] }), 'f', 'g'],
+  ]
   for (const inputs of given) {
     const sent = await Promise.all(
       ways.map(async ([, ask]) => {
@@ -251,6 +278,7 @@ test('UPP-049 stream takes the same inputs as generate and sends the same', asyn
         return model.requests[0]!.messages
       }),
     )
+    expect(sent[0]!.length).toBeGreaterThan(0)
     expect(sent[0]).toEqual(sent[1])
   }
 })
