@@ -893,8 +893,8 @@ export const breaks: Breaks = {
       clause: 'capabilities are those of the model',
       in: 'ai/LLM.constructor',
       swap: [
-        'Object.freeze({ ...this.model.capabilities })',
-        'Object.freeze({}) as LLMCapabilities',
+        '? this.model.capabilities',
+        '? Object.freeze({ ...this.model.capabilities, audioInput: false })',
       ],
     },
   ],
@@ -1030,8 +1030,8 @@ export const breaks: Breaks = {
       clause: 'there are seven',
       in: 'ai/LLM.constructor',
       swap: [
-        'Object.freeze({ ...this.model.capabilities })',
-        'Object.freeze({ ...this.model.capabilities, reasoning: true })',
+        '? this.model.capabilities',
+        '? Object.freeze({ ...this.model.capabilities, reasoning: true })',
       ],
     },
     {

@@ -7,9 +7,11 @@ import {
   UserMessage,
   type History,
   type InferenceInput,
+  type BoundLLMModel,
   type LLMInstance,
   type LLMOptions,
   type Message,
+  type ModelReference,
   type StreamEvent,
   type Turn,
   zeroUsage,
@@ -39,6 +41,7 @@ describe('options', () => {
   test('UPP-042 UPP-001 an instance has generate, stream, model and capabilities', async () => {
     const model = llm({ model: scripted([says('hi'), says('ho')]) })
     expect(model.model).toMatchObject({ modelId: 'script', provider: 'scripted' })
+    expect(model.capabilities).toEqual(model.model.capabilities)
     expect(model.capabilities.streaming).toBe(true)
     const waiting = model.generate('a')
     expect(waiting).toBeInstanceOf(Promise)
@@ -132,6 +135,20 @@ describe('options', () => {
     })
     expect(Object.isFrozen(instance.capabilities)).toBe(true)
     expect(instance.capabilities).toBe(instance.capabilities)
+  })
+
+  test('UPP-051 capabilities stay as they were when the instance was made', () => {
+    const { handlers } = scripted([]).provider
+    const changing = { ...handlers.llm!.capabilities, videoInput: false }
+    const bind = (reference: ModelReference): BoundLLMModel => ({
+      ...handlers.llm!.bind(reference),
+      capabilities: changing,
+    })
+    const model = createProvider({ name: 'changing', llm: { capabilities: changing, bind } })('m')
+    const instance = llm({ model })
+    changing.videoInput = true
+    expect(instance.capabilities.videoInput).toBe(false)
+    expect(() => Object.assign(instance.capabilities, { videoInput: true })).toThrow(TypeError)
   })
 
   test('UPP-158 the key shows neither on the instance nor in a printed request', async () => {
