@@ -110,6 +110,11 @@ describe('fields', () => {
         body: JSON.stringify(body),
       })
       expect(error.cause).toBeUndefined()
+      expect(await errorOf(operation, () => Promise.reject(refused))).toMatchObject({
+        code: 'NETWORK_ERROR',
+        statusCode: undefined,
+        cause: refused,
+      })
     },
   )
 
@@ -204,6 +209,19 @@ describe('codes beyond the status', () => {
         expect(error.message).toMatch(message)
         expect(error.hint).toMatch(hint)
       }
+    },
+  )
+
+  const kinds = ['llm', 'embedding', 'image'].map((modality) =>
+    operations.find((operation) => operation.modality === modality)!,
+  )
+  test.each(kinds)(
+    'UPP-036 $name: a timeout is TIMEOUT, a malformed body INVALID_RESPONSE',
+    async (operation) => {
+      const never: Answer = () => new Promise(() => {})
+      expect(await errorOf(operation, never, { timeout: 10 })).toMatchObject({ code: 'TIMEOUT' })
+      for (const body of ['', '{"a":'])
+        expect(await errorOf(operation, json(body))).toMatchObject({ code: 'INVALID_RESPONSE' })
     },
   )
 

@@ -115,7 +115,19 @@ describe('WeightedKeys', () => {
     [[]],
     [[{ key: 'a1', weight: 0 }]],
     [[{ key: 'a1', weight: -1 }]],
+    [
+      [
+        { key: 'a1', weight: -1 },
+        { key: 'b2', weight: 2 },
+      ],
+    ],
     [[{ key: 'a1', weight: Number.NaN }]],
+    [
+      [
+        { key: 'a1', weight: Number.NaN },
+        { key: 'b2', weight: 2 },
+      ],
+    ],
     [[{ key: 'a1', weight: '3' }]],
     [[{ key: '', weight: 1 }]],
   ])('UPP-022 %j is refused at once', (entries) => {

@@ -5,11 +5,15 @@ import {
   image,
   isUPPError,
   llm,
+  Thread,
   UserMessage,
+  type History,
   type InferenceInput,
+  type BoundLLMModel,
   type LLMInstance,
   type LLMOptions,
   type Message,
+  type ModelReference,
   type StreamEvent,
   type Turn,
   zeroUsage,
@@ -39,6 +43,7 @@ describe('options', () => {
   test('UPP-042 UPP-001 an instance has generate, stream, model and capabilities', async () => {
     const model = llm({ model: scripted([says('hi'), says('ho')]) })
     expect(model.model).toMatchObject({ modelId: 'script', provider: 'scripted' })
+    expect(model.capabilities).toEqual(model.model.capabilities)
     expect(model.capabilities.streaming).toBe(true)
     const waiting = model.generate('a')
     expect(waiting).toBeInstanceOf(Promise)
@@ -60,6 +65,14 @@ describe('options', () => {
     expect(request?.tools).toEqual([add])
     expect(request?.config).toEqual(config)
     expect(request?.config.apiKey).toBe('sk-4711')
+  })
+
+  test('UPP-043 the tool strategy is used', async () => {
+    const model = scripted([calls('add', { a: 1, b: 2 })])
+    const toolStrategy = { maxIterations: 0 }
+    const turn = await llm({ model, tools: [add], toolStrategy }).generate('x')
+    expect(turn.openCalls).toHaveLength(1)
+    expect(model.requests).toHaveLength(1)
   })
 
   test('UPP-005 nothing is invented when nothing is given', async () => {
@@ -160,6 +173,20 @@ describe('options', () => {
     expect(instance.capabilities).toBe(instance.capabilities)
   })
 
+  test('UPP-051 capabilities stay as they were when the instance was made', () => {
+    const { handlers } = scripted([]).provider
+    const changing = { ...handlers.llm!.capabilities, videoInput: false }
+    const bind = (reference: ModelReference): BoundLLMModel => ({
+      ...handlers.llm!.bind(reference),
+      capabilities: changing,
+    })
+    const model = createProvider({ name: 'changing', llm: { capabilities: changing, bind } })('m')
+    const instance = llm({ model })
+    changing.videoInput = true
+    expect(instance.capabilities.videoInput).toBe(false)
+    expect(() => Object.assign(instance.capabilities, { videoInput: true })).toThrow(TypeError)
+  })
+
   test('UPP-158 the key shows neither on the instance nor in a printed request', async () => {
     const model = scripted([says('x')])
     let printed = ''
@@ -215,6 +242,7 @@ describe.each(ways)('inputs of %s', (_, ask) => {
     const message = new UserMessage('said', { id: 'u1' })
     expect(texts(await asked('said'))).toEqual(['user: said'])
     expect(await asked(message)).toEqual([message])
+    expect(texts(await asked('  said\n '))).toEqual(['user:   said\n '])
     expect(texts(await asked({ type: 'text', text: 'said' }))).toEqual(['user: said'])
     expect(texts(await asked([message], 'now'))).toEqual(['user: said', 'user: now'])
   })
@@ -236,6 +264,14 @@ describe.each(ways)('inputs of %s', (_, ask) => {
     expect(texts(await asked(history, 'new'))).toEqual(['user: old', 'user: new'])
     expect(history).toHaveLength(1)
     expect(texts(await asked(history))).toEqual(['user: old'])
+  })
+
+  test('UPP-048 a thread serves as history and is left alone', async () => {
+    const thread = new Thread({ messages: [new UserMessage('old')] })
+    const before = JSON.stringify(thread)
+    expect(texts(await asked(thread, 'new'))).toEqual(['user: old', 'user: new'])
+    expect(texts(await asked(thread))).toEqual(['user: old'])
+    expect(JSON.stringify(thread)).toBe(before)
   })
 
   test('UPP-048 anything with messages serves as history', async () => {
@@ -277,7 +313,15 @@ describe.each(ways)('inputs of %s', (_, ask) => {
 })
 
 test('UPP-049 stream takes the same inputs as generate and sends the same', async () => {
-  const given: InferenceInput[][] = [['a'], ['a', 'b'], [new UserMessage('c', { id: 'c' }), 'd']]
+  const old = new UserMessage('old', { id: 'o' })
+  const given: (InferenceInput | History)[][] = [
+    ['a'],
+    [{ type: 'text', text: 'a' }],
+    ['a', 'b'],
+    [new UserMessage('c', { id: 'c' }), 'd'],
+    [[old], 'e'],
+    [new Thread({ messages: [old] }), 'f', 'g'],
+  ]
   for (const inputs of given) {
     const sent = await Promise.all(
       ways.map(async ([, ask]) => {
@@ -287,6 +331,7 @@ test('UPP-049 stream takes the same inputs as generate and sends the same', asyn
         return model.requests[0]!.messages
       }),
     )
+    expect(sent[0]!.length).toBeGreaterThan(0)
     expect(sent[0]).toEqual(sent[1])
   }
 })

@@ -90,6 +90,7 @@ describe('round trips', () => {
       const config = { apiKey: 'key', fetch, retryStrategy: new NoRetry() }
       await llm({ model: vendor.model, config }).generate(history, 'Go on')
       expect(seen[0]?.body).not.toContain('sk-foreign')
+      expect(seen[0]?.body).not.toContain('"note"')
       expect(seen[0]?.body).not.toContain('Hm')
       expect(seen[0]?.body).toContain('Hi')
       expect(JSON.stringify(history)).toBe(before)

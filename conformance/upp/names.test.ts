@@ -13,7 +13,9 @@ import defaultExport, {
   StreamEventType,
   Thread,
   UserMessage,
+  createProvider,
 } from '@skein/ai'
+import { scripted } from '@skein/ai/testing'
 import { openai } from '@skein/ai/openai'
 import { manualClock } from '@skein/base'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -23,11 +25,61 @@ import { expect, test } from 'vitest'
 
 const packageFolder = fileURLToPath(new URL('../../packages/ai', import.meta.url))
 
-test('UPP-007 one entry point per modality', () => {
-  for (const open of [llm, embedding, image]) expect(typeof open).toBe('function')
-  const exported = Object.keys(entry)
-  expect(exported.filter((name) => /^(complete|chat|ask|run)$/i.test(name))).toEqual([])
+test('UPP-001 names are as TypeScript has them: camelCase, PascalCase for types and their constants', () => {
+  const names = Object.keys(entry).concat(membersOf(llm({ model: openai('m') })))
+  expect(names.length).toBeGreaterThan(50)
+  expect(names.filter((name) => !/^[a-zA-Z][a-zA-Z0-9]*$/.test(name))).toEqual([])
 })
+
+test('UPP-007 one entry point per modality', () => {
+  const { llm: language } = scripted([]).provider.handlers
+  const { embedding: vectors, image: pictures } = openai.handlers
+  const model = createProvider({
+    name: 'all',
+    llm: language!,
+    embedding: vectors!,
+    image: pictures!,
+  })('m')
+  const isOpened = (made: unknown): boolean =>
+    typeof made === 'object' &&
+    made !== null &&
+    ['generate', 'stream', 'embed'].some((name) => name in made)
+  const opening = Object.entries(entry).filter(([, open]) => {
+    if (typeof open !== 'function' || /^class\b/.test(String(open))) return false
+    try {
+      const made: unknown = (open as (options: object) => unknown)({ model })
+      if (made instanceof Promise) made.catch(() => {})
+      return isOpened(made)
+    } catch {
+      return false
+    }
+  })
+  expect(opening.map(([name]) => name).toSorted()).toEqual(['embedding', 'image', 'llm'])
+  expect(Object.keys(ai).toSorted()).toEqual(['embedding', 'image', 'llm'])
+})
+
+test('UPP-007 an instance serves one modality, whatever else the options say', () => {
+  const config = { apiKey: 'k' }
+  const own = {
+    llm: ['capabilities', 'executeTools', 'generate', 'infer', 'model', 'stream', 'with'],
+    embedding: ['embed', 'model'],
+    image: ['capabilities', 'edit', 'generate', 'model', 'stream'],
+  }
+  for (const modality of Object.values(Modality)) {
+    const options = { model: openai('gpt-image-1'), config, modality, mode: modality }
+    expect(membersOf(llm(options))).toEqual(own.llm)
+    expect(membersOf(embedding(options))).toEqual(own.embedding)
+    expect(membersOf(image(options))).toEqual(own.image)
+  }
+})
+
+/** The public fields and methods of an instance. */
+function membersOf(instance: object): string[] {
+  const methods = Object.getOwnPropertyNames(Object.getPrototypeOf(instance))
+  return [...new Set([...Object.keys(instance), ...methods])]
+    .filter((name) => name !== 'constructor')
+    .toSorted()
+}
 
 test('UPP-010 the functions are exported by name and under one namespace, also the default export', () => {
   expect(ai.llm).toBe(llm)
@@ -51,7 +103,12 @@ test('UPP-009 vendors are called over plain HTTP: no SDK is imported anywhere', 
   expect(sources.length).toBeGreaterThan(50)
   const foreign = sources.flatMap((file) => {
     const text = readFileSync(join(packageFolder, 'src', file), 'utf8')
-    return [...text.matchAll(/^(?:import|export)[^'"]*?from '([^']+)'/gm)]
+    const imports = [
+      ...text.matchAll(/^(?:import|export)[^'"]*?from '([^']+)'/gm),
+      ...text.matchAll(/^import '([^']+)'/gm),
+      ...text.matchAll(/^(?!\s*(?:\*|\/\/)).*\b(?:import|require)\('([^']+)'\)/gm),
+    ]
+    return imports
       .map(([, from]) => from!)
       .filter(
         (from) =>
@@ -62,6 +119,11 @@ test('UPP-009 vendors are called over plain HTTP: no SDK is imported anywhere', 
       .map((from) => `${file}: ${from}`)
   })
   expect(foreign).toEqual([])
+  const { dependencies, peerDependencies, optionalDependencies } = JSON.parse(
+    readFileSync(join(packageFolder, 'package.json'), 'utf8'),
+  ) as Record<string, object | undefined>
+  const needed = { ...dependencies, ...peerDependencies, ...optionalDependencies }
+  expect(Object.keys(needed)).toEqual(['@skein/base'])
 })
 
 test('UPP-141 the three modalities', () => {

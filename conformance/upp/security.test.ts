@@ -356,14 +356,15 @@ describe('code that is not ours', () => {
 
   test.each(Object.entries(calls))(
     'UPP-038 UPP-034 UPP-030 %s: a provider that prints its key',
-    async (_, call) => {
+    async (name, call) => {
       let told = ''
       const onError = (error: Error): void => void (told += printed(error))
       const error: unknown = await call([{ name: 'ears', onError }]).catch(
         (thrown: unknown) => thrown,
       )
       expect(printed(error)).toContain('401 for [redacted]')
-      expect(error).toMatchObject({ provider: 'leaky', code: 'PROVIDER_ERROR' })
+      const modality = { embed: 'embedding', image: 'image' }[name] ?? 'llm'
+      expect(error).toMatchObject({ provider: 'leaky', modality, code: 'PROVIDER_ERROR' })
       expectClean(printed(error))
       expect(told).not.toBe('')
       expectClean(told)

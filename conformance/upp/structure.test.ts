@@ -15,7 +15,7 @@ const failure = (promise: Promise<unknown>): Promise<{ code?: string; turn?: Tur
     (error: unknown) => error as { code?: string; turn?: Turn },
   )
 
-test('UPP-124 UPP-089 turn.data holds the parsed answer; it streams as an object', async () => {
+test('UPP-124 UPP-089 UPP-082 turn.data holds the parsed answer; it streams as an object', async () => {
   const steps = [says('{"name": "Ann"}')]
   expect((await llm({ model: scripted(steps), structure: person }).generate('x')).data).toEqual({
     name: 'Ann',

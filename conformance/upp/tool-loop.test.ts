@@ -80,9 +80,25 @@ describe('the loop', () => {
       expect.objectContaining({ toolCallId: 'call_2', result: 'waited 1' }),
     ])
     expect(turn.toolExecutions[0]!.duration).toBeGreaterThanOrEqual(15)
+    expect(turn.toolExecutions[1]).toMatchObject({ toolName: 'wait', arguments: { ms: 1 } })
     expect(results(turn.messages[2]).map(({ toolCallId }) => toolCallId)).toEqual([
       'call_1',
       'call_2',
+    ])
+  })
+
+  test('UPP-079 executions of all rounds are reported', async () => {
+    const echo = tool('echo', (args: JsonObject) => args['n'])
+    const model = scripted([
+      [calls('echo', { n: 1 }), calls('echo', { n: 2 })],
+      calls('echo', { n: 3 }),
+      says('ok'),
+    ])
+    const turn = await llm({ model, tools: [echo] }).generate('go')
+    expect(turn.toolExecutions.map(({ toolCallId, result }) => [toolCallId, result])).toEqual([
+      ['call_1', 1],
+      ['call_2', 2],
+      ['call_3', 3],
     ])
   })
 
@@ -112,7 +128,7 @@ describe('the loop', () => {
   })
 
   test('UPP-056 UPP-122 at the limit onMaxIterations is told and the turn comes back with its calls open', async () => {
-    for (const limit of [1, 2]) {
+    for (const limit of [0, 1, 2]) {
       const model = scripted(() => calls('echo'))
       const reached: number[] = []
       const toolStrategy = {
@@ -125,7 +141,8 @@ describe('the loop', () => {
       expect(turn.toolExecutions).toHaveLength(limit)
       expect(turn.response.hasToolCalls).toBe(true)
       expect(turn.openCalls).toEqual([{ toolCallId: `call_${limit + 1}` }])
-      expect(reached).toEqual([limit])
+      // With a limit of 0 the caller runs the tools, and no limit was reached.
+      expect(reached).toEqual(limit === 0 ? [] : [limit])
     }
   })
 
