@@ -375,8 +375,8 @@ export const breaks: Breaks = {
       clause: 'absent: the text beside the call',
       in: 'runtime/stopText',
       swap: [
-        'if (property === undefined) return undefined',
-        `if (property !== undefined && call.arguments[property] === undefined && outcome?.type === 'done' && outcome.result === 'plain words') return outcome.result\n  if (property === undefined) return undefined`,
+        'return undefined // a result that is not JSON has no properties',
+        'return toText(result)',
       ],
     },
   ],
@@ -824,6 +824,753 @@ export const breaks: Breaks = {
       clause: 'the hints are taken',
       in: 'runtime/toRelation',
       swap: ['descriptionEnv: hints.descriptionEnv', 'descriptionEnv: undefined'],
+    },
+  ],
+  'SA-47': [
+    {
+      clause: 'an immediate child is created before the first step',
+      in: 'runtime/next',
+      swap: [
+        'if (state.immediateFor !== agent.name &&',
+        'if (state.lastSession && state.immediateFor !== agent.name &&',
+      ],
+    },
+    {
+      clause: 'the first step waits for a blocking one',
+      in: 'runtime/waitsForImmediate',
+      swap: [`(lifecycle === 'running' || lifecycle === 'awaiting_human')`, `lifecycle === 'idle'`],
+    },
+  ],
+  'SA-48': [
+    {
+      clause: 'parentCommunication is implicit by default',
+      in: 'runtime/toRelation',
+      swap: [`kept.parentCommunication ?? 'implicit'`, `kept.parentCommunication ?? 'explicit'`],
+    },
+  ],
+  'SA-49': [
+    {
+      clause: 'no other value enables',
+      in: 'runtime/isEnabled',
+      swap: [`['true', '1', 'yes']`, `['true', '1', 'yes', 'on']`],
+    },
+    { clause: 'in any case', in: 'runtime/isEnabled', swap: ['.toLowerCase()', ''] },
+    {
+      clause: 'a variable that is not set disables',
+      in: 'runtime/isEnabled',
+      swap: ['value !== undefined &&', 'value === undefined ||'],
+    },
+  ],
+  'SA-50': [
+    {
+      clause: 'a disabled branch is not offered and cannot be called',
+      in: 'runtime/toolsOf',
+      swap: ['if (optional === undefined || isEnabled(env.get(optional))) relations', 'relations'],
+    },
+    {
+      clause: 'a disabled immediate branch creates nothing',
+      in: 'runtime/planImmediate',
+      swap: ['if (relation.optional !== undefined &&', `if (relation.optional === '' &&`],
+    },
+  ],
+  'SA-51': [
+    {
+      clause: 'on thread creation',
+      in: 'runtime/activate',
+      swap: [
+        'if (!found.relation.isImmediate) continue',
+        'if (!found.relation.isImmediate || state.entries.length === 0) continue',
+      ],
+    },
+    {
+      clause: 'the child begins at once',
+      in: 'runtime/planSpawn',
+      swap: ['wake: { by: now },', ''],
+    },
+  ],
+  'SA-52': [
+    {
+      clause: 'on a handoff',
+      in: 'runtime/next',
+      swap: [
+        'state.immediateFor !== agent.name &&',
+        'state.immediateFor !== agent.name && !state.lastSession &&',
+      ],
+    },
+    {
+      clause: 'also if the agent before had immediate children',
+      in: 'runtime/next',
+      swap: ['state.immediateFor !== agent.name &&', 'state.immediateFor === undefined &&'],
+    },
+  ],
+  'SA-53': [
+    {
+      clause: 'recursive',
+      in: 'runtime/activate',
+      swap: [
+        'if (!found.relation.isImmediate) continue',
+        'if (!found.relation.isImmediate || state.depth > 0) continue',
+      ],
+    },
+    {
+      clause: 'a cycle is refused',
+      in: 'runtime/checkGraph',
+      swap: ['  checkImmediateCycles(agents)\n', ''],
+    },
+    {
+      clause: 'subagents nest no deeper than allowed',
+      in: 'runtime/refuseBeyondLimits',
+      swap: ['if (state.depth + 1 > depth)', 'if (state.depth > depth)'],
+    },
+  ],
+  'SA-54': [
+    {
+      clause: 'the name is a hint',
+      in: 'runtime/spawnImmediate',
+      swap: ['if (name !== undefined) lines.push(`Name: ${name}`)', ''],
+    },
+    {
+      clause: 'the description is a hint',
+      in: 'runtime/spawnImmediate',
+      swap: ['if (description !== undefined) lines.push(`Task: ${description}`)', ''],
+    },
+    {
+      clause: 'the request has only the hints',
+      in: 'runtime/spawnImmediate',
+      swap: [
+        '    if (name !== undefined) lines',
+        '    lines.push(...[...context.state.env.values()].map(({ value }) => value))\n    if (name !== undefined) lines',
+      ],
+    },
+  ],
+  'SA-55': [
+    {
+      clause: 'the child reads a scoped variable',
+      in: 'runtime/envEvents',
+      swap: ['for (const name of relation.scopedEnv) names.set(name, true)', ''],
+    },
+    {
+      clause: 'siblings do not',
+      in: 'runtime/envEvents',
+      swap: ['if (!isScoped && !scoped.has(name))', 'if (!isScoped)'],
+    },
+    {
+      clause: 'grandchildren do not',
+      in: 'runtime/envEvents',
+      swap: ['if (!isScoped && !scoped.has(name))', 'if (!scoped.has(name))'],
+    },
+  ],
+  'SA-56': [
+    {
+      clause: 'a scoped value is shown to no model',
+      in: 'runtime/hiddenNames',
+      swap: ['.filter((name) => !shown.has(name))', '.filter((name) => name === undefined)'],
+    },
+    {
+      clause: 'unless it is named as a hint',
+      in: 'runtime/hiddenNames',
+      swap: ['.filter((name) => !shown.has(name))', ''],
+    },
+    {
+      clause: 'a value that was provided later is hidden, too',
+      in: 'runtime/envEvents',
+      swap: [`given ? given.type === 'secret' :`, 'given ? false :'],
+    },
+  ],
+  'SA-57': [
+    {
+      clause: 'resumables have subagent_message',
+      in: 'runtime/childTools',
+      swap: [
+        'tools.push(createTool(resumable), messageTool(resumable))',
+        'tools.push(createTool(resumable))',
+      ],
+    },
+    {
+      clause: 'others have no lifecycle tools',
+      in: 'runtime/childTools',
+      swap: ['if (resumable.length > 0) tools', 'tools'],
+    },
+  ],
+  'SA-58': [
+    {
+      clause: 'a blank name is refused',
+      in: 'runtime/createTool',
+      swap: [`name.trim() === ''`, `name === ''`],
+    },
+    {
+      clause: 'a missing name is refused',
+      in: 'runtime/createTool',
+      swap: [
+        `typeof name !== 'string' || name.trim() === ''`,
+        `typeof name === 'string' && name.trim() === ''`,
+      ],
+    },
+    {
+      clause: 'the instance has that name',
+      in: 'runtime/createdPayload',
+      swap: [`name: asText(args['name'])?.trim(),`, 'name: relation.key,'],
+    },
+  ],
+  'SA-59': [
+    {
+      clause: 'the tool is named after the agent',
+      in: 'runtime/childTools',
+      swap: ['name: relation.key,', 'name: `subagent_${relation.key}`,'],
+    },
+    {
+      clause: 'a non-resumable is a direct tool',
+      in: 'runtime/childTools',
+      swap: [
+        'const resumable = relations.filter(({ isResumable }) => isResumable)',
+        'const resumable = relations',
+      ],
+    },
+  ],
+  'SA-60': [
+    {
+      clause: 'no more instances than the cap',
+      in: 'runtime/refuseBeyondLimits',
+      swap: ['live.length < relation.maxInstances', 'live.length <= relation.maxInstances'],
+    },
+    {
+      clause: 'the error explains the cap',
+      in: 'runtime/refuseBeyondLimits',
+      swap: [
+        '`There may be ${relation.maxInstances} instances of "${relation.key}", and there are ${live.length}. ',
+        '`Refused. ',
+      ],
+    },
+    {
+      clause: 'the error suggests messaging',
+      in: 'runtime/refuseBeyondLimits',
+      swap: [' Message one of them with subagent_message instead: ${references}.', ''],
+    },
+    {
+      clause: 'no race',
+      in: 'runtime/mustFollow',
+      swap: [`return before !== 'read'`, `return before === 'write'`],
+    },
+  ],
+  'SA-61': [
+    {
+      clause: 'missing variables are an error',
+      in: 'runtime/create',
+      swap: ['if (missing.length > 0) {', 'if (missing.length > 99) {'],
+    },
+    {
+      clause: 'the error is structured',
+      in: 'runtime/variablesError',
+      swap: ['new Error(JSON.stringify(details))', 'new Error(details.message)'],
+    },
+    {
+      clause: 'the error names what is missing',
+      in: 'runtime/missingVariables',
+      swap: ['.filter((name) => env.get(name) === undefined)', ''],
+    },
+  ],
+  'SA-62': [
+    {
+      clause: 'GET',
+      in: 'runtime/ADDRESSES',
+      swap: [
+        'GET /threads/{threadId}/variables/{requestId}',
+        'GET /threads/{threadId}/missing/{requestId}',
+      ],
+    },
+    {
+      clause: 'POST',
+      in: 'runtime/ADDRESSES',
+      swap: [
+        'POST /threads/{threadId}/variables/{requestId}',
+        'PUT /threads/{threadId}/variables/{requestId}',
+      ],
+    },
+    {
+      clause: 'temporary: it takes one answer',
+      in: 'runtime/checkProvided',
+      swap: ['if (pending.provided)\n', 'if (pending.provided && pending.error)\n'],
+    },
+  ],
+  'SA-63': [
+    {
+      clause: 'the required names',
+      in: 'runtime/variablesApi',
+      swap: [
+        'return { requestId, required, missing, expiresAt, status }',
+        'return { requestId, required: [], missing, expiresAt, status }',
+      ],
+    },
+    {
+      clause: 'the missing names',
+      in: 'runtime/variablesApi',
+      swap: [
+        'return { requestId, required, missing, expiresAt, status }',
+        'return { requestId, required, missing: [], expiresAt, status }',
+      ],
+    },
+    {
+      clause: 'never values',
+      in: 'runtime/sealed',
+      swap: [`texts.has(name) ? ('text' as const)`, `name.endsWith('CODE') ? ('text' as const)`],
+    },
+  ],
+  'SA-64': [
+    {
+      clause: 'the values are stored',
+      in: 'runtime/planDeferred',
+      swap: ['provided: values,', ''],
+      by: 'variables.test',
+    },
+    {
+      clause: 'the files are those of the call',
+      in: 'runtime/planDeferred',
+      swap: ['attachments: requested.attachments ?? []', 'attachments: []'],
+      by: 'variables.test',
+    },
+    {
+      clause: 'the arguments are those of the call',
+      in: 'runtime/variablesError',
+      swap: ['arguments: args,', 'arguments: {},'],
+      by: 'http.test',
+    },
+  ],
+  'SA-65': [
+    {
+      clause: 'side A stops',
+      in: 'runtime/endByTool',
+      swap: ['[side.sessionStop,', `[side.side === 'a' ? undefined : side.sessionStop,`],
+    },
+    {
+      clause: 'side B stops',
+      in: 'runtime/endByTool',
+      swap: ['[side.sessionStop,', `[side.side === 'b' ? undefined : side.sessionStop,`],
+    },
+    {
+      clause: 'the object form',
+      in: 'runtime/boundMessage',
+      swap: ['if (messageProperty !== undefined) {', `if (messageProperty === '') {`],
+    },
+  ],
+  'SA-66': [
+    {
+      clause: 'the mapped property is the first message',
+      in: 'runtime/messageIn',
+      swap: [
+        'asText(from === undefined ? plain : args[from])',
+        'from === undefined ? asText(plain) : JSON.stringify(args)',
+      ],
+    },
+    {
+      clause: 'all arguments are readable in the child',
+      in: 'runtime/planSpawn',
+      swap: ['        arguments: args,\n', '        arguments: {},\n'],
+    },
+    {
+      clause: 'the mapped name names the instance',
+      in: 'runtime/payloadOf',
+      swap: ['name: named === undefined ? undefined : asText(valid[named]),', 'name: undefined,'],
+    },
+  ],
+  'SA-67': [
+    {
+      clause: 'the message reaches the child',
+      in: 'runtime/message',
+      swap: [`const text = asText(args['message']) ?? ''`, `const text = ''`],
+    },
+    {
+      clause: 'a child that was terminated is sent nothing',
+      in: 'runtime/message',
+      swap: ['{ id: reference, mustBeLive: true, append,', '{ id: reference, append,'],
+    },
+    {
+      clause: 'the side that receives hears it',
+      in: 'runtime/messageToChild',
+      swap: [`relation.receives === 'a' ? 'user' : 'assistant'`, `'user'`],
+    },
+  ],
+  'SA-68': [
+    {
+      clause: 'before the first message is queued',
+      in: 'runtime/planSpawn',
+      swap: [
+        '      ...files.events,\n      messageToChild(context, { text, files, relation, interruptId }),\n',
+        '      messageToChild(context, { text, files, relation, interruptId }),\n      ...files.events,\n',
+      ],
+    },
+    {
+      clause: 'before a later message is queued',
+      in: 'runtime/message',
+      swap: [
+        '[...files.events, messageToChild(drain, { text, files, relation, interruptId })]',
+        '[messageToChild(drain, { text, files, relation, interruptId }), ...files.events]',
+      ],
+    },
+  ],
+  'SA-69': [
+    {
+      clause: 'the exact text',
+      in: 'runtime/openingOf',
+      swap: ['has returned the following result:\\n\\n', 'has returned the following result:\\n'],
+    },
+    { clause: 'silent', in: 'runtime/silentMessage', swap: ['isSilent: true, ', ''] },
+    {
+      clause: 'implicit only',
+      in: 'runtime/reportToParent',
+      swap: [
+        `(parent.communication === 'implicit' && report.outcome !== 'terminated')`,
+        `report.outcome !== 'terminated'`,
+      ],
+    },
+  ],
+  'SA-70': [
+    {
+      clause: 'returned files are copied',
+      in: 'runtime/reportToParent',
+      swap: ['...(isTold ? files.events : []),', ''],
+    },
+    {
+      clause: 'the paths are those of the parent',
+      in: 'runtime/copyFiles',
+      swap: ['paths.push(path)', 'paths.push(file.path)'],
+    },
+  ],
+  'SA-71': [
+    {
+      clause: 'the exact text',
+      in: 'runtime/openingOf',
+      swap: ['has reported a failure:', 'has failed:'],
+    },
+    { clause: 'silent', in: 'runtime/silentMessage', swap: ['isSilent: true, ', ''] },
+    {
+      clause: 'a limit is told with its reason',
+      in: 'runtime/bodyText',
+      swap: [' (reason: ${reason})', ''],
+    },
+  ],
+  'SA-72': [
+    {
+      clause: 'files of a failure are copied',
+      in: 'runtime/reportToParent',
+      swap: [
+        'findFiles(context, present)',
+        `findFiles(context, outcome === 'failed' ? [] : present)`,
+      ],
+    },
+    {
+      clause: 'all of them',
+      in: 'runtime/reportToParent',
+      swap: ['findFiles(context, present)', `findFiles(context, present.slice(0, 1))`],
+    },
+  ],
+  'SA-73': [
+    {
+      clause: 'the registry is updated',
+      in: 'runtime/statusToParent',
+      swap: [
+        `return listedAs(context, { status: 'running', statusText: event.text })`,
+        'return []',
+      ],
+    },
+    {
+      clause: 'the child goes on',
+      in: 'runtime/endByTool',
+      swap: ['[side.sessionStop,', '[side.sessionStatus ?? side.sessionStop,'],
+    },
+  ],
+  'SA-74': [
+    {
+      clause: 'explicit: nothing is queued by itself',
+      in: 'runtime/reportToParent',
+      swap: [
+        `(parent.communication === 'implicit' && report.outcome !== 'terminated')`,
+        `report.outcome !== 'terminated'`,
+      ],
+    },
+    {
+      clause: 'explicit: no failure is queued',
+      in: 'runtime/reportToParent',
+      swap: [
+        `(parent.communication === 'implicit' && report.outcome !== 'terminated')`,
+        `((parent.communication === 'implicit' || report.outcome === 'failed') && report.outcome !== 'terminated')`,
+      ],
+    },
+    {
+      clause: 'explicit: no end is queued',
+      in: 'runtime/reportToParent',
+      swap: [
+        `(parent.communication === 'implicit' && report.outcome !== 'terminated')`,
+        `(parent.communication === 'implicit' || report.outcome === 'terminated')`,
+      ],
+    },
+  ],
+  'SA-75': [
+    {
+      clause: 'notifyParent queues the raw text',
+      in: 'runtime/facadeSession',
+      swap: ['text: content,', 'text: content.trim(),'],
+    },
+    {
+      clause: 'setStatus sets the text',
+      in: 'runtime/liveMembers',
+      swap: [
+        `await immediate([{ type: 'status_changed', at: at(), status: 'running', text }])`,
+        `await immediate([{ type: 'status_changed', at: at(), status: 'running' }])`,
+      ],
+    },
+    { clause: 'silently', in: 'runtime/silentMessage', swap: ['isSilent: true, ', ''] },
+  ],
+  'SA-76': [
+    {
+      clause: 'createdAt in microseconds',
+      in: 'runtime/childRegistry',
+      swap: ['createdAt: microseconds(created.at)', 'createdAt: Date.parse(created.at)'],
+    },
+    {
+      clause: 'blocking',
+      in: 'runtime/childRegistry',
+      swap: ['blocking: created.isBlocking ?? false', 'blocking: true'],
+    },
+    {
+      clause: 'description',
+      in: 'runtime/planSpawn',
+      swap: [
+        'description: description ?? relation.description',
+        'description: relation.description',
+      ],
+    },
+    {
+      clause: 'status',
+      in: 'runtime/childRegistry',
+      swap: [
+        `status: lifecycle === 'running' && statusText ? statusText : state`,
+        `status: 'running'`,
+      ],
+    },
+  ],
+  'SA-77': [
+    {
+      clause: 'models are told of children',
+      in: 'runtime/registryNote',
+      swap: [`return text === told ? [] : [noteMessage(context, text, 'registry')]`, 'return []'],
+    },
+    {
+      clause: 'only when something has changed',
+      in: 'runtime/registryNote',
+      swap: ['return text === told ? [] :', 'return'],
+    },
+    {
+      clause: 'each side',
+      in: 'runtime/registryNote',
+      swap: [`state.registryText[state.session?.turn?.side ?? 'a']`, `state.registryText.a`],
+    },
+  ],
+  'SA-78': [
+    {
+      clause: 'initial',
+      in: 'runtime/planSpawn',
+      swap: [
+        'copyFiles(context, child.attachments, reference)',
+        'copyFiles(context, [], reference)',
+      ],
+    },
+    {
+      clause: 'messaging',
+      in: 'runtime/message',
+      swap: [`findFiles(drain, pathsOf(args['attachments']))`, 'findFiles(drain, [])'],
+    },
+    {
+      clause: 'a missing file fails the call',
+      in: 'runtime/findFiles',
+      swap: [
+        'if (!file) throw new MissingFileError(given)\n    return file',
+        `return file ?? { path, mediaType: 'text/plain', sizeBytes: 0, hash: '', writtenAt: '' }`,
+      ],
+    },
+  ],
+  'SA-79': [
+    {
+      clause: 'completion',
+      in: 'runtime/reportToParent',
+      swap: [
+        'findFiles(context, present)',
+        `findFiles(context, outcome === 'completed' ? [] : present)`,
+      ],
+    },
+    {
+      clause: 'failure',
+      in: 'runtime/reportToParent',
+      swap: [
+        'findFiles(context, present)',
+        `findFiles(context, outcome === 'failed' ? [] : present)`,
+      ],
+    },
+    {
+      clause: 'all files of a notice',
+      in: 'runtime/facadeSession',
+      swap: ['attachments: paths })', 'attachments: paths.slice(0, 1) })'],
+    },
+  ],
+  'SA-80': [
+    {
+      clause: 'paths of the destination',
+      in: 'runtime/attachmentPath',
+      swap: [
+        'return `/attachments/${cutBytes(stem, MAX_STEM_BYTES)}-${hash}${extension}`',
+        'return normalisePath(sourcePath)',
+      ],
+    },
+    {
+      clause: 'arguments have them, too',
+      in: 'runtime/planSpawn',
+      swap: [
+        'const args = isLocal ?',
+        'const args = isLocal && !Array.isArray(given) && given === null ?',
+      ],
+    },
+    {
+      clause: 'a report has them, too',
+      in: 'runtime/bodyText',
+      swap: ['return withPaths(text, files)', 'return text'],
+    },
+  ],
+  'SA-81': [
+    {
+      clause: 'ordered',
+      in: 'runtime/takeQueue',
+      swap: ['[...context.state.queue]', 'context.state.queue.toReversed()'],
+      by: 'queue.test',
+    },
+    {
+      clause: 'a message is queued once',
+      in: 'runtime/sendMessage',
+      swap: ['if (known !== undefined) return { result: known }', ''],
+      by: 'queue.test',
+    },
+    {
+      clause: 'durable',
+      in: 'runtime/sendMessage',
+      swap: ['const wake = { by: context.clock.now() }', 'const wake = undefined'],
+      by: 'queue.test',
+    },
+  ],
+  'SA-82': [
+    {
+      clause: 'injected before the next step',
+      in: 'runtime/beginStep',
+      swap: [
+        'side.agent ? [] : await takeQueue(context, side)',
+        'side.agent || side ? [] : await takeQueue(context, side)',
+      ],
+      by: 'queue.test',
+    },
+    {
+      clause: 'all that is queued',
+      in: 'runtime/takeQueue',
+      swap: ['[...context.state.queue]', 'context.state.queue.slice(0, 1)'],
+      by: 'queue.test',
+    },
+  ],
+  'SA-83': [
+    {
+      clause: 'the side that the last message is for answers',
+      in: 'runtime/sideOfLast',
+      swap: [`=== 'assistant' && agent.b ? 'b' : 'a'`, `=== 'user' && agent.b ? 'b' : 'a'`],
+      by: 'queue.test',
+    },
+    {
+      clause: 'a message forces the next turn',
+      in: 'runtime/sendMessage',
+      swap: [
+        'const wake = { by: context.clock.now() }',
+        'const wake = state.lastSession ? undefined : { by: context.clock.now() }',
+      ],
+      by: 'queue.test',
+    },
+  ],
+  'SA-84': [
+    {
+      clause: 'the signal of a running tool is aborted',
+      in: 'runtime/RunningCall',
+      swap: ['AbortSignal.any([given, cut.signal])', 'cut.signal'],
+    },
+    {
+      clause: 'the signal of a running request is aborted',
+      in: 'runtime/askModel',
+      swap: ['linkAbort([context.signal], controller)', 'linkAbort([], controller)'],
+    },
+    {
+      clause: 'nothing comes after it',
+      in: 'runtime/next',
+      swap: ['if (state.terminated) {', 'if (state.terminated && !session) {'],
+    },
+  ],
+  'SA-85': [
+    {
+      clause: 'nothing is queued or changed',
+      in: 'runtime/isOver',
+      swap: [`head.lifecycle === 'terminated' || `, ''],
+      by: 'terminate.test',
+    },
+    {
+      clause: 'nothing is executed',
+      in: 'runtime/next',
+      swap: ['if (state.terminated) {', 'if (state.terminated && session) {'],
+      by: 'terminate.test',
+    },
+    {
+      clause: 'over HTTP',
+      in: 'runtime/threadIsOver',
+      swap: [`code: 'THREAD_TERMINATED'`, `code: 'INPUT_INVALID'`],
+      by: 'http.test',
+    },
+  ],
+  'SA-86': [
+    {
+      clause: 'terminated from outside',
+      in: 'runtime/control/toldParent',
+      swap: [
+        'const append = [ended, ...answers]',
+        `const append = [{ ...ended, outcome: 'failed' as const }, ...answers]`,
+      ],
+    },
+    {
+      clause: 'terminated by itself',
+      in: 'runtime/writeOf',
+      swap: [`outcome: 'terminated' } as const`, `outcome: 'failed' } as const`],
+    },
+    {
+      clause: 'for good',
+      in: 'runtime/reportToParent',
+      swap: [
+        `? { type: 'subagent_ended', at, reference, outcome }`,
+        `? { type: 'subagent_updated', at, reference, status: 'idle' }`,
+      ],
+    },
+  ],
+  'SA-87': [
+    {
+      clause: 'the loop of worker and reviewer',
+      in: 'runtime/yieldTurn',
+      swap: [`turnStart(context, side.side === 'a' ? 'b' : 'a')`, `turnStart(context, 'a')`],
+    },
+    {
+      clause: 'approve',
+      in: 'runtime/endByTool',
+      swap: ['[side.sessionStop,', '[undefined as typeof side.sessionStop,'],
+    },
+    {
+      clause: 'fail',
+      in: 'runtime/endByTool',
+      swap: [`'failed', 'session_fail'`, `'completed', 'session_fail'`],
+    },
+    {
+      clause: 'status',
+      in: 'runtime/statusToParent',
+      swap: [
+        `return listedAs(context, { status: 'running', statusText: event.text })`,
+        'return []',
+      ],
     },
   ],
 }
