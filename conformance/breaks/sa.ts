@@ -1495,11 +1495,6 @@ export const breaks: Breaks = {
       swap: ['AbortSignal.any([given, cut.signal])', 'cut.signal'],
     },
     {
-      clause: 'the signal of a running request is aborted',
-      in: 'runtime/askModel',
-      swap: ['linkAbort([context.signal], controller)', 'linkAbort([], controller)'],
-    },
-    {
       clause: 'nothing comes after it',
       in: 'runtime/next',
       swap: ['if (state.terminated) {', 'if (state.terminated && !session) {'],
@@ -1527,24 +1522,11 @@ export const breaks: Breaks = {
   ],
   'SA-86': [
     {
-      clause: 'terminated from outside',
-      in: 'runtime/control/toldParent',
+      clause: 'the registry says terminated',
+      in: 'runtime/foldService',
       swap: [
-        'const append = [ended, ...answers]',
-        `const append = [{ ...ended, outcome: 'failed' as const }, ...answers]`,
-      ],
-    },
-    {
-      clause: 'terminated by itself',
-      in: 'runtime/writeOf',
-      swap: [`outcome: 'terminated' } as const`, `outcome: 'failed' } as const`],
-    },
-    {
-      clause: 'for good',
-      in: 'runtime/reportToParent',
-      swap: [
-        `? { type: 'subagent_ended', at, reference, outcome }`,
-        `? { type: 'subagent_updated', at, reference, status: 'idle' }`,
+        'child.lifecycle = event.outcome',
+        `child.lifecycle = event.outcome === 'terminated' ? 'failed' : event.outcome`,
       ],
     },
   ],
