@@ -324,7 +324,8 @@ describe('child to parent', () => {
   test('SA-79 SA-80 notifyParent takes files along, also ones it has just written', async () => {
     const tell = tool('tell', async (state) => {
       await state.writeFile('/out/fresh.txt', 'fresh')
-      state.notifyParent('look', ['/out/fresh.txt'])
+      await state.writeFile('/out/more.txt', 'more')
+      state.notifyParent('look', ['/out/fresh.txt', '/out/more.txt'])
     })
     const helper = child({
       script: [calls('tell'), calls('finish', { text: 'done' })],
@@ -340,9 +341,13 @@ describe('child to parent', () => {
     const it = await simulate({ agents: [top] })
     const { id } = await it.ask('hi')
     await it.idle()
-    const [[path, text] = []] = Object.entries(await contents(it, id))
-    expect([path, text]).toEqual([expect.stringMatching(local('fresh')), 'fresh'])
-    expect(requestsOf(top).flatMap(linesOf)).toContain(`user: look\n\n${path}`)
-    await expectNoSourcePath(it, id, ['/out/fresh.txt'])
+    const copies = Object.entries(await contents(it, id)).toSorted()
+    expect(copies).toEqual([
+      [expect.stringMatching(local('fresh')), 'fresh'],
+      [expect.stringMatching(local('more')), 'more'],
+    ])
+    const [fresh, more] = copies.map(([path]) => path)
+    expect(requestsOf(top).flatMap(linesOf)).toContain(`user: look\n\n${fresh}\n${more}`)
+    await expectNoSourcePath(it, id, ['/out/fresh.txt', '/out/more.txt'])
   })
 })

@@ -136,7 +136,7 @@ describe('ends that nobody speaks of', () => {
     ],
   ].map(([name, helper]) => [name as string, helper as () => AgentDefinition])
 
-  test.each(all)('SA-74 explicit: %s queues nothing for the parent', async (_, helper) => {
+  test.each(all)('SA-69 SA-74 explicit: %s queues nothing for the parent', async (_, helper) => {
     const top = boss(helper(), explicit)
     const it = await simulate({ agents: [top] })
     const { id } = await it.ask('hi')

@@ -106,6 +106,25 @@ test('SA-52 immediate children of the new prompt start at a handoff, before its 
   expect(await agentsOf(it, id)).toEqual(['second', 'helper'])
 })
 
+test('SA-52 they start also if the agent before had immediate children of its own', async () => {
+  const [early, late] = [child('early'), child('late')]
+  const second = solo(
+    'second',
+    { script: [says('Mine now.')], tools: [{ name: late, immediate: true }] },
+    { exposeAsTool: true, toolDescription: 'Takes over.' },
+  )
+  const first = solo('first', {
+    script: [calls('second')],
+    tools: [second, { name: early, immediate: true }],
+  })
+  const it = await simulate({ agents: [first] })
+  const { id, text } = await it.ask('hi')
+  expect(text).toBe('Mine now.')
+  const made = await it.events(id, 'subagent_created')
+  expect(made.map(({ name }) => name)).toEqual(['early', 'late'])
+  expect(linesOf(requestsOf(second)[0]).join()).toContain('late is done')
+})
+
 test('SA-53 immediate children are recursive: three levels come up by themselves', async () => {
   const leaf = child('leaf')
   const middle = child('middle', { tools: [{ name: leaf, immediate: true }] })

@@ -61,11 +61,12 @@ test('SA-41 SA-42 disposable and blocking: the parent waits, the child ends with
   expect(await it.threads.children(id)).toEqual([])
   const [ended] = await it.events(id, 'subagent_ended')
   expect(ended).toMatchObject({ outcome: 'completed' })
+  expect(await it.threads.get(ended!.reference)).toMatchObject({ lifecycle: 'terminated' })
   // Told once: the tool result, and no message besides.
   expect(await it.events(id, 'message_queued')).toHaveLength(1)
 })
 
-test('SA-43 disposable and non-blocking: the parent goes on, the result comes later', async () => {
+test('SA-41 SA-43 disposable and non-blocking: the parent goes on, the result comes later', async () => {
   const go = latch()
   const agent = helper(() => go.reached)
   const top = withHelper(
@@ -88,9 +89,10 @@ test('SA-43 disposable and non-blocking: the parent goes on, the result comes la
   )
   expect((await it.threads.settled(id)).text).toBe('It came.')
   expect(await it.threads.children(id)).toEqual([])
+  expect(await it.threads.get(reference)).toMatchObject({ lifecycle: 'terminated' })
 })
 
-test('SA-44 resumable and blocking: each call waits, and the child remembers the one before', async () => {
+test('SA-41 SA-44 resumable and blocking: each call waits, and the child remembers the one before', async () => {
   const agent = helper()
   const top = withHelper(
     [
@@ -127,7 +129,7 @@ test('SA-44 resumable and blocking: each call waits, and the child remembers the
   expect(await it.events(id, 'message_queued')).toHaveLength(1)
 })
 
-test('SA-45 resumable and non-blocking: the parent may speak any time, also while the child works', async () => {
+test('SA-41 SA-45 resumable and non-blocking: the parent may speak any time, also while the child works', async () => {
   const started = latch()
   const go = latch()
   let reference = ''
@@ -179,6 +181,45 @@ test('SA-45 resumable and non-blocking: the parent may speak any time, also whil
     `user: Subagent (reference: ${reference}) has returned the following result:\n\nuser assistant tool_result user`,
   )
   expect(await it.threads.children(id)).toMatchObject([{ reference, status: 'idle' }])
+})
+
+test('SA-45 a child that is idle is running again as soon as it was messaged', async () => {
+  const again = latch()
+  const go = latch()
+  let reference = ''
+  let asked = 0
+  const agent = helper(async () => {
+    if (++asked === 1) return
+    again.open()
+    await go.reached
+  })
+  const top = withHelper(
+    [
+      calls('subagent_create', { agent: 'helper', name: 'Ada', message: 'one' }),
+      says('Sent.'),
+      says('I see.'),
+      () => calls('subagent_message', { reference, message: 'two' }),
+      says('Sent again.'),
+      says('I see.'),
+    ],
+    agent,
+    { blocking: false, resumable: {} },
+  )
+  const it = await simulate({ agents: [top] })
+  const { id } = await it.ask('please')
+  await it.idle()
+  const [entry] = await it.threads.children(id)
+  expect(entry).toMatchObject({ status: 'idle' })
+  reference = entry!.reference
+  expect((await it.run(id, 'more')).text).toBe('Sent again.')
+  await again.reached
+  expect(await it.threads.children(id)).toMatchObject([{ reference, status: 'running' }])
+  go.open()
+  await it.idle()
+  expect(await it.threads.children(id)).toMatchObject([{ reference, status: 'idle' }])
+  expect(linesOf(requestsOf(top)[5])).toContain(
+    `user: Subagent (reference: ${reference}) has returned the following result:\n\nresult 2`,
+  )
 })
 
 test('SA-43 a report that comes in the middle of a step is taken before the next one', async () => {
