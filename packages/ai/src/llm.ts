@@ -14,11 +14,11 @@ import {
   type DataCheck,
   type History,
   type InferenceInput,
-  protectConfig,
   type Structure,
   toMessages,
   toStructure,
 } from './turn/request.ts'
+import { protectConfig } from './transport/redact.ts'
 import type {
   BoundLLMModel,
   LLMCapabilities,

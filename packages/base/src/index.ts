@@ -52,7 +52,7 @@ export { deepFreeze, freezeTree, FrozenData, frozenCopy, isDeepFrozen } from './
 export { defaultInputLimits, type InputLimits } from './upp-json.ts'
 export { isInNetwork, isPrivateAddress } from './address.ts'
 export { linkAbort, untilAborted } from './abort.ts'
-export { closest } from './text/closest.ts'
+export { closest } from './error.ts'
 export { redactSecrets, secretForms } from './redact.ts'
 export { parsePartialJson, PartialJson } from './partial-json.ts'
 export type { TestFunctions } from './ids.ts'

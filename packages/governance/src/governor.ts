@@ -25,7 +25,8 @@ import {
 } from './governor/recover.ts'
 import { conflict, toAdmitted, type GovernedRequest } from './governor/request.ts'
 import { settle, type GovernedOutcome, type Settlement } from './governor/execute.ts'
-import { isClosed, isInDoubt, type GovernorState } from './journal/reduce.ts'
+import { isClosed, isInDoubt } from './journal/reduce.ts'
+import { type GovernorState } from './journal/journal.ts'
 
 /** The options of `resume`: the answers that people gave, and the callbacks to use from now on. */
 export interface Resume extends Pick<Init, 'approve' | 'onChunk' | 'signal'> {

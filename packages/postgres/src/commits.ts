@@ -1,3 +1,5 @@
+import { joined, Names, CommitView } from './view.ts'
+import { StoreRace, isAnswer, isConflict, isDuplicate, storeFailure } from './errors.ts'
 import {
   type Blob,
   type Claim,
@@ -12,8 +14,6 @@ import {
 } from '@skein/runtime'
 import type { Blobs } from './blobs.ts'
 import type { Connections, SendStatements } from './connections.ts'
-import { isAnswer, isConflict, isDuplicate, storeFailure } from './errors.ts'
-import { Names, CommitView } from './view.ts'
 
 /** A commit or a claim that waits for its transaction. */
 interface Job {
@@ -318,18 +318,3 @@ export class Commits {
 
 /** The time of the database, in milliseconds, after all locks were taken. */
 const CLOCK = 'SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now'
-
-/** A conflict of two transactions that wrote the same key. */
-class StoreRace extends Error {
-  readonly code = '40001'
-
-  constructor(cause: unknown) {
-    super('Another transaction has written the same key.', { cause })
-  }
-}
-
-function joined(jobs: readonly Job[]): Names {
-  const all = new Names()
-  for (const { names } of jobs) all.join(names)
-  return all
-}

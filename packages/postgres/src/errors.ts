@@ -149,3 +149,12 @@ function unreachable(what: string, cause: unknown, hint: string): StoreError {
     cause,
   })
 }
+
+/** A conflict of two transactions that wrote the same key. */
+export class StoreRace extends Error {
+  readonly code = '40001'
+
+  constructor(cause: unknown) {
+    super('Another transaction has written the same key.', { cause })
+  }
+}

@@ -1,5 +1,5 @@
+import { checkServer, type Connections } from './connections.ts'
 import { StoreError } from '@skein/runtime'
-import type { Connections } from './connections.ts'
 
 /** One step of the schema from the previous version. A step that was released is never changed. */
 interface Migration {
@@ -245,9 +245,6 @@ export function quoted(name: string): string {
   })
 }
 
-/** The oldest PostgreSQL whose SQL the schema uses (NULLS NOT DISTINCT). */
-const OLDEST = 15
-
 /**
  * Creates the schema or brings it up to date, in one transaction. Nodes that start together wait for one
  * another. Throws `STORE_VERSION` for a schema of a newer program.
@@ -308,18 +305,4 @@ export async function migrateSchema(
       { text: 'COMMIT' },
     ])
   })
-}
-
-function checkServer(facts: Readonly<Record<string, unknown>>): void {
-  const { major, encoding } = facts
-  if (Number(major) < OLDEST)
-    throw new StoreError(`The server is PostgreSQL ${String(major)}; ${OLDEST} is the oldest.`, {
-      code: 'STORE_VERSION',
-      hint: 'Update the server.',
-    })
-  if (encoding !== 'UTF8')
-    throw new StoreError(`The database has the encoding ${String(encoding)}, not UTF8.`, {
-      code: 'STORE_VERSION',
-      hint: "Create a database with ENCODING 'UTF8'.",
-    })
 }

@@ -92,9 +92,7 @@ export class Names {
    * view. Every transaction locks in this order, and sorted within each table, so that none waits for another
    * in a circle.
    */
-  reading(
-    s: string,
-  ): {
+  reading(s: string): {
     readonly statement: Statement
     readonly put: (rows: DatabaseRow[], view: CommitView) => void
   }[] {
@@ -442,4 +440,10 @@ function next(numbers: number[]): number {
   const number = numbers.shift()
   if (number === undefined) throw new Error('A commit needs more numbers than it names.')
   return number
+}
+
+export function joined(jobs: readonly { readonly names: Names }[]): Names {
+  const all = new Names()
+  for (const { names } of jobs) all.join(names)
+  return all
 }

@@ -1,3 +1,4 @@
+import { type Message, messageToJSON } from '@skein/ai'
 import { systemClock, type Clock } from '@skein/base'
 import type { AgentState } from '../state/state.ts'
 import type { RunTotals } from '../contract/agent-types.ts'
@@ -45,4 +46,34 @@ export function anyOf(...conditions: readonly StopCondition[]): StopCondition {
     for (const condition of conditions) if (await condition(state, totals)) return true
     return false
   }
+}
+
+/** Estimates the tokens of a message. */
+export type EstimateTokens = (message: Message) => number
+const known = new WeakMap<Message, number>()
+/** Estimates one token per four characters of JSON. Rough but cheap; computed once per message. */
+export function estimateTokens(message: Message): number {
+  const before = known.get(message)
+  if (before !== undefined) return before
+  let tokens = 0
+  try {
+    tokens = JSON.stringify(messageToJSON(message)).length / 4
+  } catch {
+    // A message with a value that JSON cannot express, e.g. a bigint, counts as 0 tokens; saving the state
+    // reports the value.
+  }
+  known.set(message, tokens)
+  return tokens
+}
+/** Estimates what the vendor gets of messages: their content without ids and times, which are not sent. */
+export function contentTokens(messages: readonly Message[]): number {
+  return messages.reduce((sum, message) => sum + toLine(message).length / 4, 0)
+}
+export function sumTokens(messages: readonly Message[], estimate: EstimateTokens): number {
+  return messages.reduce((sum, message) => sum + estimate(message), 0)
+}
+
+export function toLine(message: Message): string {
+  const { type, content, toolCalls, results } = messageToJSON(message)
+  return JSON.stringify(results ? { type, results, toolCalls } : { type, content, toolCalls })
 }

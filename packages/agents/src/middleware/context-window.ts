@@ -1,10 +1,10 @@
+import { toLine, type EstimateTokens, estimateTokens, contentTokens, sumTokens } from './budget.ts'
 import { isPlainObject } from '@skein/base'
 import {
   isAssistantMessage,
   isToolResultMessage,
   isUserMessage,
   type Message,
-  messageToJSON,
   ToolResultMessage,
   type Turn,
   UserMessage,
@@ -210,11 +210,6 @@ function withStoredSummary(request: InferenceRequest): InferenceRequest {
   return { ...request, messages: [summaryMessage(stored['text']), ...messages.slice(last + 1)] }
 }
 
-function toLine(message: Message): string {
-  const { type, content, toolCalls, results } = messageToJSON(message)
-  return JSON.stringify(results ? { type, results, toolCalls } : { type, content, toolCalls })
-}
-
 /** Cuts a list into parts of at most `limit` tokens; a single message may be longer. */
 function partsOf(
   messages: readonly Message[],
@@ -317,33 +312,4 @@ function newestGroups(
     first--
   }
   return groups.slice(first)
-}
-
-/** Estimates the tokens of a message. */
-export type EstimateTokens = (message: Message) => number
-
-const known = new WeakMap<Message, number>()
-
-/** Estimates one token per four characters of JSON. Rough but cheap; computed once per message. */
-export function estimateTokens(message: Message): number {
-  const before = known.get(message)
-  if (before !== undefined) return before
-  let tokens = 0
-  try {
-    tokens = JSON.stringify(messageToJSON(message)).length / 4
-  } catch {
-    // A message with a value that JSON cannot express, e.g. a bigint, counts as 0 tokens; saving the state
-    // reports the value.
-  }
-  known.set(message, tokens)
-  return tokens
-}
-
-/** Estimates what the vendor gets of messages: their content without ids and times, which are not sent. */
-function contentTokens(messages: readonly Message[]): number {
-  return messages.reduce((sum, message) => sum + toLine(message).length / 4, 0)
-}
-
-function sumTokens(messages: readonly Message[], estimate: EstimateTokens): number {
-  return messages.reduce((sum, message) => sum + estimate(message), 0)
 }

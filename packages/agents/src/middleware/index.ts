@@ -1,10 +1,5 @@
 export { logging, type AgentLogDetails, type AgentLoggingOptions } from './logging.ts'
-export {
-  estimateTokens,
-  pruneToolOutputs,
-  slidingWindow,
-  summarize,
-  type Summarizer,
-} from './context-window.ts'
+export { pruneToolOutputs, slidingWindow, summarize, type Summarizer } from './context-window.ts'
+export { estimateTokens } from './budget.ts'
 export { anyOf, maxCost, maxSteps, maxTime, maxTokens, type StopCondition } from './budget.ts'
 export { tracing } from './tracing.ts'

@@ -12,5 +12,16 @@ export {
   type SavedTurn,
   type TurnStore,
 } from './persistence.ts'
-export * from '../routing/index.ts'
-export * from '../resumable/index.ts'
+export { fallback } from '../routing/fallback.ts'
+export { route, type RouteMember } from '../routing/route.ts'
+export { rateLimit } from '../routing/rate-limit.ts'
+export { RateLimiter } from '../routing/rate-limiter.ts'
+export {
+  ResumableStreams,
+  type ResumableSource,
+  type StreamedEvent,
+  type RunningStream,
+} from '../resumable/resumable-streams.ts'
+export { memoryEvents, type EventLog, type LogEntry, type LogPage } from '../resumable/event-log.ts'
+export { readSse } from '../resumable/sse.ts'
+export { StreamError, StreamErrorCode } from '../resumable/event-log.ts'

@@ -1,7 +1,7 @@
 import type { ModelReference, Params, ProviderConfig } from '../contract/provider.ts'
 import type { Modality } from '../contract/error.ts'
 import type { AnyRequest } from '../contract/middleware.ts'
-import { protectConfig } from '../turn/request.ts'
+import { protectConfig } from '../transport/redact.ts'
 import { invalidRequest } from '../contract/error.ts'
 import type { JsonObject } from '@skein/base'
 import type { Warning } from '../contract/turn.ts'

@@ -6,7 +6,7 @@ import {
   type Modality,
   UPPError,
 } from '../contract/error.ts'
-import { environment } from './env.ts'
+import { environment } from './keys.ts'
 
 /** The address, key variables and headers of a vendor: all that the transport needs of its definition. */
 export interface VendorEndpoint {

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { isInNetwork } from '@skein/base'
-import { environment } from './env.ts'
+import { environment } from './keys.ts'
 import { ResponseParser } from './http-node-parser.ts'
 
 /** A proxy that the environment names. */

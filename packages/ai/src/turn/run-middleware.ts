@@ -15,7 +15,7 @@ import type {
   MiddlewareContext,
   StreamContext,
 } from '../contract/middleware.ts'
-import { secretsIn } from './request.ts'
+import { secretsIn } from '../transport/redact.ts'
 import type { LLMRequest } from '../contract/provider.ts'
 import type { ToolCall, ToolOutcome } from '../contract/tool.ts'
 import { redactUPPError } from '../transport/redact.ts'

@@ -1,3 +1,4 @@
+import { contextText, riskText, type ShowOptions, showRun, timeoutOf } from '../follow/show-run.ts'
 import { type Interface, createInterface } from 'node:readline/promises'
 import { text as readAll } from 'node:stream/consumers'
 import { closest, isPlainObject, type JsonObject, tryParseJson } from '@skein/base'
@@ -5,8 +6,6 @@ import { callText } from '@skein/base/safe-text'
 import type { SendMessage, ThreadInfo, WaitingItem } from '@skein/runtime'
 import type { Client } from '@skein/runtime/client'
 import { findThreadByPrefix, withConnection } from '../connect/connect.ts'
-import type { Tally } from '../follow/follow.ts'
-import { riskText, type ShowOptions, showRun, timeoutOf } from '../follow/show-run.ts'
 import {
   type Command,
   ExitCode,
@@ -259,14 +258,6 @@ class Chat {
     await inbox.approve({ ...item, with: args as JsonObject, digest: item.request?.digest })
     return true
   }
-}
-
-/** Returns the model and how much of its context the last request has used. */
-async function contextText({ name, contextTokens }: NonNullable<Tally['model']>): Promise<string> {
-  const { modelCatalogue } = await import('@skein/ai/catalogue')
-  const limit = modelCatalogue[name]?.limits.contextTokens
-  const share = limit ? ` of ${limit} (${Math.round((100 * contextTokens) / limit)} %)` : ''
-  return `${name} · context ${contextTokens}${share} tokens`
 }
 
 const IF_BUSY = ['enqueue', 'reject', 'cut', 'restart'] as const satisfies readonly NonNullable<

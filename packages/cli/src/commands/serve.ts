@@ -1,11 +1,16 @@
+import {
+  readGovernanceKeys,
+  createNodes,
+  nodeAddress,
+  createDispatcher,
+  openStore,
+} from '../connect/connect.ts'
 import { randomUUID } from 'node:crypto'
-import { closeSync, openSync, readFileSync, statSync, writeSync } from 'node:fs'
-import { hostname } from 'node:os'
+import { closeSync, openSync, writeSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { type JsonObject, messageOf, tryParseJson } from '@skein/base'
+import { type JsonObject, messageOf } from '@skein/base'
 import type {
   EmbeddedRuntime,
-  GovernanceKeys,
   Registry,
   RuntimeLogger,
   RuntimeOptions,
@@ -14,7 +19,6 @@ import type {
 import type { Auth, Serving } from '@skein/runtime/http'
 import { type ConfigProblem, type SkeinConfig, loadConfig } from '../config/config.ts'
 import { type SafeSettings, checkSettings, shownAddress } from '../config/refusals.ts'
-import { type PostgresPackage, openStore, optionalPackage } from '../connect/connect.ts'
 import { missingKeys } from '../connect/embed.ts'
 import {
   type Command,
@@ -243,53 +247,6 @@ async function startRuntime(
     await parts.store.close()
     throw error
   }
-}
-
-/** Reads the keys that sign approvals and audit logs, from the file of `skein keys` or from a folder. */
-async function readGovernanceKeys(path: string): Promise<GovernanceKeys> {
-  const { openGovernanceKeys } = await import('@skein/runtime')
-  if (statSync(path).isDirectory()) return openGovernanceKeys({ folder: path })
-  const keys = tryParseJson(readFileSync(path, 'utf8')) as JsonObject // checked by `checkSettings`
-  const setting = async (): Promise<JsonObject> => keys
-  return openGovernanceKeys({ store: { setting, setSetting: async () => undefined } })
-}
-
-/** Returns how this node works together with others; undefined if it works alone. */
-async function createNodes({
-  store,
-  nodeSecret: secret,
-  config,
-}: SafeSettings): Promise<RuntimeOptions['nodes']> {
-  if (store.type === 'sqlite' || secret === undefined) return undefined
-  const { postgresLink } = await optionalPackage<PostgresPackage>('@skein/postgres', 'store')
-  const link = postgresLink({ connectionString: config.storeDirect ?? store.connectionString })
-  return { link, secret, address: nodeAddress(config) }
-}
-
-/** Returns the address of this node; `{hostname}` in it is the name of this machine or container. */
-function nodeAddress({ nodeAddress: address }: SkeinConfig): string | undefined {
-  return address?.replace('{hostname}', hostname())
-}
-
-interface RestatePackage {
-  restateDispatcher(options: object): RuntimeOptions['dispatcher']
-}
-
-async function createDispatcher(settings: SafeSettings): Promise<RuntimeOptions['dispatcher']> {
-  const { engine, store, config } = settings
-  if (engine === 'local' || store.type === 'sqlite') return undefined
-  if (engine === 'queue') {
-    const { queueDispatcher } = await optionalPackage<PostgresPackage>('@skein/postgres', 'engine')
-    const connectionString = config.storeDirect ?? store.connectionString
-    return queueDispatcher({ connectionString })
-  }
-  const { restateDispatcher } = await optionalPackage<RestatePackage>('@skein/restate', 'engine')
-  return restateDispatcher({
-    ingressUrl: config.restateIngress,
-    adminUrl: config.restateAdmin,
-    address: config.restateAddress,
-    listen: { port: config.restatePort ?? 9080, host: settings.host },
-  })
 }
 
 async function listen(

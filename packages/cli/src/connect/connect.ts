@@ -1,6 +1,17 @@
-import type { RuntimeOptions, Store, StoreRow, ThreadInfo, WaitingItem } from '@skein/runtime'
+import { type SafeSettings, type StoreAddress } from '../config/refusals.ts'
+import type { SkeinConfig } from '../config/config.ts'
+import type {
+  GovernanceKeys,
+  RuntimeOptions,
+  Store,
+  StoreRow,
+  ThreadInfo,
+  WaitingItem,
+} from '@skein/runtime'
+import { type JsonObject, tryParseJson } from '@skein/base'
+import { hostname } from 'node:os'
+import { readFileSync, statSync } from 'node:fs'
 import type { Client } from '@skein/runtime/client'
-import type { StoreAddress } from '../config/refusals.ts'
 import { CommandError, usageError } from '../terminal/command.ts'
 import { type Output, errorText } from '../terminal/output.ts'
 import {
@@ -238,4 +249,49 @@ export async function openPostgres(
 ): Promise<PostgresStoreLike> {
   const { postgresStore } = await optionalPackage<PostgresPackage>('@skein/postgres', 'store')
   return postgresStore({ connectionString, ...options })
+}
+
+/** Reads the keys that sign approvals and audit logs, from the file of `skein keys` or from a folder. */
+export async function readGovernanceKeys(path: string): Promise<GovernanceKeys> {
+  const { openGovernanceKeys } = await import('@skein/runtime')
+  if (statSync(path).isDirectory()) return openGovernanceKeys({ folder: path })
+  const keys = tryParseJson(readFileSync(path, 'utf8')) as JsonObject // checked by `checkSettings`
+  const setting = async (): Promise<JsonObject> => keys
+  return openGovernanceKeys({ store: { setting, setSetting: async () => undefined } })
+}
+/** Returns how this node works together with others; undefined if it works alone. */
+export async function createNodes({
+  store,
+  nodeSecret: secret,
+  config,
+}: SafeSettings): Promise<RuntimeOptions['nodes']> {
+  if (store.type === 'sqlite' || secret === undefined) return undefined
+  const { postgresLink } = await optionalPackage<PostgresPackage>('@skein/postgres', 'store')
+  const link = postgresLink({ connectionString: config.storeDirect ?? store.connectionString })
+  return { link, secret, address: nodeAddress(config) }
+}
+/** Returns the address of this node; `{hostname}` in it is the name of this machine or container. */
+export function nodeAddress({ nodeAddress: address }: SkeinConfig): string | undefined {
+  return address?.replace('{hostname}', hostname())
+}
+interface RestatePackage {
+  restateDispatcher(options: object): RuntimeOptions['dispatcher']
+}
+export async function createDispatcher(
+  settings: SafeSettings,
+): Promise<RuntimeOptions['dispatcher']> {
+  const { engine, store, config } = settings
+  if (engine === 'local' || store.type === 'sqlite') return undefined
+  if (engine === 'queue') {
+    const { queueDispatcher } = await optionalPackage<PostgresPackage>('@skein/postgres', 'engine')
+    const connectionString = config.storeDirect ?? store.connectionString
+    return queueDispatcher({ connectionString })
+  }
+  const { restateDispatcher } = await optionalPackage<RestatePackage>('@skein/restate', 'engine')
+  return restateDispatcher({
+    ingressUrl: config.restateIngress,
+    adminUrl: config.restateAdmin,
+    address: config.restateAddress,
+    listen: { port: config.restatePort ?? 9080, host: settings.host },
+  })
 }

@@ -288,3 +288,14 @@ function textOf({ message }: Extract<TreeEvent['event'], { type: 'message_added'
   if (message.type !== 'assistant') return ''
   return message.content.map((block) => ('text' in block ? block.text : '')).join('')
 }
+
+/** Returns the model and how much of its context the last request has used. */
+export async function contextText({
+  name,
+  contextTokens,
+}: NonNullable<Tally['model']>): Promise<string> {
+  const { modelCatalogue } = await import('@skein/ai/catalogue')
+  const limit = modelCatalogue[name]?.limits.contextTokens
+  const share = limit ? ` of ${limit} (${Math.round((100 * contextTokens) / limit)} %)` : ''
+  return `${name} · context ${contextTokens}${share} tokens`
+}

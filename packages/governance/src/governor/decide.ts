@@ -5,7 +5,7 @@ import { combineDecisions, type Action, type Decision } from '../contract/policy
 import { thrownText, reason, REASON_CODES, type Reason } from '../contract/reason.ts'
 import type { AnswerData, ShadowData } from '../journal/events.ts'
 import { timestampOf } from '../journal/journal.ts'
-import type { ReviewState } from '../journal/reduce.ts'
+import type { ReviewState } from '../journal/journal.ts'
 import type { Candidate } from './candidate.ts'
 import { withTimeout } from './options.ts'
 import type { GovernedRequest } from './request.ts'

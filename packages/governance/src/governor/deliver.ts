@@ -3,7 +3,8 @@ import { parseFrozen, tryCanonicalJson } from '../contract/envelope.ts'
 import type { VerificationReport } from '../contract/evidence.ts'
 import { reason, type Reason, type ReasonCode } from '../contract/reason.ts'
 import type { Delivered, FailedSafe, Undo } from '../contract/run.ts'
-import { type GovernedCallState, openReviews } from '../journal/reduce.ts'
+import { openReviews } from '../journal/reduce.ts'
+import { type GovernedCallState } from '../journal/journal.ts'
 import { finalStreaming, send } from './execute.ts'
 import {
   failSafe,

@@ -11,7 +11,8 @@ import {
   UAICP_VERSION,
 } from '../contract/envelope.ts'
 import { timestampOf } from '../journal/journal.ts'
-import { type GovernedCallState, isClosed } from '../journal/reduce.ts'
+import { isClosed } from '../journal/reduce.ts'
+import { type GovernedCallState } from '../journal/journal.ts'
 import { canonicalJson, type JsonValue } from '@skein/base'
 import { type Evidence, EVIDENCE_TYPES } from '../contract/evidence.ts'
 import type { RecordedEffect, EvidenceData, SettledData } from '../journal/events.ts'

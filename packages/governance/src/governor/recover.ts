@@ -1,6 +1,7 @@
 import type { State } from '../contract/envelope.ts'
 import { reason, type Reason } from '../contract/reason.ts'
-import { isClosed, isInDoubt, openReviews, type GovernedCallState } from '../journal/reduce.ts'
+import { isClosed, isInDoubt, openReviews } from '../journal/reduce.ts'
+import { type GovernedCallState } from '../journal/journal.ts'
 import { failSafe } from './fail.ts'
 import { loadOpen, reviveRequest } from './open.ts'
 import type { GovernorCore } from './options.ts'

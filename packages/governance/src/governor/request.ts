@@ -18,12 +18,8 @@ import { hashPolicies, type Policy } from '../contract/policy.ts'
 import { GovernanceError, reason, type Reason } from '../contract/reason.ts'
 import type { JournalEvent, JournalItem } from '../journal/events.ts'
 import { type AuditAppendOptions, createLineWriter, type LineWriter } from '../journal/journal.ts'
-import {
-  type GovernedCallState,
-  type GovernorState,
-  isClosed,
-  reduceJournal,
-} from '../journal/reduce.ts'
+import { isClosed, reduceJournal } from '../journal/reduce.ts'
+import { type GovernedCallState, type GovernorState } from '../journal/journal.ts'
 import type { GovernorCore } from './options.ts'
 
 /**

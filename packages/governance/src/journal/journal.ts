@@ -1,4 +1,26 @@
+import { type Reason, GovernanceError, reason } from '../contract/reason.ts'
+import type {
+  AnswerData,
+  ChildData,
+  ChildSettledData,
+  DeliveredData,
+  RecordedEffect,
+  EffectReference,
+  EvidenceData,
+  FailedData,
+  OpenedData,
+  ReviewData,
+  StepData,
+  UndoData,
+  VerifiedData,
+  JournalEvent,
+  JournalItem,
+} from './events.ts'
 import {
+  type Outcome,
+  type Risk,
+  type RollbackAction,
+  type State,
   type Actor,
   type Envelope,
   type Hash,
@@ -6,8 +28,6 @@ import {
   UAICP_VERSION,
 } from '../contract/envelope.ts'
 import { canonicalJson } from '@skein/base'
-import type { JournalEvent, JournalItem } from './events.ts'
-import { GovernanceError, reason } from '../contract/reason.ts'
 
 /**
  * One line to be written. `line` is the canonical JSON of a schema-valid envelope, without line
@@ -211,4 +231,85 @@ export function readItem({ envelope }: Pick<JournalRecord, 'envelope'>): Journal
 export function identityOf({ identity }: Envelope): Identity {
   const { 'uaicp:actor': _actor, ...rest } = identity
   return rest as Identity
+}
+
+/** The whole state of a request: the fold of its journal entries. */
+export interface GovernorState {
+  readonly request_id: string
+  readonly trace_id: string
+  readonly parent_trace_id: string | undefined
+  readonly identity: Identity
+  readonly opened: OpenedData
+  readonly state: State
+  /** Starts at 1 and grows by one with each repair. */
+  readonly attempt: number
+  /** Sequence number of the next entry. */
+  readonly seq: number
+  readonly startedAt: number
+  readonly calls: ReadonlyMap<string, GovernedCallState>
+  readonly callCount: number
+  readonly reviews: ReadonlyMap<string, ReviewState>
+  readonly steps: ReadonlyMap<string, StepState>
+  readonly chunks: readonly ChunkState[]
+  readonly children: ReadonlyMap<string, GovernedChildState>
+  /**
+   * Writes that happened or may have happened, of the request and of its delivered children, in order of
+   * completion. A write that was in doubt and was later found to be applied is listed twice. `undo`
+   * contains which of these writes were undone.
+   */
+  readonly effects: readonly EffectReference[]
+  readonly undo: ReadonlyMap<string, UndoState>
+  /** The verifiers' reports of the current attempt. */
+  readonly reports: readonly ReportState[]
+  /** Why calls of the current attempt were refused. */
+  readonly refusals: readonly Reason[]
+  /** Why the previous attempt failed or, in `fail_safe`, why the whole run failed. */
+  readonly why: readonly Reason[]
+  readonly delivered: DeliveredData | undefined
+  readonly failed: FailedData | undefined
+}
+/** One call of a request. */
+export interface GovernedCallState {
+  readonly call: string
+  readonly tool: string
+  readonly risk: Risk
+  readonly args_hash: Hash
+  readonly attempt: number
+  /** A call that is still `started` after its process has died is in doubt. */
+  readonly status: 'started' | 'done' | 'failed' | 'refused' | 'retry' | 'undone'
+  readonly effect: RecordedEffect
+  /** 1, and one more each time that a person found no effect of the call: see `Action.round`. */
+  readonly round: number
+  readonly policy_hash: Hash | undefined
+  readonly rollback: RollbackAction | undefined
+  readonly evidence: (EvidenceData & { readonly at: number }) | undefined
+  readonly reasons: readonly Reason[]
+}
+/** An approval request, with the latest answer. */
+export interface ReviewState extends ReviewData {
+  readonly rollback: RollbackAction | undefined
+  readonly answer: (AnswerData & { readonly seq: number; readonly at: number }) | undefined
+}
+/** A recorded step; `ok` is false if it threw an error. */
+export interface StepState extends StepData {
+  readonly ok: boolean
+}
+/** A chunk of text that was streamed. */
+export interface ChunkState {
+  readonly hash: Hash
+  readonly attempt: number
+}
+/** A child run; `settled` is set once it has ended. */
+export interface GovernedChildState extends ChildData {
+  readonly attempt: number
+  readonly settled: (ChildSettledData & { readonly outcome: Outcome }) | undefined
+}
+/** A verifier's report in the current attempt. */
+export interface ReportState extends VerifiedData {
+  readonly passed: boolean
+}
+/** The progress of undoing one write. */
+export interface UndoState extends EffectReference {
+  /** Undefined while the undoing is not finished. */
+  readonly settled: UndoData | undefined
 }

@@ -1,28 +1,15 @@
-import {
-  canTransition,
-  type Hash,
-  type Identity,
-  type Outcome,
-  type Risk,
-  type RollbackAction,
-  type State,
-} from '../contract/envelope.ts'
 import type {
-  AnswerData,
-  ChildData,
-  ChildSettledData,
-  DeliveredData,
-  RecordedEffect,
-  EffectReference,
-  EvidenceData,
-  FailedData,
-  JournalItem,
-  OpenedData,
-  ReviewData,
-  StepData,
-  UndoData,
-  VerifiedData,
-} from './events.ts'
+  GovernorState,
+  GovernedCallState,
+  ReviewState,
+  StepState,
+  ChunkState,
+  GovernedChildState,
+  ReportState,
+  UndoState,
+} from './journal.ts'
+import { canTransition, type Identity } from '../contract/envelope.ts'
+import type { EffectReference, JournalItem } from './events.ts'
 import { GovernanceError, reason, type Reason } from '../contract/reason.ts'
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
@@ -32,7 +19,7 @@ type Draft = Mutable<GovernorState> & {
   readonly calls: Map<string, GovernedCallState>
   readonly reviews: Map<string, ReviewState>
   readonly steps: Map<string, StepState>
-  readonly children: Map<string, ChildState>
+  readonly children: Map<string, GovernedChildState>
   readonly undo: Map<string, UndoState>
   chunks: ChunkState[]
   effects: EffectReference[]
@@ -230,94 +217,6 @@ function reduceCall(
       draft.refusals.push(...reasons)
     }
   }
-}
-
-/** The whole state of a request: the fold of its journal entries. */
-export interface GovernorState {
-  readonly request_id: string
-  readonly trace_id: string
-  readonly parent_trace_id: string | undefined
-  readonly identity: Identity
-  readonly opened: OpenedData
-  readonly state: State
-  /** Starts at 1 and grows by one with each repair. */
-  readonly attempt: number
-  /** Sequence number of the next entry. */
-  readonly seq: number
-  readonly startedAt: number
-  readonly calls: ReadonlyMap<string, GovernedCallState>
-  readonly callCount: number
-  readonly reviews: ReadonlyMap<string, ReviewState>
-  readonly steps: ReadonlyMap<string, StepState>
-  readonly chunks: readonly ChunkState[]
-  readonly children: ReadonlyMap<string, ChildState>
-  /**
-   * Writes that happened or may have happened, of the request and of its delivered children, in order of
-   * completion. A write that was in doubt and was later found to be applied is listed twice. `undo`
-   * contains which of these writes were undone.
-   */
-  readonly effects: readonly EffectReference[]
-  readonly undo: ReadonlyMap<string, UndoState>
-  /** The verifiers' reports of the current attempt. */
-  readonly reports: readonly ReportState[]
-  /** Why calls of the current attempt were refused. */
-  readonly refusals: readonly Reason[]
-  /** Why the previous attempt failed or, in `fail_safe`, why the whole run failed. */
-  readonly why: readonly Reason[]
-  readonly delivered: DeliveredData | undefined
-  readonly failed: FailedData | undefined
-}
-
-/** One call of a request. */
-export interface GovernedCallState {
-  readonly call: string
-  readonly tool: string
-  readonly risk: Risk
-  readonly args_hash: Hash
-  readonly attempt: number
-  /** A call that is still `started` after its process has died is in doubt. */
-  readonly status: 'started' | 'done' | 'failed' | 'refused' | 'retry' | 'undone'
-  readonly effect: RecordedEffect
-  /** 1, and one more each time that a person found no effect of the call: see `Action.round`. */
-  readonly round: number
-  readonly policy_hash: Hash | undefined
-  readonly rollback: RollbackAction | undefined
-  readonly evidence: (EvidenceData & { readonly at: number }) | undefined
-  readonly reasons: readonly Reason[]
-}
-
-/** An approval request, with the latest answer. */
-export interface ReviewState extends ReviewData {
-  readonly rollback: RollbackAction | undefined
-  readonly answer: (AnswerData & { readonly seq: number; readonly at: number }) | undefined
-}
-
-/** A recorded step; `ok` is false if it threw an error. */
-interface StepState extends StepData {
-  readonly ok: boolean
-}
-
-/** A chunk of text that was streamed. */
-interface ChunkState {
-  readonly hash: Hash
-  readonly attempt: number
-}
-
-/** A child run; `settled` is set once it has ended. */
-interface ChildState extends ChildData {
-  readonly attempt: number
-  readonly settled: (ChildSettledData & { readonly outcome: Outcome }) | undefined
-}
-
-/** A verifier's report in the current attempt. */
-interface ReportState extends VerifiedData {
-  readonly passed: boolean
-}
-
-/** The progress of undoing one write. */
-interface UndoState extends EffectReference {
-  /** Undefined while the undoing is not finished. */
-  readonly settled: UndoData | undefined
 }
 
 /** Returns the key of a write in `GovernorState.undo`. */

@@ -15,7 +15,8 @@ import {
   load,
   toRuntimeError,
 } from './api-context.ts'
-import { envSet, inheritedEnv, isSecret } from '../thread/env.ts'
+import { envSet, isSecret } from '../thread/env.ts'
+import { inheritedEnv } from '../thread/changes.ts'
 import { RuntimeError } from '../contract/error.ts'
 import type { EffectScheduled } from '../contract/event.ts'
 import { facadeEffects, scheduledEffects } from '../thread/effects.ts'

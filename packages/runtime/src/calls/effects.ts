@@ -13,7 +13,8 @@ import {
   settleUnknownEffect,
 } from '../governance/in-doubt.ts'
 import type { SessionGovernor } from '../governance/session-governors.ts'
-import { afterStored, hookedWriteOf, within } from '../hooks/hooks.ts'
+import { within } from '../hooks/hooks.ts'
+import { afterStored, hookedWriteOf } from '../hooks/write-hooks.ts'
 import { isStoreError } from '../store/store.ts'
 import { nextCronTime } from '../contract/cron.ts'
 import { queuedTool } from '../thread/effects.ts'

@@ -1,6 +1,12 @@
+import {
+  type Message,
+  type SettledOutcome,
+  type ToolCall,
+  type ToolResult,
+  ToolResultMessage,
+} from '@skein/ai'
 import type { ChildReport, RuntimeEvent } from '../contract/event.ts'
 import type { CallState, Entry, KernelState } from '../contract/state.ts'
-import { type SettledOutcome, type ToolCall, type ToolResult, ToolResultMessage } from '@skein/ai'
 import type { LoggedOutcome } from '@skein/threads'
 
 type CallEvent = Extract<
@@ -233,4 +239,13 @@ function fromLogged(word: LoggedOutcome, result: unknown): SettledOutcome {
 export function callIdOf(state: KernelState, toolCallId: string): string {
   const entry = findCall(state, toolCallId)?.entry
   return entry ? `${entry.message.id}:${toolCallId}` : toolCallId
+}
+
+/** Whether the results are those of these calls, and not of fewer: a changed call may have followed. */
+export function isMadeOf(message: Message, calls: readonly CallState[]): boolean {
+  const { results } = message as ToolResultMessage
+  return (
+    results.length === calls.length &&
+    results.every(({ toolCallId }, place) => toolCallId === calls[place]!.call.toolCallId)
+  )
 }

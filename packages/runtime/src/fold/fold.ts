@@ -8,7 +8,6 @@ import { checkVersion } from '../contract/upcast.ts'
 import { foldCall, newCall } from './calls.ts'
 import type { Store } from '../store/store.ts'
 import {
-  changedBy,
   type RestoredSnapshot,
   restoreSnapshot,
   type SavedSnapshot,
@@ -276,4 +275,24 @@ function forgetHandoffs({ session }: KernelState): void {
 function entryOf(state: KernelState, messageId: string): Entry | undefined {
   const place = state.places.get(messageId)
   return place === undefined ? undefined : state.entries[place]
+}
+
+/**
+ * Returns the index of the first entry that an event may have changed. An event that changes an entry names its
+ * message or one of its calls.
+ */
+export function changedBy(
+  { entries, places, callPlaces }: KernelState,
+  event: RuntimeEvent,
+): number {
+  const named = event as {
+    readonly messageId?: string
+    readonly toolCallId?: string
+    readonly interrupt?: { readonly toolCallId: string }
+    readonly dropped?: readonly string[]
+  }
+  const { messageId = '', toolCallId = named.interrupt?.toolCallId ?? '', dropped = [] } = named
+  const found = [places.get(messageId), callPlaces.get(toolCallId)]
+  for (const id of dropped) found.push(places.get(id))
+  return Math.min(entries.length, ...found.map((place) => place ?? Infinity))
 }

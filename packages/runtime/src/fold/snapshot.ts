@@ -1,3 +1,4 @@
+import { isMadeOf, resultsOf } from './calls.ts'
 import { deserialize, serialize } from 'node:v8'
 import { crc32 } from 'node:zlib'
 import {
@@ -8,12 +9,11 @@ import {
   type MessageJSON,
   messageToJSON,
   type ToolCall,
-  type ToolResultMessage,
   type UserContent,
   UserMessage,
 } from '@skein/ai'
 import { sha256Hex } from '@skein/base'
-import { EVENT_VERSION, type RuntimeEvent } from '../contract/event.ts'
+import { EVENT_VERSION } from '../contract/event.ts'
 import {
   type CallState,
   emptyKernelState,
@@ -21,7 +21,6 @@ import {
   type KernelState,
   type RequestLog,
 } from '../contract/state.ts'
-import { resultsOf } from './calls.ts'
 
 /** Must be raised when the same events give another state, or when a snapshot is written in another form. */
 const FOLD_VERSION = 2
@@ -182,26 +181,6 @@ function addEntry(state: KernelState, entry: Entry): void {
   for (const { call } of entry.calls) state.callPlaces.set(call.toolCallId, place)
 }
 
-/**
- * Returns the index of the first entry that an event may have changed. An event that changes an entry names its
- * message or one of its calls.
- */
-export function changedBy(
-  { entries, places, callPlaces }: KernelState,
-  event: RuntimeEvent,
-): number {
-  const named = event as {
-    readonly messageId?: string
-    readonly toolCallId?: string
-    readonly interrupt?: { readonly toolCallId: string }
-    readonly dropped?: readonly string[]
-  }
-  const { messageId = '', toolCallId = named.interrupt?.toolCallId ?? '', dropped = [] } = named
-  const found = [places.get(messageId), callPlaces.get(toolCallId)]
-  for (const id of dropped) found.push(places.get(id))
-  return Math.min(entries.length, ...found.map((place) => place ?? Infinity))
-}
-
 type PackedEntry = ReturnType<typeof packEntry>
 type PackedCall = ReturnType<typeof packCall>
 
@@ -250,15 +229,6 @@ function unpackMessage(packed: ReturnType<typeof packMessage>): Message {
   if (calls === 0) return new UserMessage(said as string | readonly UserContent[], options)
   const toolCalls = calls === 1 ? undefined : calls
   return new AssistantMessage(said as string | readonly AssistantContent[], toolCalls, options)
-}
-
-/** Whether the results are those of these calls, and not of fewer: a changed call may have followed. */
-function isMadeOf(message: Message, calls: readonly CallState[]): boolean {
-  const { results } = message as ToolResultMessage
-  return (
-    results.length === calls.length &&
-    results.every(({ toolCallId }, place) => toolCallId === calls[place]!.call.toolCallId)
-  )
 }
 
 function packCall(state: CallState, own: readonly ToolCall[]) {

@@ -1,10 +1,16 @@
+import {
+  loggedPath,
+  credentialsOf,
+  clientError,
+  errorCodeOf,
+  errorResponse,
+} from './error-response.ts'
 import { Hono } from 'hono'
-import { type Clock, type IdSource, redactSecrets, systemClock, uuidV7 } from '@skein/base'
+import { type Clock, type IdSource, systemClock, uuidV7 } from '@skein/base'
 import { systemTimers, type Timers } from '../dispatch/dispatcher.ts'
 import type { Runtime } from '../contract/runtime-api.ts'
 import { admitRequest } from './admit.ts'
 import { type Auth, toVerify, type Verify } from './auth/authenticate.ts'
-import { clientError, errorCodeOf, errorResponse } from './error-response.ts'
 import { HttpError, rateLimited } from '../operations/http-error.ts'
 import { DEFAULT_LIMITS, type HttpLimits, type Services } from './services.ts'
 import { Metrics } from './metrics.ts'
@@ -306,20 +312,4 @@ class HttpSurface implements Http {
 function requestIdOf({ headers }: Request): string | undefined {
   const given = headers.get('x-request-id') ?? ''
   return /^[\w.:-]{1,64}$/.test(given) ? given : undefined
-}
-
-const MAX_LOGGED_PATH = 256
-
-/** Returns the path without its query, which may contain keys and texts. */
-function loggedPath(request: Request): string {
-  const { pathname } = new URL(request.url)
-  return redactSecrets(pathname, credentialsOf(request)).slice(0, MAX_LOGGED_PATH)
-}
-
-/** Returns the secrets that the client sent, which errors may repeat. */
-function credentialsOf({ headers }: Request): readonly string[] {
-  const texts = ['authorization', 'x-api-key', 'cookie', 'proxy-authorization'].flatMap(
-    (name) => headers.get(name)?.split(/[\s;,=]+/) ?? [],
-  )
-  return texts.filter((text) => text.length >= 8)
 }

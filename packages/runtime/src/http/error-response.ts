@@ -1,4 +1,4 @@
-import { SkeinError } from '@skein/base'
+import { redactSecrets, SkeinError } from '@skein/base'
 import {
   HttpError,
   STATUS,
@@ -68,4 +68,18 @@ function retryAfter(error: SkeinError): Readonly<Record<string, string>> {
   const { retryAfterMs } = error as { readonly retryAfterMs?: unknown }
   if (typeof retryAfterMs !== 'number') return {}
   return { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) }
+}
+
+const MAX_LOGGED_PATH = 256
+/** Returns the path without its query, which may contain keys and texts. */
+export function loggedPath(request: Request): string {
+  const { pathname } = new URL(request.url)
+  return redactSecrets(pathname, credentialsOf(request)).slice(0, MAX_LOGGED_PATH)
+}
+/** Returns the secrets that the client sent, which errors may repeat. */
+export function credentialsOf({ headers }: Request): readonly string[] {
+  const texts = ['authorization', 'x-api-key', 'cookie', 'proxy-authorization'].flatMap(
+    (name) => headers.get(name)?.split(/[\s;,=]+/) ?? [],
+  )
+  return texts.filter((text) => text.length >= 8)
 }

@@ -19,15 +19,13 @@ import {
 } from '../definitions/resolved.ts'
 import type { InferenceRecorded, RuntimeEvent } from '../contract/event.ts'
 import {
-  afterStored,
-  beforeCreate,
   HookAnswerError,
   HookBlockedError,
-  hookedWriteOf,
   reportAnswer,
   runHooks,
   within,
 } from '../hooks/hooks.ts'
+import { afterStored, beforeCreate, hookedWriteOf } from '../hooks/write-hooks.ts'
 import {
   commitTaken,
   endSession,

@@ -4,7 +4,8 @@ import { AssistantMessage, type Message, messageToJSON, UserMessage } from '@ske
 import { type MessageJSON, sha256Hex } from '@skein/base'
 import type { ModelRequested, RuntimeEvent, StoredEvent } from '../contract/event.ts'
 import { KernelFold } from '../fold/fold.ts'
-import { deltaOf, frameOf, modelLogs, rebuildRequest, storedIn } from './log.ts'
+import { deltaOf, frameOf, storedIn } from './log.ts'
+import { modelLogs, rebuildRequest } from './read-log.ts'
 
 const at = '2026-01-01T00:00:00.000Z'
 const frame = frameOf({ system: 'Be kind.', tools: [{ name: 't' }], params: { temperature: 0 } })

@@ -1,3 +1,4 @@
+import { RuntimeError } from '../contract/error.ts'
 import { canonicalJson, type JsonObject, type JsonSchema, sha256Hex } from '@skein/base'
 import {
   type Message,
@@ -9,16 +10,13 @@ import {
   UPPError,
 } from '@skein/ai'
 import type { ResolvedModel, ResolvedSide } from '../definitions/resolved.ts'
-import type { ModelAnswered, ModelRequested, RuntimeEvent, StoredEvent } from '../contract/event.ts'
+import type { ModelAnswered, ModelRequested, RuntimeEvent } from '../contract/event.ts'
 import type { Blob } from '../store/store.ts'
 import type { DrainContext } from '../contract/context.ts'
 import { costOf, spentOn, toThreadUsage } from '../contract/usage.ts'
-import { RuntimeError } from '../contract/error.ts'
-import { foldKernel } from '../fold/fold.ts'
 import type { KernelState, RequestLog } from '../contract/state.ts'
 import type { Side } from '../contract/thread-state.ts'
 import { sameStart } from './view.ts'
-import type { ModelLog, ModelLogDetail } from '../contract/runtime-api.ts'
 
 /** A request as the log stores it: parts that are equal to the previous request are not written again. */
 export interface LoggedRequest {
@@ -177,7 +175,7 @@ export function logWrites(
 }
 
 /** The system text, tools and parameters of a request, which are mostly the same from step to step. */
-interface RequestFrame {
+export interface RequestFrame {
   readonly system: string | null
   readonly tools: readonly Readonly<Record<string, unknown>>[]
   readonly params: JsonObject
@@ -247,38 +245,6 @@ export function deltaOf(
   return previous && keeps > 0 ? { previous: { logId: previous.logId, keeps }, adds } : { adds }
 }
 
-/** Returns every model request of a log with its answer, in order. */
-export function modelLogs(events: readonly StoredEvent[]): ModelLog[] {
-  const answers = answersOf(events)
-  return events.flatMap(({ event }) =>
-    event.type === 'model_requested' ? [toLog(event, answers.get(event.logId))] : [],
-  )
-}
-
-/** Rebuilds a request as it was sent. Throws `LOG_NOT_FOUND` when a part of it is missing. */
-export async function rebuildRequest(
-  events: readonly StoredEvent[],
-  logId: string,
-  blob: (hash: string) => Promise<Uint8Array | undefined>,
-): Promise<ModelLogDetail> {
-  const place = events.findIndex(({ event }) => isRequest(event) && event.logId === logId)
-  const requested = events[place]?.event
-  if (requested?.type !== 'model_requested') throw notFound(logId, 'is not in this thread')
-  const bytes = await blob(requested.frame)
-  if (!bytes) throw notFound(logId, 'has lost its frame')
-  // The type is known because `frameOf` wrote the frame.
-  const frame = JSON.parse(new TextDecoder().decode(bytes)) as {
-    readonly [Field in keyof RequestFrame]: ModelLogDetail[Field]
-  }
-  const answer = answersOf(events).get(logId)
-  return {
-    ...toLog(requested, answer),
-    ...frame,
-    messages: messagesOf(requested, events.slice(0, place)),
-    messageId: answer?.messageId,
-  }
-}
-
 const digests = new WeakMap<Message, string>()
 
 function digestOf(message: Message): string {
@@ -289,26 +255,8 @@ function digestOf(message: Message): string {
   return digest
 }
 
-function messagesOf(requested: ModelRequested, before: readonly StoredEvent[]): JsonObject[] {
-  const requests = before.map(({ event }) => event).filter(isRequest)
-  const written = new Map<string, JsonObject>()
-  for (const { adds } of [...requests, requested]) {
-    for (const add of adds) {
-      if (typeof add !== 'string') written.set(String(add['id']), add['message'] as JsonObject)
-    }
-  }
-  const stored = storedIn(foldKernel(before))
-  return keysOf(requested, requests).map((key) => {
-    const message = written.get(key)
-    if (message) return message
-    const kept = stored(key)
-    if (!kept) throw notFound(requested.logId, `has lost the message ${key}`)
-    return messageToJSON(kept) as unknown as JsonObject // `MessageJSON` is JSON
-  })
-}
-
 /** Returns the keys of all messages of a request, also from the earlier requests that it refers to. */
-function keysOf(requested: ModelRequested, before: readonly ModelRequested[]): string[] {
+export function keysOf(requested: ModelRequested, before: readonly ModelRequested[]): string[] {
   const byId = new Map(before.map((request) => [request.logId, request]))
   const parts: (readonly string[])[] = []
   let request = requested
@@ -326,29 +274,6 @@ function keysOf(requested: ModelRequested, before: readonly ModelRequested[]): s
   }
 }
 
-function isRequest(event: StoredEvent['event']): event is ModelRequested {
-  return event.type === 'model_requested'
-}
-
-function answersOf(events: readonly StoredEvent[]): Map<string, ModelAnswered> {
-  const answers = new Map<string, ModelAnswered>()
-  for (const { event } of events) {
-    if (event.type === 'model_answered') answers.set(event.logId, event)
-  }
-  return answers
-}
-
-function toLog(requested: ModelRequested, answer: ModelAnswered | undefined): ModelLog {
-  const { logId, stepId, at, side, prompt, toolCallId, provider, model, attempt } = requested
-  const of = toolCallId === undefined ? {} : { toolCallId }
-  const log = { logId, stepId, at, side, prompt, ...of, provider, model, attempt }
-  if (!answer) return log
-  const { type: _type, at: _at, logId: _id, messageId: _message, ...told } = answer
-  // An answer without a cost is one whose price is unknown.
-  const { costUsd = null } = told
-  return { ...log, ...told, ...(told.usage !== undefined && { costUsd }) }
-}
-
-function notFound(logId: string, problem: string): RuntimeError {
+export function notFound(logId: string, problem: string): RuntimeError {
   return new RuntimeError(`The model request ${logId} ${problem}.`, { code: 'LOG_NOT_FOUND' })
 }

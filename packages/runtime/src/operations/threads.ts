@@ -1,7 +1,7 @@
-import type { CreateThread, Runtime, ThreadInfo } from '../contract/runtime-api.ts'
-import type { Store, ThreadQuery } from '../store/store.ts'
-import { publicEvent, type ThreadView, threadView, ViewFold } from '../view/index.ts'
-import { viewHtml } from '../view/thread-view.ts'
+import { currentView, viewHtml } from '../view/thread-view.ts'
+import type { CreateThread, ThreadInfo } from '../contract/runtime-api.ts'
+import type { ThreadQuery } from '../store/store.ts'
+import { publicEvent, threadView } from '../view/index.ts'
 import type { Services } from '../http/services.ts'
 import { HttpError } from './http-error.ts'
 import { toSendMessage } from './messages.ts'
@@ -36,47 +36,6 @@ const listQuery = {
   sort: choice('activity', 'created', 'oldest'),
   limit: between(1, 1000),
   offset: between(0, MAX_OFFSET),
-}
-
-/** The view of a log up to an event. */
-interface KeptView {
-  readonly logId: number
-  readonly fold: ViewFold
-  seq: number
-}
-
-const keptViews = new WeakMap<Runtime, Map<string, KeptView>>()
-/** Shorter threads are read faster than it is worth to keep them. */
-const MIN_KEPT_EVENTS = 500
-const MAX_KEPT_VIEWS = 32
-
-/**
- * Returns the view of a thread now. Of long threads it is kept, so that whoever asks again waits only for what is
- * new. Only the store of this process says which log a thread has, so without a store nothing is kept.
- */
-async function currentView(
-  runtime: Runtime & { readonly store?: Pick<Store, 'head'> },
-  { id, seq }: ThreadInfo,
-): Promise<ThreadView> {
-  const { store, threads } = runtime
-  const logId = seq < MIN_KEPT_EVENTS ? undefined : (await store?.head(id))?.logId
-  if (logId === undefined) return threadView(await threads.events(id))
-  const views = keptViews.get(runtime) ?? new Map<string, KeptView>()
-  keptViews.set(runtime, views)
-  const known = views.get(id)
-  const kept = known?.logId === logId ? known : { logId, fold: new ViewFold(), seq: 0 }
-  const events = await threads.events(id, { after: kept.seq })
-  // The log may have been replaced (erased) before it was read.
-  if ((await store?.head(id))?.logId !== logId) return threadView(await threads.events(id))
-  for (const { seq: number, event } of events) {
-    if (number <= kept.seq) continue // another reader was faster
-    kept.fold.push(event, number)
-    kept.seq = number
-  }
-  views.delete(id)
-  views.set(id, kept)
-  if (views.size > MAX_KEPT_VIEWS) views.delete(views.keys().next().value!)
-  return kept.fold.view
 }
 
 /** The operations that find, create, read and remove threads. */

@@ -61,26 +61,18 @@ export function sqliteStore(options: SqliteStoreOptions): SqliteStore {
   const lock = lockOwner(path, clock.now())
   try {
     createPrivately(path)
-    return openFile(path, openDatabase(options), clock, lock)
+    const database = openDatabase(options)
+    try {
+      const store = new FileStore(path, database, clock, lock)
+      store.scrub()
+      return store
+    } catch (error) {
+      database.close()
+      throw error
+    }
   } catch (error) {
     lock.release()
     throw sqliteFailure(error, path)
-  }
-}
-
-function openFile(
-  path: string,
-  database: DatabaseSync,
-  clock: Clock,
-  lock: OwnerLock,
-): SqliteStore {
-  try {
-    const store = new FileStore(path, database, clock, lock)
-    store.scrub()
-    return store
-  } catch (error) {
-    database.close()
-    throw error
   }
 }
 

@@ -1,3 +1,6 @@
+import { envSet, type InheritingEnv, isSecret, scopedNames } from './env.ts'
+import { descendantsOf } from '../store/thread-head.ts'
+import type { ThreadHead, ThreadChange } from '../store/store.ts'
 import type { JsonValue } from '@skein/base'
 import type { DrainContext, Facade, FacadeUse, ThreadPlace, Write } from '../contract/context.ts'
 import type { ResolvedSide } from '../definitions/resolved.ts'
@@ -5,9 +8,8 @@ import { RuntimeError } from '../contract/error.ts'
 import type { EnvSet, MessageQueued, RuntimeEvent } from '../contract/event.ts'
 import { catchUpFold, KernelFold } from '../fold/fold.ts'
 import { envContext } from '../secrets/vault.ts'
-import type { ThreadChange } from '../store/store.ts'
 import { createThreadFacade, type FacadeChanges } from './facade.ts'
-import { inheritedEnv } from './env.ts'
+
 import type { FileStat } from '../contract/thread-state.ts'
 import { attachmentPath, normalisePath } from './paths.ts'
 
@@ -273,4 +275,36 @@ export async function liveParent({ state, environment }: ThreadPlace): Promise<s
   const head = await environment.store.head(state.parent.threadId)
   const isOver = !head || head.lifecycle === 'terminated' || head.lifecycle === 'erased'
   return isOver ? undefined : head.id
+}
+
+/** A variable that was set, with its value in plain text. */
+interface EnvSetting {
+  readonly name: string
+  readonly value: string | null
+  readonly valueType: 'text' | 'secret'
+}
+/**
+ * Returns the changes that set a variable in every live descendant that inherits it. A thread does not
+ * inherit a variable that its parent's agent reserves for particular children, or for which it has a scoped
+ * value of its own; the threads below such a thread do not inherit it either.
+ */
+export async function inheritedEnv(
+  parts: InheritingEnv,
+  head: Pick<ThreadHead, 'id' | 'rootId' | 'agent'>,
+  setting: EnvSetting,
+): Promise<readonly ThreadChange[]> {
+  const changes: ThreadChange[] = []
+  const reached = new Map([[head.id, head.agent]])
+  for (const { id, parentId, lifecycle, agent } of await descendantsOf(parts, head)) {
+    const parent = parts.registry.agents.get(reached.get(parentId ?? '') ?? '')
+    if (!parent || scopedNames(parent).has(setting.name)) continue
+    const state = await parts.load(id)
+    if (!state || state.env.get(setting.name)?.isScoped) continue
+    reached.set(id, agent)
+    if (lifecycle === 'terminated' || lifecycle === 'erased') continue
+    const valueType = isSecret(parts, state, setting.name) ? 'secret' : setting.valueType
+    const event = { ...setting, valueType, threadId: id, vault: parts.vault, at: parts.at() }
+    changes.push({ id, append: [envSet(event)] })
+  }
+  return changes
 }

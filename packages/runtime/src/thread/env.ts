@@ -6,8 +6,7 @@ import { type EnvEntry, type KernelState, registryOf } from '../contract/state.t
 import type { Side, ThreadState } from '../contract/thread-state.ts'
 import { envContext, type Vault } from '../secrets/vault.ts'
 import type { EnvSet } from '../contract/event.ts'
-import type { Store, ThreadChange, ThreadHead } from '../store/store.ts'
-import { descendantsOf } from '../store/thread-head.ts'
+import type { Store } from '../store/store.ts'
 import type { FacadeBuffer } from './values.ts'
 
 /** The variables as one side of a thread, or one of its tools, sees them. */
@@ -297,14 +296,7 @@ export function envSet(options: {
   }
 }
 
-/** A variable that was set, with its value in plain text. */
-interface EnvSetting {
-  readonly name: string
-  readonly value: string | null
-  readonly valueType: 'text' | 'secret'
-}
-
-interface InheritingEnv {
+export interface InheritingEnv {
   readonly store: Store
   readonly registry: Registry
   readonly vault: Vault
@@ -312,32 +304,6 @@ interface InheritingEnv {
   at(): string
   /** Returns the folded state of a descendant. */
   load(threadId: string): Promise<KernelState | undefined>
-}
-
-/**
- * Returns the changes that set a variable in every live descendant that inherits it. A thread does not
- * inherit a variable that its parent's agent reserves for particular children, or for which it has a scoped
- * value of its own; the threads below such a thread do not inherit it either.
- */
-export async function inheritedEnv(
-  parts: InheritingEnv,
-  head: Pick<ThreadHead, 'id' | 'rootId' | 'agent'>,
-  setting: EnvSetting,
-): Promise<readonly ThreadChange[]> {
-  const changes: ThreadChange[] = []
-  const reached = new Map([[head.id, head.agent]])
-  for (const { id, parentId, lifecycle, agent } of await descendantsOf(parts, head)) {
-    const parent = parts.registry.agents.get(reached.get(parentId ?? '') ?? '')
-    if (!parent || scopedNames(parent).has(setting.name)) continue
-    const state = await parts.load(id)
-    if (!state || state.env.get(setting.name)?.isScoped) continue
-    reached.set(id, agent)
-    if (lifecycle === 'terminated' || lifecycle === 'erased') continue
-    const valueType = isSecret(parts, state, setting.name) ? 'secret' : setting.valueType
-    const event = { ...setting, valueType, threadId: id, vault: parts.vault, at: parts.at() }
-    changes.push({ id, append: [envSet(event)] })
-  }
-  return changes
 }
 
 /** Whether a variable is a secret. A secret stays a secret, even if it is set again as text. */
@@ -348,13 +314,6 @@ export function isSecret(
 ): boolean {
   const agent = registryOf(registry, state).agents.get(state.agent)
   if (!agent) return state.env.get(name)?.type === 'secret'
-  const { threadId } = state
-  return createEnvReader({
-    kernel: state,
-    agent,
-    instanceEnv,
-    vault,
-    threadId,
-    side: 'a',
-  }).isSecret(name)
+  const options = { kernel: state, agent, instanceEnv, vault, threadId: state.threadId } as const
+  return createEnvReader({ ...options, side: 'a' }).isSecret(name)
 }

@@ -1,8 +1,9 @@
+import { threadView, ViewFold } from './view-fold.ts'
+import type { Store, ThreadLifecycle } from '../store/store.ts'
+import type { Runtime, CostUsd, ThreadInfo } from '../contract/runtime-api.ts'
 import { safeJson, safeText } from '@skein/base/safe-text'
 import type { LoggedOutcome } from '@skein/threads'
 import type { SessionOutcome } from '../contract/event.ts'
-import type { CostUsd, ThreadInfo } from '../contract/runtime-api.ts'
-import type { ThreadLifecycle } from '../store/store.ts'
 
 /**
  * A thread as it is shown to people. It is a fold of the thread's events alone, so the command line, the API
@@ -193,4 +194,43 @@ function htmlLine(text: string): string {
 
 function escaped(text: string): string {
   return text.replace(/[&<>"']/g, (character) => `&#${character.codePointAt(0)!};`)
+}
+
+/** The view of a log up to an event. */
+interface KeptView {
+  readonly logId: number
+  readonly fold: ViewFold
+  seq: number
+}
+const keptViews = new WeakMap<Runtime, Map<string, KeptView>>()
+/** Shorter threads are read faster than it is worth to keep them. */
+const MIN_KEPT_EVENTS = 500
+const MAX_KEPT_VIEWS = 32
+/**
+ * Returns the view of a thread now. Of long threads it is kept, so that whoever asks again waits only for what is
+ * new. Only the store of this process says which log a thread has, so without a store nothing is kept.
+ */
+export async function currentView(
+  runtime: Runtime & { readonly store?: Pick<Store, 'head'> },
+  { id, seq }: ThreadInfo,
+): Promise<ThreadView> {
+  const { store, threads } = runtime
+  const logId = seq < MIN_KEPT_EVENTS ? undefined : (await store?.head(id))?.logId
+  if (logId === undefined) return threadView(await threads.events(id))
+  const views = keptViews.get(runtime) ?? new Map<string, KeptView>()
+  keptViews.set(runtime, views)
+  const known = views.get(id)
+  const kept = known?.logId === logId ? known : { logId, fold: new ViewFold(), seq: 0 }
+  const events = await threads.events(id, { after: kept.seq })
+  // The log may have been replaced (erased) before it was read.
+  if ((await store?.head(id))?.logId !== logId) return threadView(await threads.events(id))
+  for (const { seq: number, event } of events) {
+    if (number <= kept.seq) continue // another reader was faster
+    kept.fold.push(event, number)
+    kept.seq = number
+  }
+  views.delete(id)
+  views.set(id, kept)
+  if (views.size > MAX_KEPT_VIEWS) views.delete(views.keys().next().value!)
+  return kept.fold.view
 }

@@ -11,7 +11,7 @@ import { asDecodeError, invalidResponse, vendorFailure } from '../wire-error.ts'
 import type { DecodeContext, WireDecoder } from '../wire.ts'
 import type { OpenAIResponsesDialect, ResponsesEvent } from './types.ts'
 import { type ItemPart, type MessageParts, openItem, type OpenItem } from './stream-parts.ts'
-import { toUsage } from './usage.ts'
+import { toUsage } from './types.ts'
 import { ErrorCode } from '../../contract/error.ts'
 
 /** The part of an item that the text of each event type belongs to. */

@@ -1,0 +1,74 @@
+import { notFound, keysOf, type RequestFrame, storedIn } from './log.ts'
+import type { ModelLog, ModelLogDetail } from '../contract/runtime-api.ts'
+import { foldKernel } from '../fold/fold.ts'
+import type { ModelAnswered, ModelRequested, StoredEvent } from '../contract/event.ts'
+import { messageToJSON } from '@skein/ai'
+import type { JsonObject } from '@skein/base'
+
+/** Returns every model request of a log with its answer, in order. */
+export function modelLogs(events: readonly StoredEvent[]): ModelLog[] {
+  const answers = answersOf(events)
+  return events.flatMap(({ event }) =>
+    event.type === 'model_requested' ? [toLog(event, answers.get(event.logId))] : [],
+  )
+}
+/** Rebuilds a request as it was sent. Throws `LOG_NOT_FOUND` when a part of it is missing. */
+export async function rebuildRequest(
+  events: readonly StoredEvent[],
+  logId: string,
+  blob: (hash: string) => Promise<Uint8Array | undefined>,
+): Promise<ModelLogDetail> {
+  const place = events.findIndex(({ event }) => isRequest(event) && event.logId === logId)
+  const requested = events[place]?.event
+  if (requested?.type !== 'model_requested') throw notFound(logId, 'is not in this thread')
+  const bytes = await blob(requested.frame)
+  if (!bytes) throw notFound(logId, 'has lost its frame')
+  // The type is known because `frameOf` wrote the frame.
+  const frame = JSON.parse(new TextDecoder().decode(bytes)) as {
+    readonly [Field in keyof RequestFrame]: ModelLogDetail[Field]
+  }
+  const answer = answersOf(events).get(logId)
+  return {
+    ...toLog(requested, answer),
+    ...frame,
+    messages: messagesOf(requested, events.slice(0, place)),
+    messageId: answer?.messageId,
+  }
+}
+function messagesOf(requested: ModelRequested, before: readonly StoredEvent[]): JsonObject[] {
+  const requests = before.map(({ event }) => event).filter(isRequest)
+  const written = new Map<string, JsonObject>()
+  for (const { adds } of [...requests, requested]) {
+    for (const add of adds) {
+      if (typeof add !== 'string') written.set(String(add['id']), add['message'] as JsonObject)
+    }
+  }
+  const stored = storedIn(foldKernel(before))
+  return keysOf(requested, requests).map((key) => {
+    const message = written.get(key)
+    if (message) return message
+    const kept = stored(key)
+    if (!kept) throw notFound(requested.logId, `has lost the message ${key}`)
+    return messageToJSON(kept) as unknown as JsonObject // `MessageJSON` is JSON
+  })
+}
+function isRequest(event: StoredEvent['event']): event is ModelRequested {
+  return event.type === 'model_requested'
+}
+function answersOf(events: readonly StoredEvent[]): Map<string, ModelAnswered> {
+  const answers = new Map<string, ModelAnswered>()
+  for (const { event } of events) {
+    if (event.type === 'model_answered') answers.set(event.logId, event)
+  }
+  return answers
+}
+function toLog(requested: ModelRequested, answer: ModelAnswered | undefined): ModelLog {
+  const { logId, stepId, at, side, prompt, toolCallId, provider, model, attempt } = requested
+  const of = toolCallId === undefined ? {} : { toolCallId }
+  const log = { logId, stepId, at, side, prompt, ...of, provider, model, attempt }
+  if (!answer) return log
+  const { type: _type, at: _at, logId: _id, messageId: _message, ...told } = answer
+  // An answer without a cost is one whose price is unknown.
+  const { costUsd = null } = told
+  return { ...log, ...told, ...(told.usage !== undefined && { costUsd }) }
+}
