@@ -5,7 +5,7 @@ import type { Side } from '../contract/thread-state.ts'
 import type { ToolDefinition } from '../definitions/types.ts'
 import { callIdOf, UNKNOWN_OUTCOME } from '../fold/calls.ts'
 import { settleUnknownEffect as settle } from '../governance/in-doubt.ts'
-import { afterStored } from '../hooks/write-hooks.ts'
+import { afterStored } from '../hooks/hooks.ts'
 import {
   commitTaken,
   stepEnd,

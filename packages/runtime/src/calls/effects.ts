@@ -13,8 +13,7 @@ import {
   settleUnknownEffect,
 } from '../governance/in-doubt.ts'
 import type { SessionGovernor } from '../governance/session-governors.ts'
-import { within } from '../hooks/hooks.ts'
-import { afterStored, hookedWriteOf } from '../hooks/write-hooks.ts'
+import { afterStored, hookedWriteOf, within } from '../hooks/hooks.ts'
 import { isStoreError } from '../store/store.ts'
 import { nextCronTime } from '../contract/cron.ts'
 import { queuedTool } from '../thread/effects.ts'

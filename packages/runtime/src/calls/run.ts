@@ -21,8 +21,7 @@ import type { RuntimeEvent } from '../contract/event.ts'
 import type { FileStat } from '../contract/thread-state.ts'
 import { callIdOf, findCall, toLogged, toLoggedResult } from '../fold/calls.ts'
 import { answerInDoubt, effectiveRisk } from '../governance/in-doubt.ts'
-import { hasHook, runHooks } from '../hooks/hooks.ts'
-import { afterStored, hookedWriteOf } from '../hooks/write-hooks.ts'
+import { afterStored, hasHook, hookedWriteOf, runHooks } from '../hooks/hooks.ts'
 import {
   type CallState,
   cutOf,

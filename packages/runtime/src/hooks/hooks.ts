@@ -1,20 +1,14 @@
+import { readHookAnswer, HookAnswerError } from './read-answer.ts'
 import type { HookName, HookSignatures } from '../definitions/hooks.ts'
 import type { ResolvedSide } from '../definitions/resolved.ts'
-import type { HookDefinition } from '../definitions/types.ts'
-import { RuntimeError } from '../contract/error.ts'
 import type { DrainContext } from '../contract/context.ts'
-import { writeOf } from '../thread/changes.ts'
-import {
-  AssistantMessage,
-  type Message,
-  messageFromJSON,
-  messageToJSON,
-  ToolResultMessage,
-  toResultJson,
-  UserMessage,
-} from '@skein/ai'
-import { linkAbort, messageOf } from '@skein/base'
+import { type ChangesWrite, writeOf } from '../thread/changes.ts'
+import { type Message, messageFromJSON, messageToJSON } from '@skein/ai'
+import { linkAbort, type MessageJSON, messageOf } from '@skein/base'
+import type { RuntimeEvent, RuntimeMessageAdded } from '../contract/event.ts'
 import type { StoredMessage } from '../contract/thread-state.ts'
+import type { FacadeChanges } from '../thread/facade.ts'
+import { storedMessage } from '../thread/messages.ts'
 
 /** The type of a hook's return value, without void. */
 type HookAnswer<Name extends HookName> = Exclude<Awaited<ReturnType<HookSignatures[Name]>>, void>
@@ -34,16 +28,6 @@ interface HookUse<Name extends HookName, T> {
 
 /** Thrown when a hook asks to end the session before a request is sent to the model. */
 export class HookBlockedError extends Error {}
-
-/** A hook returned something that its kind of hook cannot use, or left a request without messages. */
-export class HookAnswerError extends RuntimeError {
-  constructor(hookId: string, problem: string) {
-    super(`The hook "${hookId}" ${problem}.`, {
-      code: 'HOOK_ANSWER',
-      hint: 'See `HookSignatures` for what each kind of hook may return; return nothing to change nothing.',
-    })
-  }
-}
 
 /**
  * Runs the hooks of one kind in the order in which they are listed. The changes that a hook makes in the
@@ -70,7 +54,7 @@ export async function runHooks<Name extends HookName, T>(
       const given =
         answer === undefined || !fold
           ? undefined
-          : readAnswer(context, hook, answer, args(value).at(-1))
+          : readHookAnswer(context, hook, answer, args(value).at(-1))
       const write = await writeOf(context, facade.takeChanges())
       if (write.events.length + write.others.length > 0 || write.values?.user)
         await context.commit(`hook_${hook.hook}`, write)
@@ -105,107 +89,6 @@ export async function reportAnswer(context: DrainContext, error: HookAnswerError
 }
 
 /**
- * Checks what a hook returned. `before` is the value that the hook was given to change. Throws
- * `HookAnswerError` if the answer has the wrong shape. Messages that are equal in shape but made by another
- * copy of the library are converted.
- */
-function readAnswer(
-  { state: { callPlaces } }: DrainContext,
-  { id, hook }: HookDefinition,
-  answer: unknown,
-  before: unknown,
-): { readonly answer: unknown } {
-  const wrong = (problem: string): HookAnswerError => new HookAnswerError(id, problem)
-  const object = (value: unknown): Readonly<Record<string, unknown>> => {
-    if (typeof value !== 'object' || value === null)
-      throw wrong(`(${hook}) returned ${typeName(value)} instead of an object`)
-    return value as Readonly<Record<string, unknown>>
-  }
-  const list = (value: unknown): readonly unknown[] => {
-    if (!Array.isArray(value))
-      throw wrong(`(${hook}) returned ${typeName(value)} instead of a list`)
-    return value
-  }
-  const message = (value: unknown): Message => {
-    try {
-      return readMessage(value)
-    } catch (error) {
-      throw wrong(`(${hook}) returned something that is not a message: ${messageOf(error)}`)
-    }
-  }
-  const sameType = (now: Message, then: Message): Message => {
-    if (now.type === then.type) return now
-    throw wrong(`(${hook}) changed a message of type "${then.type}" into one of type "${now.type}"`)
-  }
-  switch (hook) {
-    case 'after_system_message':
-      if (answer === null || typeof answer === 'string') return { answer }
-      throw wrong(`(${hook}) returned ${typeName(answer)} instead of a text or null`)
-    case 'filter_messages': {
-      const known = new Set(list(before))
-      const read = list(answer).map((one) => {
-        if (known.has(one)) return one
-        const stored = object(one)
-        if (typeof stored['id'] !== 'string')
-          throw wrong(`(${hook}) returned a message without an id`)
-        return { ...stored, message: message(stored['message']) }
-      })
-      return { answer: read }
-    }
-    case 'prefilter_llm_history': {
-      const known = new Set(list(before))
-      return { answer: list(answer).map((one) => (known.has(one) ? one : message(one))) }
-    }
-    case 'before_create_message': {
-      const then = (before as StoredMessage).message
-      const now = sameType(message(object(answer)['message']), then)
-      const own = new Set(idsOfCalls(then))
-      const again = idsOfCalls(now).find((one) => !own.has(one) && callPlaces.has(one))
-      if (again !== undefined)
-        throw wrong(`(${hook}) added a call whose id ${again} another call of the thread has`)
-      return { answer: { message: now } }
-    }
-    case 'before_update_message':
-      return { answer: sameType(message(answer), before as Message) }
-    case 'before_store_tool_result':
-    case 'after_tool_call_success':
-    case 'after_tool_call_failure': {
-      if (answer === before || (answer === null && hook !== 'before_store_tool_result'))
-        return { answer }
-      const { result, isError } = object(answer)
-      if (typeof isError !== 'boolean')
-        throw wrong(`(${hook}) returned no \`isError\` that is true or false`)
-      try {
-        return { answer: { result: toResultJson(result), isError } }
-      } catch (error) {
-        throw wrong(`(${hook}) returned a result that is not JSON: ${messageOf(error)}`)
-      }
-    }
-    default:
-      return { answer } // the other kinds of hooks only observe
-  }
-}
-
-function idsOfCalls(message: Message): readonly string[] {
-  const called = message.type === 'assistant' ? (message.toolCalls ?? []) : []
-  return called.map(({ toolCallId }) => toolCallId)
-}
-
-/** Checks a message and returns it; a message of another copy of the library is converted. */
-function readMessage(value: unknown): Message {
-  if (typeof value !== 'object' || value === null) throw new Error(`it is ${typeName(value)}`)
-  const json = messageToJSON(value as Message)
-  JSON.stringify(json) // throws for what the log and the vendors cannot store
-  const read = messageFromJSON(json)
-  const ids = idsOfCalls(read)
-  if (new Set(ids).size < ids.length) throw new Error('two of its calls have the same id')
-  const isOurs = [UserMessage, AssistantMessage, ToolResultMessage].some(
-    (one) => value instanceof one,
-  )
-  return isOurs ? (value as Message) : read
-}
-
-/**
  * Returns the result of `work`, or rejects when it takes longer than `timeoutMs`. The signal that `work`
  * receives is aborted after that time or when the outer signal aborts; an outer abort rejects as well.
  */
@@ -237,16 +120,112 @@ export async function within<T>(
   }
 }
 
+type Updated = Extract<RuntimeEvent, { type: 'message_updated' }>
+
+/**
+ * Converts the changes of a tool or an effect into a write. Their messages pass the hooks of the side first;
+ * messages that a hook wrote do not (see `writeOf`), because hooks could otherwise call each other for ever.
+ */
+export async function hookedWriteOf(
+  context: DrainContext,
+  changes: FacadeChanges,
+  side: ResolvedSide | undefined,
+): Promise<ChangesWrite> {
+  const write = await writeOf(context, changes)
+  if (!side) return write
+  const events: RuntimeEvent[] = []
+  for (const event of write.events) {
+    if (event.type === 'message_added') events.push(await beforeCreate(context, side, event))
+    else if (event.type === 'message_updated') events.push(await beforeUpdate(context, side, event))
+    else events.push(event)
+  }
+  return { ...write, events }
+}
+
+/**
+ * Runs the `before_create_message` hooks, which every message passes before it is stored. The message keeps
+ * its id.
+ */
+export async function beforeCreate(
+  context: DrainContext,
+  side: ResolvedSide,
+  added: RuntimeMessageAdded,
+): Promise<RuntimeMessageAdded> {
+  if (!hasHook(side, 'before_create_message')) return added
+  const before = toStored(added)
+  const message = await runHooks(
+    context,
+    {
+      side,
+      name: 'before_create_message',
+      args: (value: StoredMessage) => [value],
+      fold: (value, { message }) => ({ ...value, message }),
+    },
+    before,
+  )
+  if (message === before) return added
+  const json = messageToJSON(message.message)
+  return { ...added, message: { ...json, id: before.id } }
+}
+
+/**
+ * Runs the `before_update_message` hooks. The message keeps its type and its calls, because results in the
+ * log belong to those calls.
+ */
+async function beforeUpdate(
+  context: DrainContext,
+  side: ResolvedSide,
+  event: Updated,
+): Promise<Updated> {
+  if (!hasHook(side, 'before_update_message')) return event
+  const before = messageFromJSON(event.message)
+  const message = await runHooks(
+    context,
+    {
+      side,
+      name: 'before_update_message',
+      args: (value: Message) => [event.messageId, value],
+      fold: (_, answer) => answer,
+    },
+    before,
+  )
+  if (message === before) return event
+  const json = messageToJSON(message)
+  const { toolCalls } = event.message as { readonly toolCalls?: unknown }
+  return { ...event, message: { ...json, id: event.messageId, toolCalls } as MessageJSON }
+}
+
 /** Whether the side has a hook of one of these kinds. */
 export function hasHook({ hooks }: ResolvedSide, ...kinds: readonly HookName[]): boolean {
   return hooks.some(({ hook }) => kinds.includes(hook))
 }
 
-/** Names the type of a value for messages; its content may be secret. */
-function typeName(value: unknown): string {
-  return value === null
-    ? 'null'
-    : Array.isArray(value)
-      ? 'a list'
-      : `a value of type ${typeof value}`
+/** Runs the hooks for messages that were stored: `after_create_message`, `after_update_message`. */
+export async function afterStored(
+  context: DrainContext,
+  side: ResolvedSide,
+  events: readonly RuntimeEvent[],
+): Promise<void> {
+  for (const event of events) {
+    if (event.type === 'message_added') {
+      if (!hasHook(side, 'after_create_message')) continue
+      const stored = toStored(event)
+      await runHooks(
+        context,
+        { side, name: 'after_create_message', args: () => [stored] },
+        undefined,
+      )
+    }
+    if (event.type !== 'message_updated') continue
+    const stored = storedMessage(context.state, event.messageId)
+    if (!stored) continue
+    await runHooks(context, { side, name: 'after_update_message', args: () => [stored] }, undefined)
+  }
+}
+
+function toStored(added: RuntimeMessageAdded): StoredMessage {
+  const { at, turnId, side, isSilent = false, attachments = [], subagentId, metadata } = added
+  const message = messageFromJSON(added.message)
+  const { id } = message
+  return { id, message, side, isSilent, at, turnId, attachments, subagentId, metadata }
 }

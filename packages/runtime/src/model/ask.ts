@@ -20,8 +20,7 @@ import type {
   RuntimeMessageAdded,
   StepFailed,
 } from '../contract/event.ts'
-import { hasHook } from '../hooks/hooks.ts'
-import { afterStored, beforeCreate } from '../hooks/write-hooks.ts'
+import { afterStored, beforeCreate, hasHook } from '../hooks/hooks.ts'
 import { endSession, stepStart } from '../session/session.ts'
 import { isStoreError } from '../store/store.ts'
 import { type RuntimeError, spendingLimitOf } from '../contract/error.ts'

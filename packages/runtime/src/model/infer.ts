@@ -19,13 +19,15 @@ import {
 } from '../definitions/resolved.ts'
 import type { InferenceRecorded, RuntimeEvent } from '../contract/event.ts'
 import {
-  HookAnswerError,
+  afterStored,
+  beforeCreate,
   HookBlockedError,
+  hookedWriteOf,
   reportAnswer,
   runHooks,
   within,
 } from '../hooks/hooks.ts'
-import { afterStored, beforeCreate, hookedWriteOf } from '../hooks/write-hooks.ts'
+import { HookAnswerError } from '../hooks/read-answer.ts'
 import {
   commitTaken,
   endSession,

@@ -6,7 +6,7 @@ import type {
   RuntimeMessageAdded,
   SessionOutcome,
 } from '../contract/event.ts'
-import { afterStored, beforeCreate } from '../hooks/write-hooks.ts'
+import { afterStored, beforeCreate } from '../hooks/hooks.ts'
 import { listedAs } from '../thread/changes.ts'
 import {
   isAwaited,
