@@ -56,7 +56,6 @@ export { catalogue } from './definitions/load/catalogue.ts'
 export type {
   ThreadLifecycle,
   ThreadHead,
-  NewThread,
   ThreadChange,
   Commit,
   Blob,

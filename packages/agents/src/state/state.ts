@@ -82,7 +82,7 @@ export class AgentState {
     if (guard !== key)
       throw invalidUse(
         'AgentState cannot be constructed.',
-        'Use AgentState.initial() or fromJSON().',
+        'Use AgentState.initial() or AgentState.fromJSON().',
       )
     const { fields, ids } = init
     // A source of the application is asked for every state, so that the same source gives the same ids.
@@ -117,21 +117,12 @@ export class AgentState {
     return new AgentState(key, { fields: empty, ids })
   }
 
-  /**
-   * Reads untrusted JSON. Throws INVALID_REQUEST with the name of the invalid field. `before` has the messages
-   * that precede those of the JSON, for states that are stored as what they add to another one.
-   */
-  static fromJSON(
-    json: unknown,
-    {
-      ids = uuidV4,
-      before = [],
-    }: AgentStateOptions & { readonly before?: readonly Message[] } = {},
-  ): AgentState {
+  /** Reads untrusted JSON. Throws INVALID_REQUEST with the name of the invalid field. */
+  static fromJSON(json: unknown, { ids = uuidV4 }: AgentStateOptions = {}): AgentState {
     const { id, ...parts } = readStateJSON(json)
     const fields = {
       ...parts,
-      messages: SharedList.of([...before, ...parts.messages]),
+      messages: SharedList.of(parts.messages),
       reasoning: SharedList.of(parts.reasoning),
       subagentTraces: SharedList.of(parts.subagentTraces),
     }

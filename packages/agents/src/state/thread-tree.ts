@@ -16,18 +16,9 @@ export interface ThreadNodeJSON {
   readonly id: string
   readonly parentId: string | null
   readonly name?: string
-  /** Without the messages that are `shared` with the parent. */
   readonly state: AgentStateJSON
   readonly children: readonly string[]
-  /**
-   * How many messages at the beginning are those of the parent's state. They are left out of `state`, so that a
-   * conversation is not repeated in every branch of it.
-   */
-  readonly shared?: number
 }
-
-/** How many messages the nodes of a tree may have in all: sharing lets a short text stand for many. */
-const MAX_MESSAGES = 10_000_000
 
 /** Options of a new tree. */
 export interface ThreadTreeOptions {
@@ -135,10 +126,7 @@ export class ThreadTree {
   }
 
   toJSON(): ThreadTreeJSON {
-    const whole = new Map([...this.#nodes].map(([id, node]) => [id, node.toJSON()]))
-    const nodes = [...whole.values()].map((node) =>
-      withoutShared(node, whole.get(node.parentId ?? '')),
-    )
+    const nodes = [...this.#nodes.values()].map((node) => node.toJSON())
     return { rootId: this.#root.id, currentId: this.#current.id, nodes }
   }
 
@@ -206,24 +194,6 @@ function checked(state: AgentState): AgentState {
   throw invalidUse('The state of a node is an AgentState.', 'See AgentState.fromJSON().')
 }
 
-/** Returns a node without the messages that its state has in common with the parent's state. */
-function withoutShared(node: ThreadNodeJSON, parent: ThreadNodeJSON | undefined): ThreadNodeJSON {
-  const { state } = node
-  let shared = 0
-  while (
-    shared < state.messages.length &&
-    isSame(state.messages[shared], parent?.state.messages[shared])
-  )
-    shared++
-  if (shared === 0) return node
-  return { ...node, state: { ...state, messages: state.messages.slice(shared) }, shared }
-}
-
-/** States of one conversation have the same objects; after reading JSON they have equal ones. */
-function isSame(one: unknown, other: unknown): boolean {
-  return one === other || (other !== undefined && JSON.stringify(one) === JSON.stringify(other))
-}
-
 /** Reads a tree from untrusted JSON: its root, its current node and all nodes in their given order. */
 function readTreeJSON(json: unknown): {
   root: ThreadNode
@@ -234,69 +204,39 @@ function readTreeJSON(json: unknown): {
   const { rootId, currentId } = json
   if (!Array.isArray(json['nodes'])) throw invalid('nodes is not a list')
   const list = json['nodes'].map(readNode)
-  const read = new Map(list.map((node) => [node.id, node]))
-  if (read.size < list.length) throw invalid('two nodes have one id')
-  const nodes = new Map<string, ThreadNode>()
-  const root = read.get(rootId as string) // `get` returns undefined if `rootId` is not a string
+  const nodes = new Map(list.map((node) => [node.id, node]))
+  if (nodes.size < list.length) throw invalid('two nodes have one id')
+  const root = nodes.get(rootId as string) // `get` returns undefined if `rootId` is not a string
   if (!root || root.parentId !== null) throw invalid('rootId does not name a root')
-  if (!read.has(currentId as string)) throw invalid('currentId does not name a node')
+  const current = nodes.get(currentId as string)
+  if (!current) throw invalid('currentId does not name a node')
   // Each child must name its parent. Then no node is reached twice, so there is no cycle; a node that is not
   // reached is not connected to the root.
   const reached = [root]
   for (let index = 0; index < reached.length; index++) {
     const { id, children } = reached[index]!
     for (const childId of children) {
-      const child = read.get(childId)
+      const child = nodes.get(childId)
       if (child?.parentId !== id)
         throw invalid(`the node "${id}" names ${JSON.stringify(childId)}, which is no child of it`)
       reached.push(child)
     }
   }
-  if (reached.length < read.size) throw invalid('not all nodes hang on the root')
-  // Parents come before their children here, so what a node shares with its parent is known.
-  const states = new Map<string, AgentState>()
-  let messages = 0
-  for (const node of reached) {
-    const state = readState(node, states.get(node.parentId ?? ''))
-    messages += state.messages.length
-    if (messages > MAX_MESSAGES) throw invalid(`its nodes have more than ${MAX_MESSAGES} messages`)
-    states.set(node.id, state)
-  }
-  for (const node of list)
-    nodes.set(node.id, new ThreadNode({ ...node, state: states.get(node.id)! }))
-  return { root: nodes.get(root.id)!, current: nodes.get(currentId as string)!, nodes }
+  if (reached.length < nodes.size) throw invalid('not all nodes hang on the root')
+  return { root, current, nodes }
 }
 
-interface ReadNode extends Omit<ThreadNodeInit, 'state' | 'children'> {
-  readonly children: readonly string[]
-  readonly at: string
-  readonly state: unknown
-  readonly shared: unknown
-}
-
-/** Reads the state of a node, with the messages that it shares with its parent. */
-function readState(
-  { at, state, shared = 0 }: ReadNode,
-  parent: AgentState | undefined,
-): AgentState {
-  const before = parent?.messages.slice(0, shared as number) ?? []
-  // Anything but a number of messages that the parent has gives a list of another length.
-  if (before.length !== shared)
-    throw invalid(`${at}.shared is not a number of the parent's messages`)
-  return AgentState.fromJSON(state, { before })
-}
-
-function readNode(value: unknown, index: number): ReadNode {
+function readNode(value: unknown, index: number): ThreadNode {
   const at = `nodes[${index}]`
   if (!isPlainObject(value)) throw invalid(`${at} is not an object`)
-  const { id, parentId, name, state, children, shared } = value
+  const { id, parentId, name, state, children } = value
   if (typeof id !== 'string' || id === '') throw invalid(`${at}.id is not a non-empty string`)
   if (parentId !== null && typeof parentId !== 'string')
     throw invalid(`${at}.parentId is not an id`)
   if (name !== undefined && typeof name !== 'string') throw invalid(`${at}.name is not a string`)
   if (!Array.isArray(children) || new Set(children).size < children.length)
     throw invalid(`${at}.children is not a list of different ids`)
-  return { at, id, parentId, name, children, state, shared }
+  return new ThreadNode({ id, parentId, children, state: AgentState.fromJSON(state), name })
 }
 
 function invalid(problem: string): Error {

@@ -25,31 +25,16 @@ export function Scrubber({
 }): ReactNode {
   const last = live.view.seq
   const [place, setPlace] = usePlace(at, address)
-  const [isPlaying, setPlaying] = useState(false)
   const index = Math.max(
     0,
     live.events.findLastIndex(({ seq }) => seq <= place),
   )
   const current = live.events[index]
+  const [isPlaying, setPlaying] = usePlayback(live.events, index, setPlace)
   const move = (step: number): void => {
     const next = live.events[Math.max(0, Math.min(live.events.length - 1, index + step))]
     if (next) setPlace(next.seq)
   }
-  useEffect(() => {
-    if (!isPlaying) return
-    const step = Math.max(1, Math.ceil(live.events.length / PLAY_STEPS))
-    const next = live.events[Math.min(live.events.length - 1, index + step)]
-    if (!current || !next || next === current) {
-      setPlaying(false)
-      return
-    }
-    const gap = Date.parse(next.event.at) - Date.parse(current.event.at)
-    const timer = setTimeout(
-      () => setPlace(next.seq),
-      Math.min(LONGEST_MS, Math.max(SHORTEST_MS, gap)),
-    )
-    return () => clearTimeout(timer)
-  }, [isPlaying, index, live.events, current, setPlace])
   useKeys([
     { keys: '[', does: 'One event back', run: () => move(-1) },
     { keys: ']', does: 'One event forward', run: () => move(1) },
@@ -113,6 +98,32 @@ export function Scrubber({
       </button>
     </div>
   )
+}
+
+/** Plays the events back, in about the time they took but never slowly. */
+function usePlayback(
+  events: ShownThread['events'],
+  index: number,
+  setPlace: (seq: number) => void,
+): readonly [boolean, (isPlaying: boolean) => void] {
+  const [isPlaying, setPlaying] = useState(false)
+  const current = events[index]
+  useEffect(() => {
+    if (!isPlaying) return
+    const step = Math.max(1, Math.ceil(events.length / PLAY_STEPS))
+    const next = events[Math.min(events.length - 1, index + step)]
+    if (!current || !next || next === current) {
+      setPlaying(false)
+      return
+    }
+    const gap = Date.parse(next.event.at) - Date.parse(current.event.at)
+    const timer = setTimeout(
+      () => setPlace(next.seq),
+      Math.min(LONGEST_MS, Math.max(SHORTEST_MS, gap)),
+    )
+    return () => clearTimeout(timer)
+  }, [isPlaying, index, events, current, setPlace])
+  return [isPlaying, setPlaying]
 }
 
 /** The place that the control shows at once, and the address a little later. */

@@ -69,24 +69,65 @@ function keptRows(thread: ShownThread, depth: number, now: number): readonly Own
 
 /** Reads the rows of one thread from its log. */
 function ownRows(thread: ShownThread, depth: number, now: number): OwnRow[] {
-  const { threadId } = thread
-  const calls = new Map<string, Begun>()
-  const models = new Map<string, Begun>()
-  const queued = new Map<string, Begun>()
-  const children = new Map<string, Begun>()
-  const interrupts = new Map<string, Begun>()
-  const rows: Begun[] = []
-  let agent = thread.view.agent
-  let stepAt: number | undefined
-  const begin = (
-    { seq, event }: LoggedEvent,
-    row: Pick<Begun, 'kind' | 'name'> & Partial<Begun>,
-  ): Begun => {
+  const reader = new RowReader(thread, depth)
+  for (const logged of thread.events) {
+    if (logged.seq > thread.view.seq) break
+    reader.read(logged)
+  }
+  return reader.rows(now)
+}
+
+class RowReader {
+  readonly #thread: ShownThread
+  readonly #depth: number
+  readonly #calls = new Map<string, Begun>()
+  readonly #models = new Map<string, Begun>()
+  readonly #queued = new Map<string, Begun>()
+  readonly #children = new Map<string, Begun>()
+  readonly #interrupts = new Map<string, Begun>()
+  readonly #rows: Begun[] = []
+  #agent: string
+  #stepAt: number | undefined
+
+  constructor(thread: ShownThread, depth: number) {
+    this.#thread = thread
+    this.#depth = depth
+    this.#agent = thread.view.agent
+  }
+
+  read(logged: LoggedEvent): void {
+    const { event } = logged
+    const at = Date.parse(event.at)
+    this.#readMessage(logged, at)
+    this.#readModel(logged, at)
+    this.#readCall(logged, at)
+    this.#readChild(logged, at)
+    if (event.type === 'turn_start') this.#agent = event.agentId.replace(/\/[ab]$/, '')
+    // What was cut off by the end of the session has no event of its own.
+    if (event.type === 'session_end')
+      for (const row of [...this.#models.values(), ...this.#calls.values()]) end(row, at, 'run')
+  }
+
+  /** Returns the rows; what has not ended goes on until `now`. */
+  rows(now: number): OwnRow[] {
+    return this.#rows.map((row) => {
+      if (row.to === undefined) {
+        stretch(row, now)
+        if (row.waitFrom !== undefined)
+          row.stretches.push({ kind: 'wait', from: row.waitFrom, to: now })
+        if (row.kind === 'person') row.stretches.push({ kind: 'queue', from: row.from, to: now })
+      }
+      return { ...row, to: row.to ?? now }
+    })
+  }
+
+  #begin({ seq, event }: LoggedEvent, row: Pick<Begun, 'kind' | 'name'> & Partial<Begun>): Begun {
+    const { threadId } = this.#thread
     const begun: Begun = {
-      key: `${threadId} ${seq} ${rows.length}`,
-      agent,
+      key: `${threadId} ${seq} ${this.#rows.length}`,
+      agent: this.#agent,
       threadId,
-      depth,
+      depth: this.#depth,
       select: `event ${seq} ${threadId}`,
       from: Date.parse(event.at),
       stretches: [],
@@ -94,117 +135,111 @@ function ownRows(thread: ShownThread, depth: number, now: number): OwnRow[] {
       isOpen: true,
       ...row,
     }
-    rows.push(begun)
+    this.#rows.push(begun)
     return begun
   }
-  for (const logged of thread.events) {
-    if (logged.seq > thread.view.seq) break
+
+  #readMessage(logged: LoggedEvent, at: number): void {
     const { event } = logged
-    const at = Date.parse(event.at)
     switch (event.type) {
-      case 'turn_start':
-        agent = event.agentId.replace(/\/[ab]$/, '')
-        break
       case 'message_queued': {
+        if (event.isSilent) return
         const name = event.subagentId === undefined ? 'message' : 'report of a child'
-        if (!event.isSilent)
-          queued.set(
-            event.queueId,
-            begin(logged, { kind: 'person', name, select: event.message.id }),
-          )
-        break
+        const row = this.#begin(logged, { kind: 'person', name, select: event.message.id })
+        this.#queued.set(event.queueId, row)
+        return
       }
       case 'message_unqueued':
-        end(queued.get(event.queueId), at, 'queue')
-        break
+        return end(this.#queued.get(event.queueId), at, 'queue')
       case 'message_added': {
         const { queueId } = event as { queueId?: string } // events from other sources lack it
-        if (queueId !== undefined) end(queued.get(queueId), at, 'queue')
-        if (event.message.type !== 'assistant') break
-        for (const { toolCallId, toolName } of event.message.toolCalls ?? [])
-          calls.set(toolCallId, begin(logged, { kind: 'tool', name: toolName, select: toolCallId }))
-        break
-      }
-      case 'step_start':
-        stepAt = at
-        break
-      case 'model_requested': {
-        const row = begin(logged, { kind: 'model', name: event.model, runFrom: at })
-        // The time between the start of the step and the request is spent in hooks and in queues of limits.
-        if (stepAt !== undefined && stepAt < at) {
-          row.from = stepAt
-          row.stretches.push({ kind: 'queue', from: stepAt, to: at })
+        if (queueId !== undefined) end(this.#queued.get(queueId), at, 'queue')
+        if (event.message.type !== 'assistant') return
+        for (const { toolCallId, toolName } of event.message.toolCalls ?? []) {
+          const row = this.#begin(logged, { kind: 'tool', name: toolName, select: toolCallId })
+          this.#calls.set(toolCallId, row)
         }
-        stepAt = undefined
-        models.set(event.logId, row)
-        break
+        return
       }
-      case 'model_answered': {
-        const row = models.get(event.logId)
-        if (row && event.error) row.isFailed = true
-        end(row, at, 'run')
-        break
-      }
-      case 'tool_execution_start': {
-        const row = calls.get(event.toolCallId)
-        if (!row) break
-        const before = row.stretches.at(-1)?.to ?? row.from
-        if (before < at) row.stretches.push({ kind: 'queue', from: before, to: at })
-        row.runFrom = at
-        break
-      }
-      case 'tool_execution_end': {
-        const row = calls.get(event.toolCallId)
-        if (row && event.outcome !== 'success' && event.outcome !== 'retry') row.isFailed = true
-        end(row, at, 'run')
-        break
-      }
-      case 'interrupt_opened': {
-        const row = calls.get(event.interrupt.toolCallId)
-        // A call that made a child is busy while the child works, so this is no wait.
-        if (!row || event.interrupt.kind === 'child') break
-        stretch(row, at)
-        row.waitFrom = at
-        interrupts.set(event.interrupt.id, row)
-        break
-      }
-      case 'interrupt_answered': {
-        const row = interrupts.get(event.interruptId)
-        if (row?.waitFrom === undefined) break
-        row.stretches.push({ kind: 'wait', from: row.waitFrom, to: at })
-        row.waitFrom = undefined
-        break
-      }
-      case 'subagent_created': {
-        const call = event.toolCallId === undefined ? undefined : calls.get(event.toolCallId)
-        const row = call ?? begin(logged, { kind: 'child', name: event.name, runFrom: at })
-        row.kind = 'child'
-        row.childId = event.reference
-        children.set(event.reference, row)
-        break
-      }
-      case 'subagent_ended': {
-        const row = children.get(event.reference)
-        if (row && event.outcome === 'failed') row.isFailed = true
-        if (row && !calls.has(row.select)) end(row, at, 'run')
-        break
-      }
-      case 'session_end':
-        // What was cut off by the end of the session has no event of its own.
-        for (const row of [...models.values(), ...calls.values()]) end(row, at, 'run')
-        break
       default:
     }
   }
-  return rows.map((row) => {
-    if (row.to === undefined) {
-      stretch(row, now)
-      if (row.waitFrom !== undefined)
-        row.stretches.push({ kind: 'wait', from: row.waitFrom, to: now })
-      if (row.kind === 'person') row.stretches.push({ kind: 'queue', from: row.from, to: now })
+
+  #readModel(logged: LoggedEvent, at: number): void {
+    const { event } = logged
+    switch (event.type) {
+      case 'step_start':
+        this.#stepAt = at
+        return
+      case 'model_requested': {
+        const row = this.#begin(logged, { kind: 'model', name: event.model, runFrom: at })
+        // The time between the start of the step and the request is spent in hooks and in queues of limits.
+        if (this.#stepAt !== undefined && this.#stepAt < at) {
+          row.from = this.#stepAt
+          row.stretches.push({ kind: 'queue', from: this.#stepAt, to: at })
+        }
+        this.#stepAt = undefined
+        this.#models.set(event.logId, row)
+        return
+      }
+      case 'model_answered': {
+        const row = this.#models.get(event.logId)
+        if (row && event.error) row.isFailed = true
+        return end(row, at, 'run')
+      }
+      default:
     }
-    return { ...row, to: row.to ?? now }
-  })
+  }
+
+  #readCall({ event }: LoggedEvent, at: number): void {
+    switch (event.type) {
+      case 'tool_execution_start': {
+        const row = this.#calls.get(event.toolCallId)
+        if (!row) return
+        const before = row.stretches.at(-1)?.to ?? row.from
+        if (before < at) row.stretches.push({ kind: 'queue', from: before, to: at })
+        row.runFrom = at
+        return
+      }
+      case 'tool_execution_end': {
+        const row = this.#calls.get(event.toolCallId)
+        if (row && event.outcome !== 'success' && event.outcome !== 'retry') row.isFailed = true
+        return end(row, at, 'run')
+      }
+      case 'interrupt_opened': {
+        const row = this.#calls.get(event.interrupt.toolCallId)
+        // A call that made a child is busy while the child works, so this is no wait.
+        if (!row || event.interrupt.kind === 'child') return
+        stretch(row, at)
+        row.waitFrom = at
+        this.#interrupts.set(event.interrupt.id, row)
+        return
+      }
+      case 'interrupt_answered': {
+        const row = this.#interrupts.get(event.interruptId)
+        if (row?.waitFrom === undefined) return
+        row.stretches.push({ kind: 'wait', from: row.waitFrom, to: at })
+        row.waitFrom = undefined
+        return
+      }
+      default:
+    }
+  }
+
+  #readChild(logged: LoggedEvent, at: number): void {
+    const { event } = logged
+    if (event.type === 'subagent_created') {
+      const call = event.toolCallId === undefined ? undefined : this.#calls.get(event.toolCallId)
+      const row = call ?? this.#begin(logged, { kind: 'child', name: event.name, runFrom: at })
+      row.kind = 'child'
+      row.childId = event.reference
+      this.#children.set(event.reference, row)
+    } else if (event.type === 'subagent_ended') {
+      const row = this.#children.get(event.reference)
+      if (row && event.outcome === 'failed') row.isFailed = true
+      if (row && !this.#calls.has(row.select)) end(row, at, 'run')
+    }
+  }
 }
 
 /** Ends the stretch in which the row runs. */
@@ -221,96 +256,6 @@ function end(row: Begun | undefined, at: number, kind: Stretch['kind']): void {
   if (row.stretches.length === 0) row.stretches.push({ kind, from: row.from, to: at })
   row.to = at
   row.isOpen = false
-}
-
-/** A stretch of the clock of the timeline. Idle stretches have a small fixed width. */
-export interface ClockPiece {
-  readonly from: number
-  readonly to: number
-  /** Where the piece begins and how wide it is, in the units of the clock. */
-  readonly start: number
-  readonly width: number
-  readonly isIdle: boolean
-}
-
-/** A clock on which nothing that is long and empty takes room. */
-export interface TimelineClock {
-  readonly pieces: readonly ClockPiece[]
-  readonly width: number
-  /** Where a time is, in the units of the clock. */
-  at(time: number): number
-  /** The time at a place. */
-  timeAt(place: number): number
-}
-
-/** An idle stretch is folded when it is longer than this part of everything that is shown. */
-const IDLE_PART = 0.08
-const MIN_IDLE_MS = 1000
-/** The width of a folded stretch, as a part of everything. */
-const FOLD_PART = 0.035
-
-/** Lays out the time of the rows. Time in which nothing runs is folded; waiting for a person counts as idle. */
-export function clockOf(rows: readonly TimelineRow[]): TimelineClock {
-  const busy = rows
-    .flatMap(({ stretches, kind }) =>
-      stretches.filter((one) => one.kind === 'run' || (one.kind === 'queue' && kind !== 'person')),
-    )
-    .toSorted((a, b) => a.from - b.from)
-  const first = Math.min(...rows.slice(0, 1).map(({ from }) => from), busy[0]?.from ?? Infinity)
-  const last = rows.reduce((end, { to }) => Math.max(end, to), first)
-  const gaps: { from: number; to: number }[] = []
-  let busyMs = 0
-  let until = first
-  for (const { from, to } of busy) {
-    if (from > until) gaps.push({ from: until, to: from })
-    if (to > until) busyMs += to - Math.max(from, until)
-    until = Math.max(until, to)
-  }
-  if (last > until) gaps.push({ from: until, to: last })
-  const least = Math.max(MIN_IDLE_MS, busyMs * IDLE_PART)
-  const folded = gaps.filter(({ from, to }) => to - from > least)
-  const shownMs = last - first - folded.reduce((sum, { from, to }) => sum + to - from, 0)
-  const foldWidth = Math.max(shownMs, 1) * FOLD_PART
-  const pieces: ClockPiece[] = []
-  let [time, place] = [first, 0]
-  const add = (to: number, isIdle: boolean): void => {
-    if (to <= time) return
-    const width = isIdle ? foldWidth : to - time
-    pieces.push({ from: time, to, start: place, width, isIdle })
-    place += width
-    time = to
-  }
-  for (const gap of folded) {
-    add(gap.from, false)
-    add(gap.to, true)
-  }
-  add(last, false)
-  if (pieces.length === 0) {
-    pieces.push({ from: first, to: first + 1, start: 0, width: 1, isIdle: false })
-    place = 1
-  }
-  const find = (isIn: (piece: ClockPiece) => boolean): ClockPiece => {
-    let [low, high] = [0, pieces.length - 1]
-    while (low < high) {
-      const middle = (low + high) >> 1
-      if (isIn(pieces[middle]!)) high = middle
-      else low = middle + 1
-    }
-    return pieces[low]!
-  }
-  return {
-    pieces,
-    width: place,
-    at(wanted) {
-      const piece = find(({ to }) => wanted <= to)
-      const part = (wanted - piece.from) / (piece.to - piece.from)
-      return piece.start + Math.min(1, Math.max(0, part)) * piece.width
-    },
-    timeAt(wanted) {
-      const piece = find(({ start, width }) => wanted <= start + width)
-      return piece.from + ((wanted - piece.start) / piece.width) * (piece.to - piece.from)
-    },
-  }
 }
 
 /** The time that a row ran, apart from the time in which it stood in a queue or waited. */

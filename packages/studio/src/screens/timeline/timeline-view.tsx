@@ -12,14 +12,8 @@ import { Empty, useNow } from '../../parts/basics.tsx'
 import { duration, line, plural } from '../../parts/format.ts'
 import { useKeys } from '../../state/keys.ts'
 import type { TreeState } from '../../state/tree.ts'
-import {
-  clockOf,
-  rowsOf,
-  timesOf,
-  type BarKind,
-  type TimelineClock,
-  type TimelineRow,
-} from './bars.ts'
+import { rowsOf, timesOf, type BarKind, type TimelineRow } from './bars.ts'
+import { clockOf, type TimelineClock } from './clock.ts'
 
 const FILTERS = [
   ['all', 'All'],
@@ -118,23 +112,7 @@ export function TimelineView({
             </select>
           )}
         </div>
-        <ul className="legend small soft" aria-label="What the bars mean">
-          <li>
-            <i className="bar model" aria-hidden /> model
-          </li>
-          <li>
-            <i className="bar tool" aria-hidden /> tool
-          </li>
-          <li>
-            <i className="bar child" aria-hidden /> child
-          </li>
-          <li>
-            <i className="bar waited" aria-hidden /> waits
-          </li>
-          <li>
-            <i className="bar queued" aria-hidden /> in a queue
-          </li>
-        </ul>
+        <Legend />
         <button
           type="button"
           className="btn tiny"
@@ -156,6 +134,28 @@ export function TimelineView({
       <Axis clock={clock} range={shown} onRange={setRange} count={count} />
       <Rows {...{ rows, clock, range: shown, current, onSelect, zoom }} />
     </div>
+  )
+}
+
+function Legend(): ReactNode {
+  return (
+    <ul className="legend small soft" aria-label="What the bars mean">
+      <li>
+        <i className="bar model" aria-hidden /> model
+      </li>
+      <li>
+        <i className="bar tool" aria-hidden /> tool
+      </li>
+      <li>
+        <i className="bar child" aria-hidden /> child
+      </li>
+      <li>
+        <i className="bar waited" aria-hidden /> waits
+      </li>
+      <li>
+        <i className="bar queued" aria-hidden /> in a queue
+      </li>
+    </ul>
   )
 }
 
