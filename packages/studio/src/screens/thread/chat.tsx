@@ -1,6 +1,14 @@
 import { ArrowDown, Square } from 'lucide-react'
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { useCallback, useEffect, useMemo, useRef, useState, type ReactNode } from 'react'
+import {
+  useCallback,
+  useEffect,
+  useMemo,
+  useRef,
+  useState,
+  type ReactNode,
+  type RefObject,
+} from 'react'
 import type { ViewItem, ViewMessage } from '@skein/runtime/view'
 import { Approval } from '../../parts/approval.tsx'
 import { Empty, ErrorBox } from '../../parts/basics.tsx'
@@ -38,9 +46,6 @@ export function Chat({ thread, tree, selected, onSelect }: ChatProps): ReactNode
   const [isSilentShown, setSilentShown] = useState(false)
   const entries = useEntries(thread, isSilentShown)
   const scroll = useRef<HTMLDivElement>(null)
-  const isAtEnd = useRef(true)
-  const last = useRef({ scrollTop: 0, scrollHeight: 0 })
-  const [isBehind, setBehind] = useState(false)
   const { open, toggle } = useOpen()
   const branches = useBranches(thread)
   const [forked, setForked] = useState<ViewMessage>()
@@ -53,32 +58,9 @@ export function Chat({ thread, tree, selected, onSelect }: ChatProps): ReactNode
     paddingStart: 20,
     paddingEnd: 28,
   })
-  const toEnd = useCallback(() => {
-    isAtEnd.current = true
-    setBehind(false)
-    const box = scroll.current
-    if (box) box.scrollTop = box.scrollHeight
-  }, [])
   const height = rows.getTotalSize()
-  useEffect(() => {
-    if (isAtEnd.current) toEnd()
-    else setBehind(true)
-  }, [height, thread.view.seq, toEnd])
-  const onScroll = (): void => {
-    const box = scroll.current
-    if (!box) return
-    const { scrollTop, scrollHeight, clientHeight } = box
-    const before = last.current
-    last.current = { scrollTop, scrollHeight }
-    if (scrollHeight - scrollTop - clientHeight < NEAR_PX) {
-      isAtEnd.current = true
-      setBehind(false)
-    } else if (scrollTop < before.scrollTop && scrollHeight === before.scrollHeight)
-      // Rows that are measured move the conversation, too, but they change its height; a person does not.
-      isAtEnd.current = false
-  }
+  const { isBehind, toEnd, onScroll } = useEnd(scroll, height, thread.view.seq)
   useKeys([{ keys: '.', does: 'Jump to now', run: toEnd }])
-  const select = useCallback((id: string) => onSelect(id), [onSelect])
   const isRunning = thread.view.status === 'running'
   return (
     <div className="log-box">
@@ -122,7 +104,7 @@ export function Chat({ thread, tree, selected, onSelect }: ChatProps): ReactNode
                 open={open}
                 toggle={toggle}
                 selected={selected}
-                select={select}
+                select={onSelect}
                 depth={0}
                 branches={branches}
                 onFork={setForked}
@@ -142,6 +124,41 @@ export function Chat({ thread, tree, selected, onSelect }: ChatProps): ReactNode
       {!thread.isPast && <Announcer thread={thread} />}
     </div>
   )
+}
+
+/** Stays at the end of the conversation until a person scrolls up. */
+function useEnd(
+  scroll: RefObject<HTMLDivElement | null>,
+  height: number,
+  seq: number,
+): { readonly isBehind: boolean; toEnd(): void; onScroll(): void } {
+  const isAtEnd = useRef(true)
+  const last = useRef({ scrollTop: 0, scrollHeight: 0 })
+  const [isBehind, setBehind] = useState(false)
+  const toEnd = useCallback(() => {
+    isAtEnd.current = true
+    setBehind(false)
+    const box = scroll.current
+    if (box) box.scrollTop = box.scrollHeight
+  }, [])
+  useEffect(() => {
+    if (isAtEnd.current) toEnd()
+    else setBehind(true)
+  }, [height, seq, toEnd])
+  const onScroll = (): void => {
+    const box = scroll.current
+    if (!box) return
+    const { scrollTop, scrollHeight, clientHeight } = box
+    const before = last.current
+    last.current = { scrollTop, scrollHeight }
+    if (scrollHeight - scrollTop - clientHeight < NEAR_PX) {
+      isAtEnd.current = true
+      setBehind(false)
+    } else if (scrollTop < before.scrollTop && scrollHeight === before.scrollHeight)
+      // Rows that are measured move the conversation, too, but they change its height; a person does not.
+      isAtEnd.current = false
+  }
+  return { isBehind, toEnd, onScroll }
 }
 
 function useOpen(): { open: ReadonlySet<string>; toggle: (id: string) => void } {

@@ -69,134 +69,12 @@ function keptRows(thread: ShownThread, depth: number, now: number): readonly Own
 
 /** Reads the rows of one thread from its log. */
 function ownRows(thread: ShownThread, depth: number, now: number): OwnRow[] {
-  const { threadId } = thread
-  const calls = new Map<string, Begun>()
-  const models = new Map<string, Begun>()
-  const queued = new Map<string, Begun>()
-  const children = new Map<string, Begun>()
-  const interrupts = new Map<string, Begun>()
-  const rows: Begun[] = []
-  let agent = thread.view.agent
-  let stepAt: number | undefined
-  const begin = (
-    { seq, event }: LoggedEvent,
-    row: Pick<Begun, 'kind' | 'name'> & Partial<Begun>,
-  ): Begun => {
-    const begun: Begun = {
-      key: `${threadId} ${seq} ${rows.length}`,
-      agent,
-      threadId,
-      depth,
-      select: `event ${seq} ${threadId}`,
-      from: Date.parse(event.at),
-      stretches: [],
-      isFailed: false,
-      isOpen: true,
-      ...row,
-    }
-    rows.push(begun)
-    return begun
-  }
+  const reader = new RowReader(thread, depth)
   for (const logged of thread.events) {
     if (logged.seq > thread.view.seq) break
-    const { event } = logged
-    const at = Date.parse(event.at)
-    switch (event.type) {
-      case 'turn_start':
-        agent = event.agentId.replace(/\/[ab]$/, '')
-        break
-      case 'message_queued': {
-        const name = event.subagentId === undefined ? 'message' : 'report of a child'
-        if (!event.isSilent)
-          queued.set(
-            event.queueId,
-            begin(logged, { kind: 'person', name, select: event.message.id }),
-          )
-        break
-      }
-      case 'message_unqueued':
-        end(queued.get(event.queueId), at, 'queue')
-        break
-      case 'message_added': {
-        const { queueId } = event as { queueId?: string } // events from other sources lack it
-        if (queueId !== undefined) end(queued.get(queueId), at, 'queue')
-        if (event.message.type !== 'assistant') break
-        for (const { toolCallId, toolName } of event.message.toolCalls ?? [])
-          calls.set(toolCallId, begin(logged, { kind: 'tool', name: toolName, select: toolCallId }))
-        break
-      }
-      case 'step_start':
-        stepAt = at
-        break
-      case 'model_requested': {
-        const row = begin(logged, { kind: 'model', name: event.model, runFrom: at })
-        // The time between the start of the step and the request is spent in hooks and in queues of limits.
-        if (stepAt !== undefined && stepAt < at) {
-          row.from = stepAt
-          row.stretches.push({ kind: 'queue', from: stepAt, to: at })
-        }
-        stepAt = undefined
-        models.set(event.logId, row)
-        break
-      }
-      case 'model_answered': {
-        const row = models.get(event.logId)
-        if (row && event.error) row.isFailed = true
-        end(row, at, 'run')
-        break
-      }
-      case 'tool_execution_start': {
-        const row = calls.get(event.toolCallId)
-        if (!row) break
-        const before = row.stretches.at(-1)?.to ?? row.from
-        if (before < at) row.stretches.push({ kind: 'queue', from: before, to: at })
-        row.runFrom = at
-        break
-      }
-      case 'tool_execution_end': {
-        const row = calls.get(event.toolCallId)
-        if (row && event.outcome !== 'success' && event.outcome !== 'retry') row.isFailed = true
-        end(row, at, 'run')
-        break
-      }
-      case 'interrupt_opened': {
-        const row = calls.get(event.interrupt.toolCallId)
-        // A call that made a child is busy while the child works, so this is no wait.
-        if (!row || event.interrupt.kind === 'child') break
-        stretch(row, at)
-        row.waitFrom = at
-        interrupts.set(event.interrupt.id, row)
-        break
-      }
-      case 'interrupt_answered': {
-        const row = interrupts.get(event.interruptId)
-        if (row?.waitFrom === undefined) break
-        row.stretches.push({ kind: 'wait', from: row.waitFrom, to: at })
-        row.waitFrom = undefined
-        break
-      }
-      case 'subagent_created': {
-        const call = event.toolCallId === undefined ? undefined : calls.get(event.toolCallId)
-        const row = call ?? begin(logged, { kind: 'child', name: event.name, runFrom: at })
-        row.kind = 'child'
-        row.childId = event.reference
-        children.set(event.reference, row)
-        break
-      }
-      case 'subagent_ended': {
-        const row = children.get(event.reference)
-        if (row && event.outcome === 'failed') row.isFailed = true
-        if (row && !calls.has(row.select)) end(row, at, 'run')
-        break
-      }
-      case 'session_end':
-        // What was cut off by the end of the session has no event of its own.
-        for (const row of [...models.values(), ...calls.values()]) end(row, at, 'run')
-        break
-      default:
-    }
+    reader.read(logged)
   }
-  return rows.map((row) => {
+  return reader.rows.map((row) => {
     if (row.to === undefined) {
       stretch(row, now)
       if (row.waitFrom !== undefined)
@@ -205,6 +83,147 @@ function ownRows(thread: ShownThread, depth: number, now: number): OwnRow[] {
     }
     return { ...row, to: row.to ?? now }
   })
+}
+
+/** Begins and ends rows, event by event. */
+class RowReader {
+  readonly rows: Begun[] = []
+  readonly #threadId: string
+  readonly #depth: number
+  readonly #calls = new Map<string, Begun>()
+  readonly #models = new Map<string, Begun>()
+  readonly #queued = new Map<string, Begun>()
+  readonly #children = new Map<string, Begun>()
+  readonly #interrupts = new Map<string, Begun>()
+  #agent: string
+  #stepAt: number | undefined
+
+  constructor({ threadId, view }: ShownThread, depth: number) {
+    this.#threadId = threadId
+    this.#depth = depth
+    this.#agent = view.agent
+  }
+
+  read(logged: LoggedEvent): void {
+    const { event } = logged
+    const at = Date.parse(event.at)
+    switch (event.type) {
+      case 'turn_start':
+        this.#agent = event.agentId.replace(/\/[ab]$/, '')
+        return
+      case 'step_start':
+        this.#stepAt = at
+        return
+      case 'model_requested':
+        return this.#request(logged, event.logId, event.model, at)
+      case 'model_answered': {
+        const row = this.#models.get(event.logId)
+        if (row && event.error) row.isFailed = true
+        return end(row, at, 'run')
+      }
+      case 'session_end':
+        // What was cut off by the end of the session has no event of its own.
+        for (const row of [...this.#models.values(), ...this.#calls.values()]) end(row, at, 'run')
+        return
+      default:
+        this.#readMessage(logged, at)
+        this.#readCall(logged, at)
+    }
+  }
+
+  #request(logged: LoggedEvent, logId: string, name: string, at: number): void {
+    const row = this.#begin(logged, { kind: 'model', name, runFrom: at })
+    // The time between the start of the step and the request is spent in hooks and in queues of limits.
+    if (this.#stepAt !== undefined && this.#stepAt < at) {
+      row.from = this.#stepAt
+      row.stretches.push({ kind: 'queue', from: this.#stepAt, to: at })
+    }
+    this.#stepAt = undefined
+    this.#models.set(logId, row)
+  }
+
+  #readMessage(logged: LoggedEvent, at: number): void {
+    const { event } = logged
+    if (event.type === 'message_queued' && !event.isSilent) {
+      const name = event.subagentId === undefined ? 'message' : 'report of a child'
+      const row = this.#begin(logged, { kind: 'person', name, select: event.message.id })
+      this.#queued.set(event.queueId, row)
+    }
+    if (event.type === 'message_unqueued') end(this.#queued.get(event.queueId), at, 'queue')
+    if (event.type !== 'message_added') return
+    const { queueId } = event as { queueId?: string } // events from other sources lack it
+    if (queueId !== undefined) end(this.#queued.get(queueId), at, 'queue')
+    if (event.message.type !== 'assistant') return
+    for (const { toolCallId: select, toolName: name } of event.message.toolCalls ?? [])
+      this.#calls.set(select, this.#begin(logged, { kind: 'tool', name, select }))
+  }
+
+  #readCall(logged: LoggedEvent, at: number): void {
+    const { event } = logged
+    switch (event.type) {
+      case 'tool_execution_start': {
+        const row = this.#calls.get(event.toolCallId)
+        if (!row) return
+        const before = row.stretches.at(-1)?.to ?? row.from
+        if (before < at) row.stretches.push({ kind: 'queue', from: before, to: at })
+        row.runFrom = at
+        return
+      }
+      case 'tool_execution_end': {
+        const row = this.#calls.get(event.toolCallId)
+        if (row && event.outcome !== 'success' && event.outcome !== 'retry') row.isFailed = true
+        return end(row, at, 'run')
+      }
+      case 'interrupt_opened': {
+        const row = this.#calls.get(event.interrupt.toolCallId)
+        // A call that made a child is busy while the child works, so this is no wait.
+        if (!row || event.interrupt.kind === 'child') return
+        stretch(row, at)
+        row.waitFrom = at
+        this.#interrupts.set(event.interrupt.id, row)
+        return
+      }
+      case 'interrupt_answered': {
+        const row = this.#interrupts.get(event.interruptId)
+        if (row?.waitFrom === undefined) return
+        row.stretches.push({ kind: 'wait', from: row.waitFrom, to: at })
+        row.waitFrom = undefined
+        return
+      }
+      case 'subagent_created': {
+        const call = event.toolCallId === undefined ? undefined : this.#calls.get(event.toolCallId)
+        const row = call ?? this.#begin(logged, { kind: 'child', name: event.name, runFrom: at })
+        row.kind = 'child'
+        row.childId = event.reference
+        this.#children.set(event.reference, row)
+        return
+      }
+      case 'subagent_ended': {
+        const row = this.#children.get(event.reference)
+        if (row && event.outcome === 'failed') row.isFailed = true
+        if (row && !this.#calls.has(row.select)) end(row, at, 'run')
+        return
+      }
+      default:
+    }
+  }
+
+  #begin({ seq, event }: LoggedEvent, row: Pick<Begun, 'kind' | 'name'> & Partial<Begun>): Begun {
+    const begun: Begun = {
+      key: `${this.#threadId} ${seq} ${this.rows.length}`,
+      agent: this.#agent,
+      threadId: this.#threadId,
+      depth: this.#depth,
+      select: `event ${seq} ${this.#threadId}`,
+      from: Date.parse(event.at),
+      stretches: [],
+      isFailed: false,
+      isOpen: true,
+      ...row,
+    }
+    this.rows.push(begun)
+    return begun
+  }
 }
 
 /** Ends the stretch in which the row runs. */

@@ -90,51 +90,8 @@ export function TimelineView({
   return (
     <div className="timeline">
       <div className="timeline-tools">
-        <div className="btns" role="group" aria-label="Filter">
-          {FILTERS.map(([name, label]) => (
-            <button
-              key={name}
-              type="button"
-              className="btn tiny"
-              aria-pressed={filter === name}
-              onClick={() => setFilter(name)}
-            >
-              {label}
-            </button>
-          ))}
-          {agents.length > 1 && (
-            <select
-              className="select tiny"
-              aria-label="Agent"
-              value={agent}
-              onChange={(event) => setAgent(event.target.value)}
-            >
-              <option value="">All agents</option>
-              {agents.map((name) => (
-                <option key={name} value={name}>
-                  {line(name, 40)}
-                </option>
-              ))}
-            </select>
-          )}
-        </div>
-        <ul className="legend small soft" aria-label="What the bars mean">
-          <li>
-            <i className="bar model" aria-hidden /> model
-          </li>
-          <li>
-            <i className="bar tool" aria-hidden /> tool
-          </li>
-          <li>
-            <i className="bar child" aria-hidden /> child
-          </li>
-          <li>
-            <i className="bar waited" aria-hidden /> waits
-          </li>
-          <li>
-            <i className="bar queued" aria-hidden /> in a queue
-          </li>
-        </ul>
+        <Filters {...{ filter, setFilter, agents, agent, setAgent }} />
+        <Legend />
         <button
           type="button"
           className="btn tiny"
@@ -156,6 +113,73 @@ export function TimelineView({
       <Axis clock={clock} range={shown} onRange={setRange} count={count} />
       <Rows {...{ rows, clock, range: shown, current, onSelect, zoom }} />
     </div>
+  )
+}
+
+function Filters({
+  filter,
+  setFilter,
+  agents,
+  agent,
+  setAgent,
+}: {
+  readonly filter: Filter
+  readonly setFilter: (filter: Filter) => void
+  readonly agents: readonly string[]
+  readonly agent: string
+  readonly setAgent: (agent: string) => void
+}): ReactNode {
+  return (
+    <div className="btns" role="group" aria-label="Filter">
+      {FILTERS.map(([name, label]) => (
+        <button
+          key={name}
+          type="button"
+          className="btn tiny"
+          aria-pressed={filter === name}
+          onClick={() => setFilter(name)}
+        >
+          {label}
+        </button>
+      ))}
+      {agents.length > 1 && (
+        <select
+          className="select tiny"
+          aria-label="Agent"
+          value={agent}
+          onChange={(event) => setAgent(event.target.value)}
+        >
+          <option value="">All agents</option>
+          {agents.map((name) => (
+            <option key={name} value={name}>
+              {line(name, 40)}
+            </option>
+          ))}
+        </select>
+      )}
+    </div>
+  )
+}
+
+function Legend(): ReactNode {
+  return (
+    <ul className="legend small soft" aria-label="What the bars mean">
+      <li>
+        <i className="bar model" aria-hidden /> model
+      </li>
+      <li>
+        <i className="bar tool" aria-hidden /> tool
+      </li>
+      <li>
+        <i className="bar child" aria-hidden /> child
+      </li>
+      <li>
+        <i className="bar waited" aria-hidden /> waits
+      </li>
+      <li>
+        <i className="bar queued" aria-hidden /> in a queue
+      </li>
+    </ul>
   )
 }
 
