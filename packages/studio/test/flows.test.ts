@@ -282,3 +282,39 @@ describe('the inbox', () => {
     })
   })
 })
+
+test('with the keyboard alone: send a message, hear one summary, approve, find the evidence', async () => {
+  refunded.length = 0
+  await withStudio(agents, async ({ open }) => {
+    const page = await open('/')
+    await page.getByLabel('First message').waitFor()
+    await page.getByLabel('First message').press('Escape')
+    await page.keyboard.press('n')
+    await page.keyboard.press('Tab')
+    for (let tabs = 0; tabs < 20; tabs++) {
+      const name = await page.evaluate(() => document.activeElement?.getAttribute('aria-label'))
+      if (name === 'First message') break
+      await page.keyboard.press('Tab')
+    }
+    await page.keyboard.type('refund me')
+    await page.keyboard.press('Enter')
+    await page
+      .getByTestId('spoken')
+      .filter({ hasText: 'decision to make' })
+      .waitFor({ state: 'attached' })
+    await page.getByRole('button', { name: 'Approve a' }).waitFor()
+    await page.keyboard.press('a')
+    await chat(page).getByText('That is done.').waitFor()
+    expect(refunded).toEqual([5])
+    const call = page.getByRole('button', { name: /^done: refund/ })
+    await call.focus()
+    await page.keyboard.press('Enter')
+    await page.getByRole('tab', { name: 'Readable' }).focus()
+    for (let step = 0; step < 4; step++) await page.keyboard.press('ArrowRight')
+    await page.getByText('tool_result of refund').waitFor()
+    await page.keyboard.press('?')
+    await page.getByRole('dialog', { name: 'Keys' }).waitFor()
+    await page.keyboard.press('Escape')
+    expect(await page.getByRole('dialog').count()).toBe(0)
+  })
+})

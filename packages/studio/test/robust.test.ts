@@ -168,6 +168,9 @@ test('kill -9 in mid-stream and a new start: the page goes on by itself, and not
     // What was read stays readable.
     expect(await chat.innerText()).toContain('word4')
     ;({ server } = await startSlow(Number(new URL(url).port), folder))
+    // The step begins again; what the dead process had said of it is gone.
+    await chat.getByText('word8 ').waitFor({ timeout: 30_000 })
+    expect((await chat.innerText()).split('word0 ')).toHaveLength(2)
     await chat.getByText('word29').waitFor({ timeout: 30_000 })
     await page.getByText('disconnected, trying again').waitFor({ state: 'detached' })
     const text = await chat.innerText()

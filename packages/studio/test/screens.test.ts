@@ -187,7 +187,7 @@ for (const theme of ['light', 'dark'] as const)
       const seeded = await seed(kit.runtime)
       const problems: string[] = []
       for (const { name, open } of SCREENS) {
-        const page = await open(kit, seeded, { theme, width: 1200, height: 760 })
+        const page = await open(kit, seeded, { theme, width: 1120, height: 680 })
         await picture(page, `${name}-${theme}`)
         problems.push(...(await violations(page)).map((text) => `${name}: ${text}`))
         await page.close()

@@ -1,8 +1,8 @@
 import { Bot, GitBranch, Hand, TriangleAlert, Users } from 'lucide-react'
-import type { ReactNode } from 'react'
+import { useState, type FormEvent, type ReactNode } from 'react'
 import type { AgentSummary } from '@skein/runtime/client'
 import { CommandLine, Empty, ErrorBox, Skeleton } from '../../parts/basics.tsx'
-import { countText, line, plural } from '../../parts/format.ts'
+import { countText, duration, line, plural } from '../../parts/format.ts'
 import { To } from '../../parts/link.tsx'
 import { Prose } from '../../parts/prose.tsx'
 import { Json } from '../../parts/json.tsx'
@@ -104,10 +104,10 @@ export function AgentScreen({ agent: name }: { readonly agent: string }): ReactN
             <Problems title="Warnings" problems={value.warnings ?? []} />
             <section className="try">
               <h2>Try it</h2>
-              <FirstMessage agent={name} />
+              <FirstMessage agent={name} isPlayground />
             </section>
             {value.sides.map((side) => (
-              <Side key={side.side} side={side} isOnly={value.sides.length === 1} />
+              <Side key={side.side} agent={name} side={side} isOnly={value.sides.length === 1} />
             ))}
             <Limits detail={value} />
           </>
@@ -151,9 +151,11 @@ function Problems({
 }
 
 function Side({
+  agent,
   side,
   isOnly,
 }: {
+  readonly agent: string
   readonly side: SideDetail
   readonly isOnly: boolean
 }): ReactNode {
@@ -204,14 +206,24 @@ function Side({
       <h3>{plural(side.tools.length, 'tool')}</h3>
       <ul className="tool-list">
         {side.tools.map((tool) => (
-          <Tool key={tool.name} tool={tool} />
+          <Tool key={tool.name} agent={agent} side={side.side} tool={tool} />
         ))}
       </ul>
     </section>
   )
 }
 
-function Tool({ tool }: { readonly tool: ToolDetail }): ReactNode {
+function Tool({
+  agent,
+  side,
+  tool,
+}: {
+  readonly agent: string
+  readonly side: string
+  readonly tool: ToolDetail
+}): ReactNode {
+  const { me } = useStudio()
+  const isPlayground = useStore(me)?.server.playground === true
   const isAgent = tool.agent !== undefined
   const isRisky = tool.risk === 'write_high_risk'
   return (
@@ -235,6 +247,9 @@ function Tool({ tool }: { readonly tool: ToolDetail }): ReactNode {
           value={tool.parameters ?? 'no arguments'}
           label={`Schema of ${line(tool.name, 60)}`}
         />
+        {isPlayground && tool.kind === 'tool' && side === 'a' && (
+          <TryTool agent={agent} tool={tool} />
+        )}
         {tool.agent !== undefined && (
           <p className="small">
             Starts{' '}
@@ -247,6 +262,73 @@ function Tool({ tool }: { readonly tool: ToolDetail }): ReactNode {
       </details>
     </li>
   )
+}
+
+/** Calls one tool alone, under the gate: a call with a high risk waits for a person as any other. */
+function TryTool({
+  agent,
+  tool,
+}: {
+  readonly agent: string
+  readonly tool: ToolDetail
+}): ReactNode {
+  const { client } = useStudio()
+  const [text, setText] = useState(() => exampleOf(tool.parameters))
+  const [tried, setTried] = useState<Awaited<ReturnType<typeof client.agents.tryTool>>>()
+  const [error, setError] = useState<unknown>()
+  const [isBusy, setBusy] = useState(false)
+  const run = async (event: FormEvent): Promise<void> => {
+    event.preventDefault()
+    setBusy(true)
+    setError(undefined)
+    try {
+      setTried(await client.agents.tryTool(agent, tool.name, JSON.parse(text)))
+    } catch (failure) {
+      setError(failure)
+    } finally {
+      setBusy(false)
+    }
+  }
+  return (
+    <form className="stack try-tool" onSubmit={(event) => void run(event)}>
+      <label>
+        <span>Arguments, as JSON</span>
+        <textarea
+          className="field mono"
+          rows={Math.min(12, text.split('\n').length + 1)}
+          spellCheck={false}
+          value={text}
+          onChange={(event) => setText(event.target.value)}
+        />
+      </label>
+      <div className="btns">
+        <button className="btn" disabled={isBusy}>
+          Run this tool once
+        </button>
+        {tried && (
+          <span className="soft small" role="status">
+            {tried.waiting.length > 0 ? 'It waits for a person' : tried.outcome}
+            {tried.durationMs !== undefined && ` · ${duration(tried.durationMs)}`} ·{' '}
+            <To className="link" address={{ screen: 'thread', threadId: tried.threadId }}>
+              its thread
+            </To>
+          </span>
+        )}
+      </div>
+      {error !== undefined && <ErrorBox error={error} />}
+      {tried?.result !== undefined && <Json value={tried.result} label="Result" />}
+    </form>
+  )
+}
+
+/** An object with the names that a schema asks for. */
+function exampleOf(schema: ToolDetail['parameters']): string {
+  const { properties = {} } = (schema ?? {}) as { properties?: Record<string, { type?: string }> }
+  const values = Object.entries(properties).map(([name, { type }]) => {
+    const empty = { string: '', number: 0, integer: 0, boolean: false, array: [], object: {} }
+    return [name, empty[type as keyof typeof empty] ?? null] as const
+  })
+  return JSON.stringify(Object.fromEntries(values), null, 2)
 }
 
 function kindWord({ kind, risk, isClientSide }: ToolDetail): string {

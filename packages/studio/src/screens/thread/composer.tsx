@@ -12,6 +12,7 @@ import { bytes, line, plural } from '../../parts/format.ts'
 import { readSetting, writeSetting } from '../../state/store.ts'
 import { useMay, useStudio } from '../../state/studio.ts'
 import type { ShownThread } from '../../state/tree.ts'
+import { Variables } from './variables.tsx'
 
 /** What a message does to a thread that is busy. */
 const IF_BUSY = [
@@ -56,6 +57,7 @@ export function Composer({
     )
   return (
     <footer className="foot">
+      <Variables thread={thread} />
       <Queue thread={thread} />
       {message.error !== undefined && <ErrorBox error={message.error} />}
       <Chips message={message} />

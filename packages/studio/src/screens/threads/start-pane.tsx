@@ -1,8 +1,10 @@
 import { ArrowUp } from 'lucide-react'
 import { useEffect, useRef, useState, type ReactNode } from 'react'
+import type { AgentSummary } from '@skein/runtime/client'
 import { ErrorBox } from '../../parts/basics.tsx'
 import { line } from '../../parts/format.ts'
 import { useAddress } from '../../state/address.ts'
+import { useStore } from '../../state/store.ts'
 import { useMay, useResource, useStudio } from '../../state/studio.ts'
 import { useTitle } from '../../state/title.ts'
 
@@ -11,12 +13,12 @@ export function StartPane(): ReactNode {
   const { client } = useStudio()
   const agents = useResource('agents', () => client.agents.list())
   const [chosen, setChosen] = useState<string>()
-  const list = agents.value ?? []
+  const list = outermostFirst(agents.value ?? [])
   const agent = list.find(({ name }) => name === chosen) ?? list[0]
   useTitle('Threads · Studio')
   return (
     <div className="start">
-      <h2>Start a thread</h2>
+      <h1>Start a thread</h1>
       <p className="soft">
         A thread is a conversation with an agent. It is kept, goes on when this page is closed, and
         stands in the list.
@@ -47,13 +49,24 @@ export function StartPane(): ReactNode {
   )
 }
 
+/** Agents that people talk to come before those that other agents call. */
+function outermostFirst(agents: readonly AgentSummary[]): readonly AgentSummary[] {
+  const called = new Set(
+    agents.flatMap(({ sides }) => sides.flatMap(({ tools }) => tools.map(({ name }) => name))),
+  )
+  return agents.toSorted((a, b) => Number(called.has(a.name)) - Number(called.has(b.name)))
+}
+
 /** The first message of a new thread. */
 export function FirstMessage({
   agent,
   isFocused = false,
+  isPlayground = false,
 }: {
   readonly agent: string
   readonly isFocused?: boolean
+  /** Whether another model and other settings can be chosen for the run, where the server allows it. */
+  readonly isPlayground?: boolean
 }): ReactNode {
   const { client, lists } = useStudio()
   const [, go] = useAddress()
@@ -61,6 +74,8 @@ export function FirstMessage({
   const [error, setError] = useState<unknown>()
   const [isBusy, setBusy] = useState(false)
   const mayWrite = useMay('threads:write')
+  const [model, setModel] = useState('')
+  const [settings, setSettings] = useState('')
   const field = useRef<HTMLTextAreaElement>(null)
   useEffect(() => {
     if (isFocused && matchMedia('(pointer: fine)').matches) field.current?.focus()
@@ -69,7 +84,12 @@ export function FirstMessage({
     if (text.trim() === '' || isBusy) return
     setBusy(true)
     try {
-      const thread = await client.threads.create({ agent, message: text })
+      const message = {
+        text,
+        model: model === '' ? undefined : model,
+        settings: settings.trim() === '' ? undefined : JSON.parse(settings),
+      }
+      const thread = await client.threads.create({ agent, message })
       lists.refresh()
       go({ screen: 'thread', threadId: thread.id })
     } catch (failure) {
@@ -111,7 +131,67 @@ export function FirstMessage({
           <ArrowUp size={16} aria-hidden />
         </button>
       </div>
+      {isPlayground && (
+        <Playground
+          model={model}
+          setModel={setModel}
+          settings={settings}
+          setSettings={setSettings}
+        />
+      )}
       {error !== undefined && <ErrorBox error={error} />}
     </form>
+  )
+}
+
+/** Another model and other settings for one run. The thread says which were used. */
+function Playground({
+  model,
+  setModel,
+  settings,
+  setSettings,
+}: {
+  readonly model: string
+  readonly setModel: (model: string) => void
+  readonly settings: string
+  readonly setSettings: (settings: string) => void
+}): ReactNode {
+  const { client, me } = useStudio()
+  const isAllowed = useStore(me)?.server.playground === true
+  const agents = useResource(isAllowed ? 'agents' : undefined, () => client.agents.list())
+  if (!isAllowed) return null
+  const models = new Set(
+    (agents.value ?? []).flatMap(({ sides }) => sides.flatMap((side) => side.models)),
+  )
+  return (
+    <details className="small">
+      <summary className="soft">Model and settings of this run</summary>
+      <div className="stack playground">
+        <label>
+          <span>Model</span>
+          <select
+            className="select"
+            value={model}
+            onChange={(event) => setModel(event.target.value)}
+          >
+            <option value="">as the agent says</option>
+            {[...models].map((name) => (
+              <option key={name} value={name}>
+                {line(name, 80)}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label>
+          <span>Settings, as JSON</span>
+          <input
+            className="field mono"
+            placeholder={'{ "temperature": 0.2 }'}
+            value={settings}
+            onChange={(event) => setSettings(event.target.value)}
+          />
+        </label>
+      </div>
+    </details>
   )
 }

@@ -9,7 +9,7 @@ import { To } from '../../parts/link.tsx'
 import { useAddress, type Address } from '../../state/address.ts'
 import { useKeys } from '../../state/keys.ts'
 import { useStore } from '../../state/store.ts'
-import { useStudio } from '../../state/studio.ts'
+import { useResource, useStudio } from '../../state/studio.ts'
 import { matchesQuery, parseQuery } from './query.ts'
 
 const ROW_PX = 57
@@ -24,11 +24,22 @@ export function ThreadList({
   const { items, isLoaded, error } = useStore(lists.threads)
   const [, go] = useAddress()
   const { query = '' } = address
+  const { client } = useStudio()
+  const agents = useResource(query.includes('tool:') ? 'agents' : undefined, () =>
+    client.agents.list(),
+  )
   const selected = address.screen === 'thread' ? address.threadId : undefined
   const shown = useMemo(() => {
     const parsed = parseQuery(query)
-    return items.filter((thread) => matchesQuery(thread, parsed))
-  }, [items, query])
+    const having = agents.value?.filter(({ sides }) =>
+      sides.some(({ tools }) => tools.some(({ name }) => name.toLowerCase() === parsed.tool)),
+    )
+    const names = new Set(having?.map(({ name }) => name))
+    return items.filter(
+      (thread) =>
+        matchesQuery(thread, parsed) && (parsed.tool === undefined || names.has(thread.agent)),
+    )
+  }, [items, query, agents.value])
   const scroll = useRef<HTMLDivElement>(null)
   const search = useRef<HTMLInputElement>(null)
   const rows = useVirtualizer({
@@ -107,7 +118,8 @@ function NoThreads({ isSearch }: { readonly isSearch: boolean }): ReactNode {
       <Empty title="No thread matches">
         <p>
           Words are looked for in titles, first words and agents. Also: <code>agent:support</code>,{' '}
-          <code>status:waiting</code>, <code>cost&gt;0.1</code>, <code>after:2026-11-01</code>.
+          <code>status:waiting</code>, <code>tool:refund</code> (threads of agents that have it),{' '}
+          <code>cost&gt;0.1</code>, <code>after:2026-11-01</code>.
         </p>
       </Empty>
     )
@@ -147,7 +159,7 @@ const ThreadRow = memo(function ThreadRow({
         <span className="sub">
           <span>{line(agent, 40)}</span>
           <span className={`cut ${shape === 'fail' ? 'bad' : shape === 'wait' ? 'waits' : ''}`}>
-            {word}
+            {tree.waiting > 1 ? `${tree.waiting} decisions wait` : word}
           </span>
           <span className="num">
             {countText(tree.tokens)} tok
