@@ -127,7 +127,7 @@ const SCREENS: readonly {
     name: 'diff',
     async open({ open }, { order, label }, options) {
       const page = await open(`/threads/${order}?with=${label}`, options)
-      await page.getByText('First difference').waitFor()
+      await page.getByText('First difference', { exact: true }).waitFor()
       return page
     },
   },
