@@ -114,14 +114,14 @@ export function readStateJSON(json: unknown): StateParts {
       `Unsupported UAP version: ${JSON.stringify(version) ?? 'none'}.`,
       `This release reads every 1.x and writes ${UAP_VERSION}.`,
     )
-  if (typeof id !== 'string' || id === '') throw invalid('id', 'is not a non-empty string')
+  if (typeof id !== 'string' || id === '') throw invalid('id', 'is not an id')
   if (!Number.isSafeInteger(step) || (step as number) < 0)
     throw invalid('step', 'is not a whole number from 0')
   if (!isPlainObject(metadata)) throw invalid('metadata', 'is not an object')
   const reasons = optionalList(reasoning, 'reasoning', isString, 'is not a string')
   const steps = plan === undefined ? undefined : list(plan, 'plan').map(readPlanStep)
   const traces = optionalList(subagentTraces, 'subagentTraces', isTrace, 'is not a trace')
-  if (run !== undefined && !isRunAccount(run)) throw invalid('run', 'is not the account of a run')
+  if (run !== undefined && !isRunAccount(run)) throw invalid('run', 'is not an account')
   return {
     id,
     messages: list(messages, 'messages').map((one, at) => readMessage(one, `messages[${at}]`)),
@@ -187,10 +187,10 @@ function readSuspension(value: unknown): Suspension {
   const message = value['answered']
   const answered = message === undefined ? undefined : readMessage(message, 'suspension.answered')
   if (answered && !isToolResultMessage(answered))
-    throw invalid('suspension.answered', 'is not a tool result message')
+    throw invalid('suspension.answered', 'is not a tool result')
   const deferred = list(value['deferred'], 'suspension.deferred')
   if (!deferred.every(isDeferredCall))
-    throw invalid('suspension.deferred', 'is not a list of deferred calls')
+    throw invalid('suspension.deferred', 'is not a list of calls')
   return Object.freeze({
     answered: answered as ToolResultMessage | undefined, // checked just above
     deferred: frozenData(deferred),

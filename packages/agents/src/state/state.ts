@@ -82,7 +82,7 @@ export class AgentState {
     if (guard !== key)
       throw invalidUse(
         'AgentState cannot be constructed.',
-        'Use AgentState.initial() or AgentState.fromJSON().',
+        'Use AgentState.initial() or fromJSON().',
       )
     const { fields, ids } = init
     // A source of the application is asked for every state, so that the same source gives the same ids.
