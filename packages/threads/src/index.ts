@@ -85,12 +85,6 @@ export type {
 } from './events/folded-thread.ts'
 export { emptyFoldedThread } from './events/folded-thread.ts'
 export { ThreadFold, foldThread, reduceThread } from './events/reduce-thread.ts'
-export {
-  alignSteps,
-  diffThreads,
-  forkThread,
-  type Difference,
-  type ThreadDiff,
-} from './document/fork.ts'
+export { diffThreads, forkThread, type Difference, type ThreadDiff } from './document/fork.ts'
 export { redactThread, type Redaction } from './document/redact.ts'
 export { threadStats, type ThreadStats, type UsageStats } from './document/stats.ts'

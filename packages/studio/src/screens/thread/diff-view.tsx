@@ -1,6 +1,5 @@
 import { useEffect, useMemo, useRef, type ReactNode } from 'react'
-import type { ViewItem } from '@skein/runtime/view'
-import { alignSteps } from '@skein/threads'
+import { alignSteps, type ViewItem } from '@skein/runtime/view'
 import { ErrorBox, Skeleton } from '../../parts/basics.tsx'
 import { countText, duration, line, money, plural } from '../../parts/format.ts'
 import { indentedJson } from '../../parts/json.tsx'
