@@ -41,6 +41,9 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
 })
 
+/** How many slices there are: CI plants one, so that a few weeks of commits plant them all. */
+const SLICES = 20
+
 process.exitCode = values.breaks
   ? await breaks(positionals)
   : values.mutate === undefined
@@ -136,9 +139,6 @@ async function mutate(row: string): Promise<number> {
     only: values.only,
   })
 }
-
-/** How many slices there are: CI plants one, so that a few weeks of commits plant them all. */
-const SLICES = 20
 
 async function breaks(rows: readonly string[]): Promise<number> {
   const seen = readSeen()

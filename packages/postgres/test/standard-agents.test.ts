@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { postgresStore, type PostgresStore } from '@skein/postgres'
 import { memoryGovernanceKeys } from '@skein/runtime'
 import pg from 'pg'
-import { afterAll, afterEach, beforeAll, beforeEach, describe } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, vi } from 'vitest'
 import { simulateOn } from '../../../conformance/standard-agents/support/simulate.ts'
 import { newSchema, noPostgres, startPostgres, type TestPostgres } from './server.ts'
 
@@ -11,6 +11,9 @@ import { newSchema, noPostgres, startPostgres, type TestPostgres } from './serve
 // stand; here they only have to pass.
 const root = join(import.meta.dirname, '../../..')
 const files = globSync('conformance/standard-agents/*.test.ts', { cwd: root }).toSorted()
+
+// Properties that take a second in memory take many commits here.
+vi.setConfig({ testTimeout: 120_000 })
 
 describe.skipIf(noPostgres !== undefined)('again on PostgreSQL', async () => {
   let server: TestPostgres
