@@ -168,6 +168,9 @@ describe('a thread', () => {
       await page.getByLabel('Cut in').check()
       await page.getByRole('textbox', { name: 'Message' }).press('Enter')
       await chat(page).getByText('You said: something else').waitFor()
+      const said = JSON.stringify(await runtime.threads.messages(id))
+      expect(said).toContain('something else')
+      expect(said).not.toContain('never mind')
     })
   })
 
