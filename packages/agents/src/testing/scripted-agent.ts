@@ -33,7 +33,7 @@ export function scriptedAgent(
 }
 
 /** A run that was read to its end. */
-interface RecordedRun {
+type RecordedRun = {
   readonly events: readonly AgentStreamEvent[]
   /** The type of each event, e.g. `step_start`, `text_delta`, `step_end`: easy to compare. */
   readonly types: readonly string[]

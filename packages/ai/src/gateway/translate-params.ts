@@ -16,7 +16,7 @@ import type { WireSettings, WrittenSettings } from '../wires/wire.ts'
 type GivenSettings = { -readonly [Name in keyof WireSettings]: WireSettings[Name] }
 
 /** The result of `translateParams`. */
-interface TranslatedParams {
+type TranslatedParams = {
   readonly params: Params
   /** Names of parameters that the model's wire cannot express. */
   readonly dropped: readonly string[]

@@ -11,7 +11,7 @@ export interface JsonLimits {
 }
 
 /** A value read from text, and pointers to repeated keys (the last value is used). */
-interface JsonReading {
+type JsonReading = {
   readonly value: unknown
   readonly duplicates: readonly string[]
 }
