@@ -236,16 +236,16 @@ describe('sign-in', () => {
   test('with a key, which no script can read; scopes decide what can be pressed; sign out', async () => {
     await withStudio({ serve: { auth } }, async ({ open }) => {
       const page = await open('/inbox')
-      await page.getByLabel('Key').fill('wrong-key-000000000')
+      await page.getByLabel('Key', { exact: true }).fill('wrong-key-000000000')
       await page.keyboard.press('Enter')
       await page.getByText('The key is unknown or expired.').waitFor()
-      await page.getByLabel('Key').fill(KEY)
+      await page.getByLabel('Key', { exact: true }).fill(KEY)
       await page.keyboard.press('Enter')
       await page.getByText('Nothing waits for a person.').waitFor()
       const kept = await page.evaluate(() => document.cookie + JSON.stringify({ ...localStorage }))
       expect(kept).not.toContain(KEY.slice(0, 8))
       await page.getByRole('button', { name: /Sign out/ }).click()
-      await page.getByLabel('Key').fill('key-of-bob-0123456789')
+      await page.getByLabel('Key', { exact: true }).fill('key-of-bob-0123456789')
       await page.keyboard.press('Enter')
       await page.getByRole('link', { name: 'Threads' }).click()
       await page.getByText('You may read threads but not start them.').waitFor()
@@ -255,7 +255,7 @@ describe('sign-in', () => {
   test('a page of another origin can do nothing with the session', async () => {
     await withStudio({ serve: { auth } }, async ({ open, url, runtime }) => {
       const page = await open('/')
-      await page.getByLabel('Key').fill(KEY)
+      await page.getByLabel('Key', { exact: true }).fill(KEY)
       await page.keyboard.press('Enter')
       await page.getByText('No threads yet').waitFor()
       const evil = createServer((_, response) =>
