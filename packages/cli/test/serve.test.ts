@@ -69,6 +69,10 @@ describe('serve', { timeout: 90_000 }, () => {
     expect((await fetch(`${url}/healthz`)).status).toBe(200)
     expect((await fetch(`${url}/readyz`)).status).toBe(200)
     expect((await fetch(`${url}/threads`)).status).toBe(401)
+    const page = await fetch(`${url}/`, { headers: { accept: 'text/html' } })
+    expect([page.status, page.url]).toEqual([200, `${url}/studio/`])
+    expect(await page.text()).toContain('<title>Studio')
+    expect((await fetch(`${url}/studio/me`)).status).toBe(401)
     const id = await createThread(url, { agent: 'support', message: 'Where is order O-7?' })
     const result = await fetch(`${url}/threads/${id}/result`, { headers })
     expect(((await result.json()) as { text: string }).text).toContain('O-7')
@@ -80,6 +84,9 @@ describe('serve', { timeout: 90_000 }, () => {
       ['GET', '/healthz', 200],
       ['GET', '/readyz', 200],
       ['GET', '/threads', 401],
+      ['GET', '/', 302],
+      ['GET', '/studio/', 200],
+      ['GET', '/studio/me', 401],
       ['POST', '/threads', 201],
       ['GET', `/threads/${id}/result`, 200],
     ])

@@ -255,6 +255,7 @@ async function listen(
   logger: RuntimeLogger,
 ): Promise<Serving> {
   const { jwtAuth, serve } = await import('@skein/runtime/http')
+  const { studioFiles } = await import('@skein/studio')
   const { jwt, allowedHosts = [], origins, prefix, httpLimits, proxies = 0 } = config
   const own = URL.parse(nodeAddress(config) ?? '')?.hostname
   const keys = authKeys.length > 0 ? [{ keys: authKeys }] : []
@@ -268,6 +269,8 @@ async function listen(
     allowedHosts: own === undefined ? allowedHosts : [...allowedHosts, own],
     cors: origins && { origins },
     limits: httpLimits,
+    // The files are public; what they show asks for a key, as every other request does.
+    studio: studioFiles(),
     clientAddress: proxies === 0 ? undefined : (request) => forwardedFor(request, proxies),
     logger,
   })
