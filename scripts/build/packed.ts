@@ -93,9 +93,12 @@ function missingTargets({ name, folder, manifest }: PackedPackage): string[] {
   return problems
 }
 
+/** The templates of create-skein have tests of their own, which are for the user. */
 function packedTests({ name, folder }: PackedPackage): string[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((file) => /\.test(-d)?\.[a-z.]+$|__fixtures__/.test(file))
+    .filter(
+      (file) => !file.startsWith('templates') && /\.test(-d)?\.[a-z.]+$|__fixtures__/.test(file),
+    )
     .map((file) => `${name}: ${file} is a test and should not be packed.`)
 }
 

@@ -23,17 +23,18 @@ export function model(script: Script): ModelReference {
 /** How an agent behaves without a model: it says a text or calls a tool. */
 export type Script = (conversation: Conversation) => string | ScriptPart
 
-/** What a script sees: the last words that were said to it, and what its calls since then have returned. */
+/** What a script sees: what was said to it, and what its calls since the last words have returned. */
 export interface Conversation {
+  /** The last words. */
   readonly text: string
+  /** All that was said to it, oldest first. */
+  readonly heard: readonly string[]
   readonly results: Readonly<Record<string, { readonly isError: boolean; readonly value: unknown }>>
-  /** Whether the model has said nothing yet. */
-  readonly isFirst: boolean
 }
 
 function read({ messages }: LLMRequest): Conversation {
   const at = messages.findLastIndex(({ type }) => type === 'user')
-  const last = messages[at]
+  const heard = messages.flatMap((message) => (message.type === 'user' ? [message.text] : []))
   const results: Record<string, { isError: boolean; value: unknown }> = {}
   const names = new Map<string, string>()
   for (const message of messages.slice(at + 1))
@@ -43,11 +44,7 @@ function read({ messages }: LLMRequest): Conversation {
     else if (message.type === 'tool_result')
       for (const { toolCallId, result: value, isError = false } of message.results)
         results[names.get(toolCallId) ?? ''] = { isError, value }
-  return {
-    text: last?.type === 'user' ? last.text : '',
-    results,
-    isFirst: !messages.some(({ type }) => type === 'assistant'),
-  }
+  return { text: heard.at(-1) ?? '', heard, results }
 }
 
 /** A new tool can be tried without a model: `call count_words {"text":"one two"}` calls it. */

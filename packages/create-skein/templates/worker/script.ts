@@ -1,12 +1,10 @@
 import { calls } from '@skein/ai/testing'
 import type { Script } from './model.ts'
 
-let subject = 'Our best'
-
 /** How the writer behaves without a model: its first draft is too long. Delete this file when you have a key. */
-export const writer: Script = ({ text, isFirst }) => {
-  if (isFirst) subject = /\bfor (?:the |a |an |my |our )?([^.!?]+)/i.exec(text)?.[1] ?? subject
-  return isFirst
+export const writer: Script = ({ heard: [task = '', ...reviews] }) => {
+  const subject = /\bfor (?:the |a |an |my |our )?([^.!?]+)/i.exec(task)?.[1] ?? 'Our best'
+  return reviews.length === 0
     ? `${subject}, made with great care and much love for you, every day`
     : `${subject}, made with care`
 }
