@@ -123,30 +123,27 @@ async function ask(
 ): Promise<Project | undefined> {
   const { cancel, intro, isCancel, select, text } = await import('@clack/prompts')
   intro('npm create skein')
-  const answers: { folder: string | symbol | undefined; template: string | symbol | undefined } = {
-    folder,
-    template,
-  }
-  answers.folder ??= await text({
-    message: 'Where?',
-    placeholder: DEFAULT_FOLDER,
-    defaultValue: DEFAULT_FOLDER,
-    validate: (value) => folderProblem(value || DEFAULT_FOLDER),
-  })
-  if (!isCancel(answers.folder))
-    answers.template ??= await select({
+  const where =
+    folder ??
+    (await text({
+      message: 'Where?',
+      placeholder: DEFAULT_FOLDER,
+      defaultValue: DEFAULT_FOLDER,
+      validate: (value) => folderProblem(value || DEFAULT_FOLDER),
+    }))
+  if (isCancel(where)) return void cancel('Nothing was created.')
+  const what =
+    template ??
+    (await select({
       message: 'What?',
       options: NAMES.map((value) => ({
         value,
         label: TEMPLATES[value].title,
         hint: TEMPLATES[value].about,
       })),
-    })
-  if (isCancel(answers.folder) || isCancel(answers.template)) {
-    cancel('Nothing was created.')
-    return undefined
-  }
-  return { folder: answers.folder!, template: templateOf(answers.template!) }
+    }))
+  if (isCancel(what)) return void cancel('Nothing was created.')
+  return { folder: where, template: what }
 }
 
 function checkNode(name: TemplateName): void {

@@ -15,8 +15,10 @@ export interface Template {
   readonly layers: readonly string[]
 }
 
-/** Every template by the name that `--template` takes. */
-export const TEMPLATES = {
+/** The names that `--template` takes. */
+export type TemplateName = 'chat' | 'worker' | 'backoffice' | 'library'
+
+export const TEMPLATES: Readonly<Record<TemplateName, Template>> = {
   chat: {
     title: 'Chat',
     about:
@@ -46,9 +48,7 @@ export const TEMPLATES = {
     script: 'start',
     layers: ['library'],
   },
-} as const satisfies Readonly<Record<string, Template>>
-
-export type TemplateName = keyof typeof TEMPLATES
+}
 
 /** Something that the caller has to change; `hint` says what. */
 export class CreateError extends Error {
