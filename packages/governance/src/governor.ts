@@ -3,13 +3,7 @@ import type { ApprovalAnswer } from './contract/approval.ts'
 import type { TaskClass } from './contract/governed.ts'
 import { GovernanceError, reason, type Reason } from './contract/reason.ts'
 import type { Delivered, FailedSafe, Init, Result, Run, Resume, Opening } from './contract/run.ts'
-import {
-  admit,
-  type Admission,
-  type CallRequest,
-  previewCall,
-  toAdmitted,
-} from './governor/admit.ts'
+import { admit, type Admission, type CallRequest, previewCall } from './governor/admit.ts'
 import { closedResult, deliver, failAttempt, type Delivery } from './governor/deliver.ts'
 import { drive, type Body } from './governor/drive.ts'
 import { brokenResult, failSafe } from './governor/fail.ts'
@@ -32,6 +26,7 @@ import { conflict, type GovernedRequest } from './governor/request.ts'
 import { settle, type GovernedOutcome, type Settlement } from './governor/execute.ts'
 import { isClosed, isInDoubt } from './journal/reduce.ts'
 import { type GovernorState } from './journal/journal.ts'
+import { toAdmitted } from './governor/candidate.ts'
 
 /**
  * Owns the state of governed requests; only the governor changes it. It can be used in two ways that

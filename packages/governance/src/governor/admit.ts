@@ -1,6 +1,6 @@
 import type { JsonValue } from '@skein/base'
 import type { ApprovalAnswer, ApprovalRequest } from '../contract/approval.ts'
-import { type Hash, hashText, type RollbackAction, type Risk } from '../contract/envelope.ts'
+import { type Hash, hashText, type RollbackAction } from '../contract/envelope.ts'
 import type { Evidence } from '../contract/evidence.ts'
 import { reason, type Reason, refusal, toLogText } from '../contract/reason.ts'
 import type { ShadowData } from '../journal/events.ts'
@@ -10,39 +10,12 @@ import {
   declareRollback,
   findLimitReasons,
   snapshot,
+  type AdmittedCall,
+  toAdmitted,
 } from './candidate.ts'
 import { judge, review, toAction } from './decide.ts'
 import { conflict, type GovernedRequest } from './request.ts'
 import { evidenceOf } from './execute.ts'
-import type { GovernedCallState } from '../journal/journal.ts'
-
-/** A call that `admit` allowed and that has not been settled. */
-export interface AdmittedCall {
-  readonly request_id: string
-  readonly call: string
-  readonly tool: string
-  readonly risk: Risk
-  /**
-   * A frozen snapshot of the arguments, so that the tool runs with exactly the arguments that were
-   * judged.
-   */
-  readonly args: JsonValue
-  readonly args_hash: Hash
-  readonly idempotency_key: string
-}
-
-/** Builds the admitted call that a tool is run with, from a new call or from one in the journal. */
-export function toAdmitted(
-  { state: { request_id } }: GovernedRequest,
-  made: Pick<GovernedCallState, 'call' | 'tool' | 'risk' | 'args_hash' | 'attempt'>,
-  args: JsonValue,
-): AdmittedCall {
-  const { call, tool, risk, args_hash, attempt } = made
-  // The key stays the same when a call is repeated after a crash, but differs when a later attempt makes
-  // the call again, because that is a new effect.
-  const idempotency_key = `${request_id}/${call}@${attempt}`
-  return { request_id, call, tool, risk, args, args_hash, idempotency_key }
-}
 
 /** A call that is to be made. `id` is unique within the request, and the same when the call is replayed. */
 export interface CallRequest {

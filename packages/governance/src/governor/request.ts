@@ -20,7 +20,7 @@ import { type AuditAppendOptions, createLineWriter, type LineWriter } from '../j
 import { isClosed, reduceJournal } from '../journal/reduce.ts'
 import { type GovernorState } from '../journal/journal.ts'
 import type { GovernorCore } from './options.ts'
-import type { AdmittedCall } from './admit.ts'
+import type { AdmittedCall } from './candidate.ts'
 
 /**
  * The members of an entry's envelope beside the event. `state` is set only for transitions; otherwise it

@@ -7,7 +7,7 @@ import { toolContext, probe } from './execute.ts'
 import { loadState, reviveRequest } from './open.ts'
 import { withTimeout } from './options.ts'
 import { type GovernedRequest } from './request.ts'
-import { toAdmitted } from './admit.ts'
+import { toAdmitted } from './candidate.ts'
 
 /**
  * Undoes the writes of a request, the last one first. A failure is recorded and the remaining writes are

@@ -10,6 +10,10 @@ import {
   type Policy,
   type Settlement,
   standardPolicy,
+  defineTaskClass,
+  governed,
+  type GovernedTool,
+  type TaskClass,
 } from '@skein/governance'
 import type { ResolvedAgent } from '../definitions/resolved.ts'
 import type { ToolDefinition } from '../definitions/types.ts'
@@ -20,7 +24,7 @@ import type { ThreadState } from '../contract/thread-state.ts'
 import { type ApprovalDesk, createApprovalDesk } from './approval-desk.ts'
 import type { GovernanceKeys } from './governance-keys.ts'
 import { JournaledSession } from './journaled-session.ts'
-import { createSessionTasks, sessionRequestId } from './session-journal.ts'
+import { sessionRequestId } from './session-journal.ts'
 
 /** A session under a governor. For the governor it is one request. */
 export interface GovernedSession {
@@ -201,4 +205,49 @@ function noState(tool: string, what: string): RuntimeError {
     code: 'TOOL_NOT_ALLOWED',
     hint: 'Declare a rollback by a tool that needs no thread, or of type "manual".',
   })
+}
+
+/** Runs a tool in order to undo a write. */
+type Invert = (tool: ToolDefinition, args: JsonValue, context: GovernedContext) => Promise<unknown>
+
+/** Returns the task class of a session: that of its agent, with the session's tools. Built once per agent. */
+type SessionTasks = (session: Pick<GovernedSession, 'agent' | 'tools'>) => TaskClass
+
+/** Creates the function that builds task classes; `invert` runs a tool in order to undo a write. */
+export function createSessionTasks(invert: Invert): SessionTasks {
+  const known = new WeakMap<
+    ResolvedAgent,
+    { readonly tools: readonly ToolDefinition[]; readonly task: TaskClass }
+  >()
+  return ({ agent, tools }) => {
+    const before = known.get(agent)
+    const isSame =
+      before?.tools.length === tools.length && tools.every((one, at) => one === before.tools[at])
+    if (before && isSame) return before.task
+    // Both sides may list the same tool.
+    const byName = new Map(tools.map((tool) => [tool.name, tool]))
+    const { taskClass = PLAIN } = agent.definition
+    const list = [...byName.values()].map((tool) => toGoverned(tool, invert))
+    const task = defineTaskClass({ ...taskClass, tools: list })
+    known.set(agent, { tools: [...tools], task })
+    return task
+  }
+}
+
+/** The task class of agents without one: only calls are judged, and every result is delivered. */
+const PLAIN = { name: 'session', needs: [], verifiers: [], acceptInDoubt: true } as const
+
+/**
+ * Converts a tool for the governor. The governor never makes the calls of a session, so it uses `run` only to
+ * undo a write.
+ */
+function toGoverned(tool: ToolDefinition, invert: Invert): GovernedTool {
+  const { name, description, parameters, governance } = tool
+  const run = (args: JsonValue, context: GovernedContext): Promise<unknown> =>
+    invert(tool, args, context)
+  // The casts treat all arguments as JSON; the tool's own `run` checks them.
+  return governed(
+    { name, description, parameters, run } as Parameters<typeof governed<JsonValue, unknown>>[0],
+    governance as Parameters<typeof governed<JsonValue, unknown>>[1],
+  ) as GovernedTool
 }
