@@ -337,6 +337,7 @@ export const SCHEMAS: { readonly [Name in keyof NamedTypes]: Shape<NamedTypes[Na
     args: anything,
     at: time,
     'cron?': string,
+    'timeZone?': string,
     'key?': string,
     attempts: integer,
   }),
