@@ -17,6 +17,7 @@ const completion = () => import('./commands/completion.ts')
 const serve = () => import('./commands/serve.ts')
 const chat = () => import('./commands/chat.ts')
 const thread = () => import('./commands/thread.ts')
+const diff = () => import('./commands/thread-diff.ts')
 const tail = () => import('./commands/thread-tail.ts')
 const inbox = () => import('./commands/inbox.ts')
 const check = () => import('./commands/check.ts')
@@ -71,6 +72,10 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
       fork: {
         summary: 'Makes a new thread with the same history.',
         load: async () => (await thread()).threadFork,
+      },
+      diff: {
+        summary: 'Compares two threads or branches, step by step.',
+        load: async () => (await diff()).threadDiff,
       },
     },
   },

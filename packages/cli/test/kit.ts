@@ -30,6 +30,8 @@ export interface SpawnOptions {
   readonly cwd: string
   readonly input?: string
   readonly env?: Readonly<Record<string, string>>
+  /** Whether the reader of the output goes away at once, as `| head -0` does. */
+  readonly closesStdout?: boolean
 }
 
 /** A command that runs. It is killed when the test ends. */
@@ -41,7 +43,7 @@ export class Running {
   readonly #watchers = new Set<() => void>()
   #isOver = false
 
-  constructor(args: readonly string[], { cwd, input, env }: SpawnOptions) {
+  constructor(args: readonly string[], { cwd, input, env, closesStdout }: SpawnOptions) {
     this.child = spawn(process.execPath, [skeinBin, ...args], {
       cwd,
       env: { ...ownEnv(), ...env },
@@ -49,6 +51,7 @@ export class Running {
     })
     this.child.stdout.setEncoding('utf8').on('data', (text: string) => this.#add('stdout', text))
     this.child.stderr.setEncoding('utf8').on('data', (text: string) => this.#add('stderr', text))
+    if (closesStdout) this.child.stdout.destroy()
     this.child.stdin.on('error', () => undefined) // it may end without reading
     this.child.stdin.end(input ?? '')
     this.ended = new Promise((resolve, reject) => {
