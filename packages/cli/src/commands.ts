@@ -91,6 +91,23 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
     summary: 'Refuses a tool call that waits for approval, with a reason.',
     load: async () => (await inbox()).denyCommand,
   },
+  grant: {
+    summary: 'Allows a tool in a thread for a time, without further approvals.',
+    verbs: {
+      list: {
+        summary: 'Lists who has allowed which tool in a thread until when.',
+        load: async () => (await inbox()).grantList,
+      },
+      make: {
+        summary: 'Allows a tool in a thread for a time.',
+        load: async () => (await inbox()).grantMake,
+      },
+      revoke: {
+        summary: 'Ends a grant before its time.',
+        load: async () => (await inbox()).grantRevoke,
+      },
+    },
+  },
   settle: {
     summary: 'Records whether a call that a crash cut off had its effect.',
     load: async () => (await inbox()).settleCommand,

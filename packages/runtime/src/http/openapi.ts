@@ -6,7 +6,8 @@ import {
   valueOperations,
   variableOperations,
 } from '../operations/contents.ts'
-import { approvalOperations, controlOperations, messageOperations } from '../operations/messages.ts'
+import { approvalOperations, grantOperations } from '../operations/approvals.ts'
+import { controlOperations, messageOperations } from '../operations/messages.ts'
 import { fileOperations } from '../operations/files.ts'
 import { logOperations, threadOperations } from '../operations/threads.ts'
 import { a2aOperations } from './a2a/a2a-operations.ts'
@@ -42,6 +43,7 @@ export const ROUTES: readonly OperationRoute[] = [
   ...envOperations,
   ...variableOperations,
   ...approvalOperations,
+  ...grantOperations,
   ...effectOperations,
   ...endpointOperations,
   ...chatOperations,
