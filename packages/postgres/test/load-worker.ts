@@ -15,7 +15,7 @@ process.once('disconnect', () => process.exit(1))
 const made =
   dispatcher &&
   ((await import(dispatcher.module)) as {
-    readonly dispatcher: (options: unknown) => RuntimeOptions['dispatcher']
+    readonly dispatcher: (options: unknown, settings: NodeSettings) => RuntimeOptions['dispatcher']
   })
 const runtime = await createRuntime({
   ...killAgents(
@@ -24,7 +24,7 @@ const runtime = await createRuntime({
     toolMs === undefined ? undefined : () => toolMs,
   ),
   store: await postgresStore({ connectionString: databaseUrl }),
-  dispatcher: made?.dispatcher(dispatcher!.options),
+  dispatcher: made?.dispatcher(dispatcher!.options, settings),
   owner,
   secretKey: Buffer.alloc(32, 7),
   keys: memoryGovernanceKeys({ seed: 'load' }),
