@@ -247,6 +247,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
       desk,
       policy,
       limits: { approvalTtlMs: limits.interruptTtlMs, ...governorLimits },
+      grants: async (threadId) => (await folds.load(threadId))?.state.grants,
       undo: ({ session, tool, args, callId, ...rest }) => {
         const names = { toolCallId: callId, toolName: tool.name }
         const run = (state: ThreadState): unknown => tool.run?.(args, { state, ...names, ...rest })
