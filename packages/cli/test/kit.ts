@@ -32,6 +32,8 @@ export interface SpawnOptions {
   readonly env?: Readonly<Record<string, string>>
   /** Another program than `skein`. It may start others, and signals reach all of them. */
   readonly program?: string
+  /** Whether the reader of the output goes away at once, as `| head -0` does. */
+  readonly closesStdout?: boolean
 }
 
 /** A command that runs. It is killed when the test ends. */
@@ -44,7 +46,7 @@ export class Running {
   readonly #isGroup: boolean
   #isOver = false
 
-  constructor(args: readonly string[], { cwd, input, env, program }: SpawnOptions) {
+  constructor(args: readonly string[], { cwd, input, env, program, closesStdout }: SpawnOptions) {
     const words = program === undefined ? [process.execPath, skeinBin, ...args] : [program, ...args]
     this.#isGroup = program !== undefined
     this.child = spawn(words[0]!, words.slice(1), {
@@ -55,6 +57,7 @@ export class Running {
     })
     this.child.stdout.setEncoding('utf8').on('data', (text: string) => this.#add('stdout', text))
     this.child.stderr.setEncoding('utf8').on('data', (text: string) => this.#add('stderr', text))
+    if (closesStdout) this.child.stdout.destroy()
     this.child.stdin.on('error', () => undefined) // it may end without reading
     this.child.stdin.end(input ?? '')
     this.ended = new Promise((resolve, reject) => {
