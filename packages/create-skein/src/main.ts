@@ -39,7 +39,9 @@ export async function main(args: readonly string[]): Promise<void> {
     process.stdout.write(nextSteps(project.template, project.folder))
   } catch (error) {
     if (!(error instanceof CreateError)) throw error
-    process.stderr.write(`${error.message}\n${error.hint}\n`)
+    // As the command `skein` does.
+    const code = error.code === 'USAGE' ? '' : ` [${error.code}]`
+    process.stderr.write(`error: ${error.message}${code}\n${error.hint}\n`)
     process.exitCode = error.exitCode
   }
 }
