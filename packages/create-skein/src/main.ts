@@ -25,7 +25,7 @@ npm create skein@latest my-library -- --template library --yes
 `
 
 /** Runs `npm create skein` with these words, and sets the exit code. */
-export async function main(args: readonly string[]): Promise<void> {
+export async function createSkein(args: readonly string[]): Promise<void> {
   try {
     const { values, operands } = readWords(args)
     if (values.help) return void process.stdout.write(HELP)
