@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { buildPackages, buildPage } from './build/bundle.ts'
 import { findBundlingProblems } from './build/bundled.ts'
 import { findPackedProblems, packInto } from './build/packed.ts'
+import { buildDocs } from './docs/build.ts'
 import { findPackages, root } from './workspace.ts'
 
 const packages = findPackages()
@@ -18,6 +19,12 @@ for (const { folder } of packages) {
 await buildPackages(packages)
 await buildPage()
 console.log(`built ${packages.map(({ name }) => name).join(', ')}`)
+const docs = await buildDocs()
+console.log(
+  typeof docs === 'string'
+    ? `skipped: the site of the docs, whose generator npm could not install:\n${docs}`
+    : `built ${docs.pages} pages of docs, ${Math.round(docs.bytes / 1000)} kB`,
+)
 
 const consumer = join(root, '.tmp', 'packed')
 const packed = await packInto(

@@ -121,7 +121,7 @@ function moduleOf(file: string): Module {
           module.exported.set(name, {
             name,
             kind: 'type',
-            doc: '',
+            doc: `The same as in \`${node.source.value}\`.`,
             signature: `export { ${inner} } from '${node.source.value}'`,
             file,
           })
