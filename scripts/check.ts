@@ -5,6 +5,7 @@
 import { findApiChanges } from './check/api-report.ts'
 import { findDependencyProblems } from './check/dependencies.ts'
 import { findHouseProblems } from './check/house.ts'
+import { findLinkProblems, linkedPages } from './check/links.ts'
 import { findPublicAny } from './check/public-any.ts'
 import { findSlowRegexes } from './check/regexes.ts'
 import { findPackages, root, run } from './workspace.ts'
@@ -29,6 +30,10 @@ const steps: readonly Step[] = [
   { name: 'dependencies', problems: async () => findDependencyProblems(root).join('\n') },
   { name: 'public types, API report', problems: publicTypes },
   { name: 'house (rooms, doors, names)', problems: async () => findHouseProblems(root).join('\n') },
+  {
+    name: 'links (pages, anchors)',
+    problems: async () => findLinkProblems(root, linkedPages(root)).join('\n'),
+  },
   {
     name: 'regular expressions (linear)',
     problems: async () => (await findSlowRegexes(root)).join('\n'),
