@@ -4,10 +4,11 @@ import type { WaitingItem } from '@skein/runtime'
 import { escapeJson, safeText } from '@skein/base/safe-text'
 import type { EvidenceFact, GateVerdict } from '../state/facts.ts'
 import { useKeys } from '../state/keys.ts'
-import { useMay, useStudio } from '../state/studio.ts'
+import { useMay, useResource, useStudio } from '../state/studio.ts'
+import { ArgumentsFields, parsedArguments } from './arguments.tsx'
 import { Copy, Dialog, ErrorBox, Time, useNow } from './basics.tsx'
 import { Checklist, EvidenceList } from './evidence.tsx'
-import { age, line } from './format.ts'
+import { age, dateText, line } from './format.ts'
 import { Json, indentedJson } from './json.tsx'
 
 /** What a person can do about a waiting call. */
@@ -278,9 +279,7 @@ function AskFacts({ item }: { readonly item: WaitingItem }): ReactNode {
         {expiresAt !== undefined && (
           <>
             {' · '}
-            <span title={new Date(expiresAt).toLocaleString()}>
-              expires in {age(Date.parse(expiresAt) - now)}
-            </span>
+            <span title={dateText(expiresAt)}>expires in {age(Date.parse(expiresAt) - now)}</span>
           </>
         )}
         {request !== undefined && (
@@ -367,7 +366,13 @@ function DenyDialog({ item, decide, onClose }: DialogProps): ReactNode {
 
 function ChangeDialog({ item, decide, onClose }: DialogProps): ReactNode {
   const [text, setText] = useState(() => indentedJson(item.arguments))
-  const parsed = parsedObject(text)
+  const parsed = parsedArguments(text)
+  const { client } = useStudio()
+  const agent = item.path.at(-1)
+  const detail = useResource(agent && `agent ${agent}`, () => client.agents.get(agent!)).value
+  const tool = detail?.sides
+    .flatMap(({ tools }) => tools)
+    .find(({ name }) => name === item.toolName)
   const submit = async (event: FormEvent): Promise<void> => {
     event.preventDefault()
     if (typeof parsed === 'string') return
@@ -384,18 +389,7 @@ function ChangeDialog({ item, decide, onClose }: DialogProps): ReactNode {
         and is approved in your name.
       </p>
       <form className="stack" onSubmit={(event) => void submit(event)}>
-        <label>
-          <span>Arguments, as JSON</span>
-          <textarea
-            className="field mono"
-            rows={Math.min(18, Math.max(5, text.split('\n').length + 1))}
-            spellCheck={false}
-            value={text}
-            aria-invalid={typeof parsed === 'string'}
-            onChange={(event) => setText(event.target.value)}
-          />
-        </label>
-        {typeof parsed === 'string' && <p className="bad small">{parsed}</p>}
+        <ArgumentsFields text={text} setText={setText} schema={tool?.parameters} />
         {decide.error !== undefined && <ErrorBox error={decide.error} />}
         <div className="btns">
           <button className="btn go" disabled={decide.isBusy || typeof parsed === 'string'}>
@@ -408,18 +402,6 @@ function ChangeDialog({ item, decide, onClose }: DialogProps): ReactNode {
       </form>
     </Dialog>
   )
-}
-
-/** Returns the object, or what is wrong with the text. */
-function parsedObject(text: string): object | string {
-  try {
-    const value: unknown = JSON.parse(text)
-    return value && typeof value === 'object' && !Array.isArray(value)
-      ? value
-      : 'The arguments must be a JSON object: { "name": value }.'
-  } catch (error) {
-    return `This is not JSON: ${(error as Error).message}`
-  }
 }
 
 function InDoubt({ item, decide }: Omit<DialogProps, 'onClose'>): ReactNode {

@@ -1,6 +1,6 @@
 import { Check, Copy as CopyIcon, X } from 'lucide-react'
 import { Component, useEffect, useRef, useState, useSyncExternalStore, type ReactNode } from 'react'
-import { age, money } from './format.ts'
+import { age, dateText, money } from './format.ts'
 
 /** The clock of the page: components that show an age are rendered again when it ticks. */
 const clock = {
@@ -38,10 +38,9 @@ export function Time({
   readonly className?: string
 }): ReactNode {
   const now = useNow()
-  const date = new Date(at)
   return (
-    <time className={className} dateTime={at} title={date.toLocaleString()}>
-      {age(now - date.getTime())}
+    <time className={className} dateTime={at} title={dateText(at)}>
+      {age(now - Date.parse(at))}
     </time>
   )
 }

@@ -3,7 +3,7 @@ import { memo, useMemo, type ComponentType, type ReactNode } from 'react'
 import type { ViewMessage } from '@skein/runtime/view'
 import type { MessageFacts } from '../state/facts.ts'
 import { useStudio } from '../state/studio.ts'
-import { line } from './format.ts'
+import { clockText, dateText, line } from './format.ts'
 import { Prose, safeHref } from './prose.tsx'
 
 /** Who said something, beside the text. */
@@ -24,8 +24,8 @@ export function Who({
       <small className="num">
         {detail !== undefined && <span>{detail} </span>}
         {at !== undefined && (
-          <time dateTime={at} title={new Date(at).toLocaleString()}>
-            {new Date(at).toLocaleTimeString([], { hour12: false })}
+          <time dateTime={at} title={dateText(at)}>
+            {clockText(at)}
           </time>
         )}
       </small>

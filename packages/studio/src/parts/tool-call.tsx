@@ -3,7 +3,6 @@ import {
   CircleCheck,
   CircleHelp,
   CircleX,
-  ChevronRight,
   Clock,
   GitBranch,
   LoaderCircle,
@@ -61,9 +60,7 @@ export const CallView: ComponentType<CallViewProps> = memo(function CallView({
           aria-expanded={isOpen}
           aria-label={`${isOpen ? 'Close' : 'Open'} ${line(call.toolName, 60)}`}
           onClick={() => onToggle(call.id)}
-        >
-          <ChevronRight size={14} aria-hidden />
-        </button>
+        />
         <button
           type="button"
           className="call-main"

@@ -39,6 +39,8 @@ interface ChatProps {
 type Entry =
   | ViewItem
   | { readonly type: 'silent'; readonly id: string; readonly at: string; readonly text: string }
+  /** A child that no call is waiting for: it was created when its variables were given, or by code. */
+  | { readonly type: 'child'; readonly id: string; readonly at: string }
   | { readonly type: 'draft' }
   | { readonly type: 'ending' }
 
@@ -224,16 +226,25 @@ function useEntries(thread: ShownThread, isSilentShown: boolean): readonly Entry
     const silent = isSilentShown
       ? facts.silent.map(({ id, at, text }) => ({ type: 'silent' as const, id, at, text }))
       : []
+    const called = new Set(view.items.map((item) => 'childId' in item && item.childId))
+    const children = view.children
+      .filter(({ threadId }) => !called.has(threadId))
+      .map(({ threadId: id, createdAt: at }) => ({ type: 'child' as const, id, at }))
+    const others: readonly Entry[] = [...silent, ...children]
     const said: readonly Entry[] =
-      silent.length === 0
+      others.length === 0 || thread.earlier > 0
         ? view.items
-        : [...view.items, ...silent].toSorted((a, b) => a.at.localeCompare(b.at))
+        : [...view.items, ...others].toSorted((a, b) => timeOf(a).localeCompare(timeOf(b)))
     return [
       ...said,
       ...(hasDraft ? [{ type: 'draft' as const }] : []),
       ...(hasEnding ? [{ type: 'ending' as const }] : []),
     ]
-  }, [view.items, facts.silent, isSilentShown, hasDraft, hasEnding])
+  }, [view.items, view.children, thread.earlier, facts.silent, isSilentShown, hasDraft, hasEnding])
+}
+
+function timeOf(entry: Entry): string {
+  return 'at' in entry ? entry.at : ''
 }
 
 function keyOf(entry: Entry): string {
@@ -277,6 +288,7 @@ function EntryView({ entry, ...props }: EntryProps & { readonly entry: Entry }):
               branches={props.branches?.get(entry.id)}
               isPast={thread.isPast === true}
               onFork={props.onFork}
+              onDetails={select}
             />
           )}
         </MessageView>
@@ -308,6 +320,12 @@ function EntryView({ entry, ...props }: EntryProps & { readonly entry: Entry }):
           <div className="said soft">
             <Prose text={entry.text} />
           </div>
+        </div>
+      )
+    case 'child':
+      return (
+        <div className="indent">
+          <Child {...props} threadId={entry.id} />
         </div>
       )
     case 'draft':
