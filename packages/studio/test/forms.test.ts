@@ -5,6 +5,7 @@ import { calls, says, scripted, waits, type ScriptPart } from '@skein/ai/testing
 import {
   createRuntime,
   defineAgent,
+  defineModel,
   definePrompt,
   defineTool,
   memoryStore,
@@ -189,6 +190,8 @@ describe('the inbox', () => {
       await page.keyboard.press('e')
       const to = page.getByLabel('to', { exact: true })
       await to.fill('carol')
+      // Enter approves nothing.
+      await to.press('Enter')
       await page.getByRole('button', { name: 'Write JSON instead' }).click()
       expect(JSON.parse(await page.getByLabel('Arguments, as JSON').inputValue())).toEqual({
         to: 'carol',
@@ -200,6 +203,7 @@ describe('the inbox', () => {
       await page.getByLabel('Arguments, as JSON').fill('{ "to": "dave" }')
       await page.getByRole('button', { name: 'Fill in a form instead' }).click()
       expect(await to.inputValue()).toBe('dave')
+      expect(paid).toEqual(['earlier'])
       await approve.click()
       await page.getByText('Approved with changes.').waitFor()
       await expect.poll(() => paid.at(-1)).toBe('dave')
@@ -212,7 +216,8 @@ describe('a thread', () => {
     await withStudio(agents, async ({ open, runtime }) => {
       const { id } = await runtime.threads.create({ agent: 'desk', message: 'open the vault' })
       await runtime.threads.settled(id)
-      const page = await open(`/threads/${id}`)
+      // High enough for all events.
+      const page = await open(`/threads/${id}`, { height: 2400 })
       await page.getByRole('heading', { name: 'vault needs 1 value before it can start' }).waitFor()
       const code = page.getByLabel('VAULT_CODE')
       expect(await code.getAttribute('type')).toBe('password')
@@ -312,16 +317,17 @@ describe('an agent', () => {
         prompt: definePrompt({
           name: 'quick',
           prompt: 'Be quick.',
-          model: scripted(() => says('From the quick model.'), { modelId: 'quick-1' }),
+          model: defineModel({
+            name: 'quick_model',
+            model: scripted(() => says('From the quick model.'), { modelId: 'quick-1' }),
+          }),
         }),
       },
     })
     await withStudio({ runtime: { agents: [desk, quick] } }, async ({ open }) => {
       const page = await open('/agents/desk')
       await page.getByText('Model and settings of this run').click()
-      await page
-        .getByRole('combobox', { name: 'Model' })
-        .selectOption({ label: 'scripted/quick-1' })
+      await page.getByRole('combobox', { name: 'Model' }).selectOption({ label: 'quick_model' })
       await page.getByLabel('Settings, as JSON').fill('{ "temperature": 0.3 }')
       await page.getByLabel('First message').fill('hello there')
       await page.getByLabel('First message').press('Enter')

@@ -67,7 +67,12 @@ export function Approval({
         ]
       : [],
   )
-  if (decide.outcome !== undefined) return <Decided outcome={decide.outcome} done={lists.refresh} />
+  if (decide.outcome !== undefined)
+    return (
+      <Decided item={item} outcome={decide.outcome} done={lists.refresh}>
+        {children}
+      </Decided>
+    )
   return (
     <section className="ask" ref={card} aria-labelledby={title}>
       <h2 id={title} className="ask-title">
@@ -189,17 +194,26 @@ async function firstDecision(
   return `${line(decision.by ?? 'Somebody', 60)} was first and ${word} it. Nothing was changed.`
 }
 
+/** What became of it; the way to its thread stays. */
 function Decided({
+  item,
   outcome,
   done,
+  children,
 }: {
+  readonly item: WaitingItem
   readonly outcome: string
   readonly done: () => void
+  readonly children?: ReactNode
 }): ReactNode {
   useEffect(done, [])
   return (
-    <section className="ask decided" role="status">
-      {outcome}
+    <section className="ask decided">
+      <p role="status">
+        <b>{outcome}</b>
+      </p>
+      <p>{sentence(item)}</p>
+      {children}
     </section>
   )
 }
@@ -388,7 +402,15 @@ function ChangeDialog({ item, decide, onClose }: DialogProps): ReactNode {
         The call as the model made it is denied. A new call with these arguments takes its place,
         and is approved in your name.
       </p>
-      <form className="stack" onSubmit={(event) => void submit(event)}>
+      <form
+        className="stack"
+        onSubmit={(event) => void submit(event)}
+        onKeyDown={(event) => {
+          // Enter never approves: only the button does.
+          if (event.key === 'Enter' && event.target instanceof HTMLInputElement)
+            event.preventDefault()
+        }}
+      >
         <ArgumentsFields text={text} setText={setText} schema={tool?.parameters} />
         {decide.error !== undefined && <ErrorBox error={decide.error} />}
         <div className="btns">

@@ -33,14 +33,19 @@ export function useNow(): number {
 export function Time({
   at,
   className = 'soft num',
+  isAgo = false,
 }: {
   readonly at: string
   readonly className?: string
+  /** Whether it stands in a sentence: `3 min ago`. */
+  readonly isAgo?: boolean
 }): ReactNode {
   const now = useNow()
+  const text = age(now - Date.parse(at))
   return (
     <time className={className} dateTime={at} title={dateText(at)}>
-      {age(now - Date.parse(at))}
+      {text}
+      {isAgo && text !== 'now' && ' ago'}
     </time>
   )
 }

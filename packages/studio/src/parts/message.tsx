@@ -40,6 +40,7 @@ interface MessageViewProps {
   readonly threadId: string
   /** Whether two models talk, and this is the second. */
   readonly isSideB?: boolean
+  readonly isSelected?: boolean
   readonly children?: ReactNode
 }
 
@@ -50,6 +51,7 @@ export const MessageView: ComponentType<MessageViewProps> = memo(function Messag
   name,
   threadId,
   isSideB = false,
+  isSelected = false,
   children,
 }: MessageViewProps): ReactNode {
   const { from, text, reasoning, attachments, at, subagentId } = message
@@ -57,7 +59,10 @@ export const MessageView: ComponentType<MessageViewProps> = memo(function Messag
   const isPerson = subagentId === undefined && name !== 'parent'
   const kind = from === 'agent' ? 'model' : isPerson ? 'person' : 'child'
   return (
-    <article className={`msg ${isSideB ? 'side-b' : ''}`} aria-label={`${line(name, 40)}: message`}>
+    <article
+      className={`msg ${isSideB ? 'side-b' : ''} ${isSelected ? 'selected' : ''}`}
+      aria-label={`${line(name, 40)}: message`}
+    >
       <Who name={name} kind={kind} at={at} />
       <div
         className={`said ${delivery === 'unverified' || delivery === 'refused' ? 'unverified' : ''}`}

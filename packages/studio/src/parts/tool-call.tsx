@@ -101,7 +101,7 @@ export function DecisionLine({ facts }: { readonly facts: CallFacts }): ReactNod
     <p className="decision small">
       <b className={isYes || changedTo !== undefined ? 'person-ink' : 'bad'}>{word}</b>
       {answer.by !== undefined && <> by {line(answer.by, 60)}</>} ·{' '}
-      <Time at={answer.at} className="num" />
+      <Time at={answer.at} className="num" isAgo />
       {answer.reason !== undefined && <> · “{line(answer.reason, 200)}”</>}
     </p>
   )

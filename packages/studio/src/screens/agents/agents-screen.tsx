@@ -251,13 +251,14 @@ function Tool({
             {[kindWord(tool), undoWord(tool)].filter(Boolean).join(' · ')}
           </span>
         </summary>
+        {isPlayground && tool.kind === 'tool' && side === 'a' && (
+          <TryTool agent={agent} tool={tool} />
+        )}
+        <p className="small soft">Schema of its arguments</p>
         <Json
           value={tool.parameters ?? 'no arguments'}
           label={`Schema of ${line(tool.name, 60)}`}
         />
-        {isPlayground && tool.kind === 'tool' && side === 'a' && (
-          <TryTool agent={agent} tool={tool} />
-        )}
         {tool.agent !== undefined && (
           <p className="small">
             Starts{' '}

@@ -281,6 +281,7 @@ function EntryView({ entry, ...props }: EntryProps & { readonly entry: Entry }):
           name={nameOf(entry, thread)}
           threadId={thread.threadId}
           isSideB={isSideB(entry.agentId, thread)}
+          isSelected={selected === entry.id}
         >
           {props.onFork && depth === 0 && entry.subagentId === undefined && (
             <MessageActs

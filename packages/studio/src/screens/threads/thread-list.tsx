@@ -77,7 +77,8 @@ export function ThreadList({
             ref={search}
             type="search"
             value={query}
-            placeholder="Search, or agent: status: tool: cost> after:"
+            placeholder="Search, agent:, status:, …"
+            title="Words of titles and first messages, agent:, status:, tool:, cost>, after:, before:"
             onChange={(event) => go({ ...address, query: event.target.value }, true)}
             onKeyDown={(event) => event.key === 'Escape' && event.currentTarget.blur()}
           />
