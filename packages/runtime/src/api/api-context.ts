@@ -186,6 +186,7 @@ export interface Edit<T> {
   /** Changes of other threads, written in the same commit. */
   readonly others?: readonly ThreadChange[]
   readonly blobs?: Commit['blobs']
+  readonly audit?: Commit['audit']
 }
 
 interface EditTarget {
@@ -212,10 +213,11 @@ export async function editThread<T>(
     const thread = await load(context, threadId)
     const expectSeq = thread.state.seq
     if (!allowsOver && isOver(thread)) throw threadIsOver(thread)
-    const { result, change, others = [], blobs } = await decide(thread)
+    const { result, change, others = [], blobs, audit } = await decide(thread)
     if (!change) return { result, seq: expectSeq }
     const own = { ...change, id: threadId, expectSeq, mustBeLive: !allowsOver || undefined }
-    const commit = { point, threads: redacted(context, thread.state, [own, ...others]), blobs }
+    const threads = redacted(context, thread.state, [own, ...others])
+    const commit = { point, threads, blobs, audit }
     try {
       const { seqs } = await context.commit(commit)
       return { result, seq: seqs.get(threadId) ?? expectSeq }

@@ -128,8 +128,8 @@ export function createClient(options: ClientOptions): Client {
     inbox: {
       list: (query) => pick('listApprovals', {}, 'waiting', { query }),
       get: ({ threadId, interruptId }) => call('getApproval', { threadId, interruptId }),
-      approve: ({ reason, tokens, digest, with: args, ...item }) =>
-        decide(item, { type: 'approve', reason, tokens, digest, with: args }),
+      approve: ({ reason, tokens, digest, with: args, grantForMs, ...item }) =>
+        decide(item, { type: 'approve', reason, tokens, digest, with: args, grantForMs }),
       deny: ({ reason, ...item }) => decide(item, { type: 'deny', reason }),
       settle: (item, found) => decide(item, { type: 'settle', found }),
       answer: (item, answer) => decide(item, answer),
