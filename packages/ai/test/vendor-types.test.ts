@@ -13,6 +13,7 @@ const sdks = {
   groq: 'groq-sdk/resources/chat/completions',
   mistral: '@mistralai/mistralai/models/components',
   openrouter: '@openrouter/sdk/models',
+  cerebras: '@cerebras/cerebras_cloud_sdk/resources/chat/completions',
 }
 const made: string[] = []
 
@@ -200,7 +201,7 @@ test.runIf(peers.isInstalled)(
     const { code, output } = await compile(
       peers.folder,
       `
-import type { ChatCompletionCreateParamsNonStreaming as CerebrasChat } from '@cerebras/cerebras_cloud_sdk/resources/chat/completions'
+import type { ChatCompletionCreateParamsNonStreaming as CerebrasChat } from '${sdks.cerebras}'
 import { cerebras } from '@skein/ai/cerebras'
 import { deepseek } from '@skein/ai/deepseek'
 import { moonshot } from '@skein/ai/moonshot'
