@@ -1,6 +1,8 @@
 /**
  * `npm run build`: bundled ESM and types of every package into its `dist`, from scratch, then a look at what
  * would be published: packed, unpacked and used as a stranger would use it.
+ *
+ *   --pack <folder>   only builds, and packs into this folder; what is packed is not looked at
  */
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -19,17 +21,21 @@ await buildPackages(packages)
 await buildPage()
 console.log(`built ${packages.map(({ name }) => name).join(', ')}`)
 
-const consumer = join(root, '.tmp', 'packed')
+const packOnly = process.argv[2] === '--pack' ? process.argv[3] : undefined
+const consumer = packOnly ?? join(root, '.tmp', 'packed')
 const packed = await packInto(
   consumer,
   packages.filter(({ manifest }) => manifest.private !== true),
 )
-const problems = [
-  ...(await findPackedProblems(consumer, packed)),
-  ...(await findBundlingProblems(consumer, packed)),
-]
+const problems =
+  packOnly === undefined
+    ? [
+        ...(await findPackedProblems(consumer, packed)),
+        ...(await findBundlingProblems(consumer, packed)),
+      ]
+    : []
 for (const problem of problems) console.error(problem)
-if (problems.length === 0) {
+if (packOnly === undefined && problems.length === 0) {
   const entries = packed.reduce((sum, entry) => sum + entry.entries.length, 0)
   console.log(
     `packed ${packed.length} packages: ${entries} entries import and type-check as published`,

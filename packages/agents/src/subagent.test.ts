@@ -238,7 +238,7 @@ describe('a crash inside a sub-agent', () => {
 
   test('a long chain of calls still has a session that a file can be named after', async () => {
     const seen: string[] = []
-    let inner = agent({
+    let inner: Agent = agent({
       model: scripted([calls('look'), says('ok')]),
       tools: [
         {

@@ -17,6 +17,7 @@ const completion = () => import('./commands/completion.ts')
 const serve = () => import('./commands/serve.ts')
 const chat = () => import('./commands/chat.ts')
 const thread = () => import('./commands/thread.ts')
+const diff = () => import('./commands/thread-diff.ts')
 const tail = () => import('./commands/thread-tail.ts')
 const inbox = () => import('./commands/inbox.ts')
 const check = () => import('./commands/check.ts')
@@ -72,6 +73,10 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
         summary: 'Makes a new thread with the same history.',
         load: async () => (await thread()).threadFork,
       },
+      diff: {
+        summary: 'Compares two threads or branches, step by step.',
+        load: async () => (await diff()).threadDiff,
+      },
     },
   },
   inbox: {
@@ -85,6 +90,23 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
   deny: {
     summary: 'Refuses a tool call that waits for approval, with a reason.',
     load: async () => (await inbox()).denyCommand,
+  },
+  grant: {
+    summary: 'Allows a tool in a thread for a time, without further approvals.',
+    verbs: {
+      list: {
+        summary: 'Lists who has allowed which tool in a thread until when.',
+        load: async () => (await inbox()).grantList,
+      },
+      make: {
+        summary: 'Allows a tool in a thread for a time.',
+        load: async () => (await inbox()).grantMake,
+      },
+      revoke: {
+        summary: 'Ends a grant before its time.',
+        load: async () => (await inbox()).grantRevoke,
+      },
+    },
   },
   settle: {
     summary: 'Records whether a call that a crash cut off had its effect.',

@@ -49,6 +49,46 @@ describe('thread', { timeout }, () => {
     expect(forked.stdout).toMatch(/^[\w-]{36}\n$/)
     const copy = JSON.parse((await thread('show', forked.stdout.trim(), '--json')).stdout)
     expect(copy.messages).toHaveLength(4)
+
+    // As `diff` does: 0 is the same, 1 is different, 2 is trouble.
+    const fork = forked.stdout.trim()
+    const asked = JSON.parse((await skein(['run', 'support', 'O-8?', '--json'], { cwd })).stdout)
+    const [same, branch, differs, data, alone, nobody, cut] = await Promise.all([
+      thread('diff', id, fork),
+      thread('diff', fork),
+      thread('diff', id, asked.thread.id),
+      thread('diff', id, asked.thread.id, '--json'),
+      thread('diff', id),
+      thread('diff', id, 'nowhere'),
+      skein(['thread', 'diff', id, asked.thread.id], { cwd, closesStdout: true }),
+    ])
+    expect(same.code).toBe(0)
+    expect(same.stdout).toContain(`--- ${id} · support · `)
+    expect(same.stdout).toContain(' equal steps\n')
+    expect(branch).toMatchObject({ code: 0, stdout: same.stdout })
+    expect(differs.code).toBe(1)
+    expect(differs.stdout).toContain('@@ step 1: message of the user, the first difference @@')
+    expect(differs.stdout).toContain('- O-7?\n+ O-8?\n')
+    expect(differs.stdout).toContain('-     "order": "O-7"\n+     "order": "O-8"\n')
+    expect(differs.stdout).toMatch(/^tokens \d+ -> \d+ \(.+\)$/m)
+    expect(differs.stdout).toMatch(/^cost (?:unknown|\$\S+ -> .+)$/m)
+    expect(differs.stdout).toMatch(/^time of models .+, without subagents$/m)
+    expect(differs.stdout).not.toContain('\u001b')
+    const { firstDifference, isSame, deltas, steps, before } = JSON.parse(data.stdout)
+    expect({ code: data.code, firstDifference, isSame }).toEqual({
+      code: 1,
+      firstDifference: 0,
+      isSame: false,
+    })
+    expect(before).toMatchObject({ threadId: id, tokens: ran.thread.tree.tokens })
+    expect(deltas.tokens).toBe(asked.thread.tree.tokens - ran.thread.tree.tokens)
+    expect(steps[0]).toMatchObject({ before: { text: 'O-7?' }, after: { text: 'O-8?' } })
+    expect(alone).toMatchObject({ code: 2, stdout: '' })
+    expect(alone.stderr).toContain('is not a fork')
+    expect(nobody).toMatchObject({ code: 2, stdout: '' })
+    expect(nobody.stderr).toContain('[THREAD_NOT_FOUND]')
+    expect(cut.code).toBe(0) // a reader that goes away is no trouble
+    expect(cut.stderr).toBe('')
   })
 })
 

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { badAgents, Running, skein, tempFolder } from './kit.ts'
+import { badAgents, type Ended, Running, skein, startDev, tempFolder } from './kit.ts'
 
 /** Status, turns, tokens, cost, time, thread. */
 const summary =
@@ -107,6 +107,35 @@ export default defineAgent({ name: 'keyless', sideA: { prompt } })
       code: 0,
       stdout: 'Done: 25 euros for order O-7 are on their way back.\n',
     })
+  })
+
+  test('a grant of a tool holds in its thread until it is revoked', async () => {
+    const cwd = tempFolder()
+    await startDev([], { cwd })
+    const run = (text: string, ...args: string[]): Promise<Ended> =>
+      skein(['run', 'refunds', text, ...args], { cwd })
+    const thread = threadIn((await run('Refund O-7')).stderr)
+    const approve = ['approve', thread, '--grant-for', '1h', '--follow']
+    expect((await skein(approve, { cwd })).code).toBe(0)
+    const again = await run('Refund O-8', '--thread', thread)
+    expect(again.code).toBe(0)
+    expect(again.stdout).toContain('Done: ')
+    const listed = await skein(['grant', 'list', thread], { cwd })
+    expect(listed.stdout).toMatch(/^[\w-]{36} +refund +active +by \S+ until \S+Z$/m)
+    const grantId = listed.stdout.slice(0, 36)
+    const revoked = await skein(['grant', 'revoke', thread, grantId.slice(-8)], { cwd })
+    expect(revoked).toMatchObject({ code: 0, stdout: '' })
+    expect((await run('Refund O-7', '--thread', thread)).code).toBe(3)
+    const made = await skein(['grant', 'make', thread, 'refund', '--for', '30m', '--json'], { cwd })
+    expect(JSON.parse(made.stdout)).toMatchObject({ tool: 'refund', status: 'active' })
+    const [endless, long, unknown] = await Promise.all([
+      skein(['grant', 'make', thread, 'refund'], { cwd }),
+      skein(['grant', 'make', thread, 'refund', '--for', '48h'], { cwd }),
+      skein(['grant', 'make', thread, 'nothing', '--for', '1h'], { cwd }),
+    ])
+    expect(endless).toMatchObject({ code: 2 })
+    expect(long).toMatchObject({ code: 1 })
+    expect(unknown.stderr).toContain('has no tool "nothing"')
   })
 
   test('a call is approved with other arguments, and only these run', async () => {

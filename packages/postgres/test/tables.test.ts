@@ -1,7 +1,7 @@
 import { postgresStore, tenantAccessSql, type BlobStore, type PostgresStore } from '@skein/postgres'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { add, append, event } from './kit.ts'
+import { add, append, event, valuesOf } from './kit.ts'
 import { newSchema, noPostgres, startPostgres, type TestPostgres } from './server.ts'
 
 describe.skipIf(noPostgres !== undefined)('the tables', () => {
@@ -282,6 +282,24 @@ describe.skipIf(noPostgres !== undefined)('the tables', () => {
     expect((await held).seqs.get('a')).toBe(1)
     expect((await behind).seqs.get('a')).toBe(2)
     await store.close()
+  })
+
+  test('stores that share a pool do not mix up their prepared statements', async () => {
+    const config: pg.PoolConfig & { readonly pipeline: boolean } = {
+      connectionString: server.url,
+      max: 1,
+      pipeline: true,
+    }
+    const pool = new pg.Pool(config)
+    const one = await postgresStore({ pool, schema: newSchema() })
+    await add(one, 't')
+    const two = await postgresStore({ pool, schema: newSchema() })
+    await add(two, 't')
+    await append(two, 't', 2)
+    await append(one, 't', 1)
+    expect([await valuesOf(one, 't'), await valuesOf(two, 't')]).toEqual([[1], [2]])
+    await Promise.all([one.close(), two.close()])
+    await pool.end()
   })
 
   test('commits that come together share transactions and round trips', async () => {

@@ -6,6 +6,7 @@ export type {
   SendMessage,
   Sent,
   SessionResult,
+  StandingGrant,
   WaitingItem,
   Inbox,
   ModelLog,
@@ -95,5 +96,4 @@ export {
   openGovernanceKeys,
   type GovernanceKeys,
 } from './governance/governance-keys.ts'
-export { grantPolicy } from './governance/approval-desk.ts'
 export { verifyAudit } from './governance/audit-export.ts'

@@ -21,7 +21,7 @@ export interface AgentStateJSON {
  * What one run has done so far, over all its parts. It is kept in the state, so that limits do not start
  * again with `resume`.
  */
-export interface RunAccount {
+export type RunAccount = {
   /** Begins the idempotency keys of the run's calls and the session ids of its sub-agents. */
   readonly id: string
   /** For a sub-agent: the id of the caller's message that contains its call. */

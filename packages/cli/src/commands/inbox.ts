@@ -2,10 +2,16 @@ import { type JsonObject, isPlainObject, tryParseJson } from '@skein/base'
 import { callText } from '@skein/base/safe-text'
 import { FOUND_EFFECTS, type WaitingItem } from '@skein/runtime'
 import type { Client } from '@skein/runtime/client'
-import { type ConnectTarget, findWaiting, withConnection } from '../connect/connect.ts'
-import { riskText, showRun } from '../follow/show-run.ts'
+import {
+  type ConnectTarget,
+  findThreadByPrefix,
+  findWaiting,
+  withConnection,
+} from '../connect/connect.ts'
+import { riskText, showRun, timeOf } from '../follow/show-run.ts'
 import {
   type Command,
+  CommandError,
   ExitCode,
   JSON_OPTION,
   type Operand,
@@ -15,7 +21,7 @@ import {
   defineCommand,
   usageError,
 } from '../terminal/command.ts'
-import { type Output, lineText, timeAgo } from '../terminal/output.ts'
+import { type Output, lineText, textTable, timeAgo } from '../terminal/output.ts'
 
 /** `skein inbox` */
 export const inbox: Command = defineCommand({
@@ -62,6 +68,11 @@ export const approveCommand: Command = defineCommand({
       value: 'json',
       description: 'Approves the call with these arguments instead of its own.',
     },
+    'grant-for': {
+      type: 'string',
+      value: 'time',
+      description: 'Also allows this tool in this thread for this long, e.g. 30m, 8h.',
+    },
     ...FOLLOW_OPTION,
     ...JSON_OPTION,
     ...SERVER_OPTIONS,
@@ -72,6 +83,7 @@ export const approveCommand: Command = defineCommand({
   ],
   async run(input) {
     const { reason, with: text } = input.values
+    const grantForMs = timeOf('grant-for', input.values['grant-for'])
     const args = text === undefined ? undefined : tryParseJson(text)
     if (text !== undefined && !isPlainObject(args))
       throw usageError('--with takes a JSON object.', 'Give all arguments of the call.')
@@ -82,6 +94,7 @@ export const approveCommand: Command = defineCommand({
         interruptId,
         reason,
         with: changed,
+        grantForMs,
         digest: request?.digest, // of the call that the command shows
       })
     return decideOne(input, 'approve', decide, changed)
@@ -175,3 +188,84 @@ const DECIDED = { approve: 'approved', deny: 'denied', settle: 'settled' } as co
 function callOf({ toolName, arguments: args }: WaitingItem): string {
   return callText(toolName, args)
 }
+
+/** `skein grant list` */
+export const grantList: Command = defineCommand({
+  operands: [THREAD_OPERAND],
+  options: { ...JSON_OPTION, ...SERVER_OPTIONS },
+  examples: ['skein grant list 7f3a', "skein grant list 7f3a --json | jq '.grants[0]'"],
+  async run({ values, operands: [text = ''], output }) {
+    return withConnection(values, output, async ({ client }) => {
+      const { id } = await findThreadByPrefix(client, text)
+      const grants = await client.threads.grants.list(id)
+      if (values.json) output.json({ grants })
+      else if (grants.length === 0) output.say('Nobody has allowed a tool in this thread.')
+      if (values.json) return ExitCode.Done
+      const rows = grants.map(({ grantId, tool, status, by, expiresAt, revoked, reason }) => [
+        grantId,
+        tool,
+        status,
+        revoked ? `by ${by}, revoked by ${revoked.by}` : `by ${by} until ${expiresAt}`,
+        reason ?? '',
+      ])
+      for (const line of textTable(rows)) output.line(line.trimEnd())
+      return ExitCode.Done
+    })
+  },
+})
+
+/** `skein grant make` */
+export const grantMake: Command = defineCommand({
+  operands: [THREAD_OPERAND, { name: 'tool', description: 'Name of the tool to allow.' }],
+  options: {
+    for: { type: 'string', value: 'time', description: 'How long, e.g. 30m, 8h. Required.' },
+    reason: { type: 'string', value: 'text', description: 'Recorded with the grant.' },
+    ...JSON_OPTION,
+    ...SERVER_OPTIONS,
+  },
+  examples: [
+    'skein grant make 7f3a refund --for 1h',
+    'skein grant make 7f3a refund --for 8h --reason "Recall of the lamps" --json',
+  ],
+  async run({ values, operands: [text = '', tool = ''], output }) {
+    const forMs = timeOf('for', values.for)
+    if (forMs === undefined)
+      throw usageError('A grant needs an end.', 'Give it with --for, e.g. --for 1h.')
+    return withConnection(values, output, async ({ client }) => {
+      const { id } = await findThreadByPrefix(client, text)
+      const { reason } = values
+      const made = await client.threads.grants.make(id, { tool, forMs, reason })
+      if (values.json) output.json(made)
+      else output.line(made.grantId)
+      output.say(`${lineText(tool)} needs no approval in thread ${id} until ${made.expiresAt}.`)
+      return ExitCode.Done
+    })
+  },
+})
+
+/** `skein grant revoke` */
+export const grantRevoke: Command = defineCommand({
+  operands: [
+    THREAD_OPERAND,
+    { name: 'grant', description: 'Id of the grant, or enough of its beginning or end.' },
+  ],
+  options: SERVER_OPTIONS,
+  examples: ['skein grant revoke 7f3a 91c2', 'skein grant revoke 7f3a 91c2 --url http://host:4111'],
+  async run({ values, operands: [text = '', wanted = ''], output }) {
+    return withConnection(values, output, async ({ client }) => {
+      const { id } = await findThreadByPrefix(client, text)
+      const found = (await client.threads.grants.list(id)).filter(
+        ({ grantId }) => grantId.startsWith(wanted) || grantId.endsWith(wanted),
+      )
+      const [grant] = found
+      if (!grant || found.length > 1)
+        throw new CommandError(`${found.length} grants of thread ${id} match ${wanted}.`, {
+          code: 'GRANT_NOT_FOUND',
+          hint: `\`skein grant list ${id}\` lists them.`,
+        })
+      await client.threads.grants.revoke(id, grant.grantId)
+      output.say(`${lineText(grant.tool)} needs an approval again in thread ${id}.`)
+      return ExitCode.Done
+    })
+  },
+})

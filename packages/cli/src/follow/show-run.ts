@@ -42,10 +42,15 @@ const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 
  * before connecting, so that an invalid time is refused before anything has happened.
  */
 export function timeoutOf({ timeout }: { readonly timeout?: string }): number | undefined {
-  if (timeout === undefined) return undefined
-  const [, amount, unit = 's'] = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/.exec(timeout) ?? []
+  return timeOf('timeout', timeout)
+}
+
+/** Reads the time of a flag in milliseconds. */
+export function timeOf(flag: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const [, amount, unit = 's'] = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/.exec(text) ?? []
   if (amount === undefined)
-    throw usageError(`--timeout takes a time, not "${timeout}".`, 'E.g. 500ms, 30s, 5m.')
+    throw usageError(`--${flag} takes a time, not "${text}".`, 'E.g. 500ms, 30s, 5m.')
   return Number(amount) * UNITS[unit]!
 }
 

@@ -89,6 +89,12 @@ describe.skipIf(typeof pty === 'string')('texts of models in a terminal', { time
       expectShown(await show(['thread', 'show', id], { cwd }), 'thread show')
       expectShown(await show(['thread', 'tail', id, '--until-parked'], { cwd }), 'thread tail')
     }
+    const differs = new Terminal(['thread', 'diff', ids[0]!, ids[1]!], { cwd })
+    expect(await differs.ended).toBe(1)
+    expectShown(differs.output, 'thread diff')
+    expect(differs.output).toContain('\u001b[31m') // what only the first has is red
+    expect(differs.output).toContain('\u001b[32m')
+    expect(differs.output).toMatch(/@@ step 1: message of the user, the first difference @@/)
     const inbox = await show(['inbox'], { cwd })
     expectShown(inbox, 'inbox')
     expectVisible(inbox)

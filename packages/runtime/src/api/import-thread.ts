@@ -138,6 +138,8 @@ function blobOf(
 const OWN_TYPES: Readonly<Record<RuntimeOnlyEvent['type'], true>> = {
   call_reset: true,
   call_changed: true,
+  grant_made: true,
+  grant_revoked: true,
   message_queued: true,
   message_unqueued: true,
   session_start: true,
@@ -235,17 +237,29 @@ function withoutSecrets(event: RuntimeEvent): RuntimeEvent {
       const { token: _, ...answer } = event.answer
       return { ...event, answer }
     }
+    case 'grant_made':
+      return { ...event, grant: '' }
     default:
       return event
   }
 }
 
-/** Returns false for events that a copy does not contain: the end of the thread, and transient events. */
+/**
+ * Returns false for events that a copy does not contain: the end of the thread, transient events, and grants,
+ * which people gave to the original alone.
+ */
 export function isCopied(event: RuntimeEvent): boolean {
   const { type } = event
   if (type === 'custom_event') return event.isTransient !== true
-  return type !== 'thread_terminated' && type !== 'thread_erased'
+  return !NOT_COPIED.has(type)
 }
+
+const NOT_COPIED: ReadonlySet<RuntimeEvent['type']> = new Set([
+  'thread_terminated',
+  'thread_erased',
+  'grant_made',
+  'grant_revoked',
+])
 
 /** Returns the hashes of the contents that the events name. */
 function blobsOf(events: readonly RuntimeEvent[]): readonly string[] {

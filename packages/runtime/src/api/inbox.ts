@@ -24,7 +24,9 @@ import {
   createApiContext,
   editThread,
   load,
+  type LoadedThread,
 } from './api-context.ts'
+import { newGrant } from './contents-api.ts'
 import {
   canonicalJson,
   isPlainObject,
@@ -38,7 +40,7 @@ import { messageToJSON, type ToolCall } from '@skein/ai'
 import { foreseeAdmission } from '../calls/gate.ts'
 import { checkSchema, type NamedSchemas } from '../operations/shape.ts'
 import { findCall } from '../fold/calls.ts'
-import type { ThreadHead, ThreadQuery } from '../store/store.ts'
+import type { Commit, ThreadHead, ThreadQuery } from '../store/store.ts'
 
 /** Signs an approval for an authenticated person; returns the token. */
 type SignApproval = (request: ApprovalRequest, by: string) => Promise<string>
@@ -87,7 +89,8 @@ async function approve(
 ): Promise<void> {
   const { threadId, interruptId, by, reason } = decision
   const own = decision.tokens ?? (await signed(context, decision, sign))
-  await editThread(context, { threadId, point: 'approve' }, async ({ state }) => {
+  await editThread(context, { threadId, point: 'approve' }, async (thread) => {
+    const { state } = thread
     const open = findOpen(context, state, interruptId, 'approval')
     checkSeen(open, decision)
     const waiting = openForPeople(state).length - 1
@@ -104,9 +107,39 @@ async function approve(
       token: tokens.length > 0 ? tokens : undefined,
       reason,
     }
-    const append = [answerEvent(context, decision, answer)]
+    const given = await grantOf(context, thread, open, decision)
+    const append = [...given.events, answerEvent(context, decision, answer)]
     const wake = { by: context.clock.now() }
-    return { result: undefined, change: { append, head: { waiting }, wake } }
+    const { audit, blobs } = given
+    return { result: undefined, change: { append, head: { waiting }, wake }, audit, blobs }
+  })
+}
+
+/** Makes the grant that an approval includes: for the tool and the risk of the call that the person has seen. */
+async function grantOf(
+  context: ApiContext,
+  thread: LoadedThread,
+  { interrupt, effectId }: OpenInterrupt,
+  { grantForMs: forMs, by, reason }: ApprovalDecision,
+): Promise<{
+  readonly events: readonly RuntimeEvent[]
+  readonly audit?: Commit['audit']
+  readonly blobs?: Commit['blobs']
+}> {
+  if (forMs === undefined) return { events: [] }
+  const request = approvalOf(interrupt.request)
+  const { tool, risk = 'read_only' } = request?.action ?? {}
+  if (!request || tool === undefined || risk === 'read_only' || effectId !== undefined)
+    throw notGrantable(interrupt.id, 'it is not a call of a tool that writes')
+  if (request.quorum > 1) throw notGrantable(interrupt.id, 'several people have to approve it')
+  const { made, ...writes } = await newGrant(context, thread, { tool, forMs, by, reason, risk })
+  return { events: [made], ...writes }
+}
+
+function notGrantable(interruptId: string, why: string): RuntimeError {
+  return new RuntimeError(`${interruptId} cannot be approved for a time: ${why}.`, {
+    code: 'ANSWER_INVALID',
+    hint: 'Approve it without `grantForMs`; nothing was recorded.',
   })
 }
 
@@ -143,6 +176,8 @@ async function approveChanged(
   const { head, state: now } = await load(context, threadId)
   const asked = findOpen(context, now, interruptId, 'approval')
   const found = findCall(now, asked.interrupt.toolCallId)
+  if (decision.grantForMs !== undefined)
+    throw notGrantable(interruptId, 'its arguments are changed')
   if (!found || asked.effectId !== undefined || decision.tokens)
     throw new RuntimeError(`The request ${interruptId} cannot be approved with changes.`, {
       code: 'ANSWER_INVALID',

@@ -21,7 +21,7 @@ import {
   type ApiContext,
   type ApiEnvironment,
 } from './api-context.ts'
-import { effectsApi, envApi, filesApi, valuesApi } from './contents-api.ts'
+import { effectsApi, envApi, filesApi, grantsApi, valuesApi } from './contents-api.ts'
 import { eraseThread, removeThread, resumeThread, stopThread, terminateThread } from './control.ts'
 import { createThread, forkStoredThread } from './create-thread.ts'
 import { exportThread, importThread } from './import-thread.ts'
@@ -80,6 +80,7 @@ export function createThreads(environment: ApiEnvironment): Threads {
     env: envApi(context),
     variables: variablesApi(context),
     effects: effectsApi(context),
+    grants: grantsApi(context),
     ...logsApi(context),
   }
 }

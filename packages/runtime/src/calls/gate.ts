@@ -47,6 +47,7 @@ export function openGovernor(
     sessionId: state.session?.id ?? state.lastSession?.id ?? head.id,
     input: first ? messageText(first) : '',
     tools: [...tools.values()],
+    hasGrants: () => context.state.grants.size > 0,
     commit: (writes) => context.commit('undo', { governance: writes }),
   })
 }

@@ -9,6 +9,7 @@ import type {
   ThreadEffects,
   ThreadEnv,
   ThreadFiles,
+  ThreadGrants,
   ThreadInfo,
   Threads,
   ThreadValues,
@@ -63,6 +64,15 @@ export interface ClientThreads extends Pick<
   import(lines: string): Promise<ThreadInfo>
   children(threadId: string): Promise<readonly ChildInfo[]>
   readonly files: Omit<ThreadFiles, 'move'>
+  /** Standing grants. They are made and revoked in the name of the user of the key. */
+  readonly grants: {
+    list: ThreadGrants['list']
+    make(
+      threadId: string,
+      grant: Omit<Parameters<ThreadGrants['make']>[1], 'by'>,
+    ): ReturnType<ThreadGrants['make']>
+    revoke(threadId: string, grantId: string): Promise<void>
+  }
 }
 
 /** Creates the thread functions of a client. */
@@ -148,6 +158,11 @@ export function threadsOf(requester: Requester): ClientThreads {
     audit: (threadId) => call('getAudit', { threadId }),
 
     files: filesOf(requester),
+    grants: {
+      list: (threadId) => pick('listGrants', { threadId }, 'grants'),
+      make: (threadId, json) => call('makeGrant', { threadId }, { json }),
+      revoke: (threadId, grantId) => call('revokeGrant', { threadId, grantId }),
+    },
     values: valuesOf(requester),
     env: envOf(requester),
     variables: variablesOf(requester),

@@ -21,6 +21,7 @@ export type RuntimeErrorCode =
   | 'HOOK_ANSWER'
   | 'INTERRUPT_NOT_FOUND'
   | 'ALREADY_ANSWERED'
+  | 'GRANT_NOT_FOUND'
   | 'ANSWER_INVALID'
   | 'REQUEST_NOT_FOUND'
   | 'REQUEST_EXPIRED'

@@ -239,6 +239,29 @@ export interface CallChanged extends EventBase<'call_changed'> {
   readonly by?: string
 }
 
+/**
+ * A person allowed all calls of a tool in this thread until a time. Programs that do not know this event and the
+ * next ignore them: they ask a person about every call.
+ */
+export interface GrantMade extends EventBase<'grant_made'> {
+  /** Also the id of the signed text, by which the audit log names each use of the grant. */
+  readonly grantId: string
+  readonly tool: string
+  /** The highest risk of the calls that it allows. */
+  readonly risk: 'write_low_risk' | 'write_high_risk'
+  readonly by: string
+  readonly expiresAt: string
+  readonly reason?: string
+  /** The signed text. Only this text is verified; the other members are copies for people and for look-ups. */
+  readonly grant: string
+}
+
+/** A grant was taken back before its end. */
+export interface GrantRevoked extends EventBase<'grant_revoked'> {
+  readonly grantId: string
+  readonly by: string
+}
+
 /** The children that start together with a newly active prompt were created. */
 export interface ImmediateDone extends EventBase<'immediate_done'> {
   readonly agent: string
@@ -307,6 +330,7 @@ export interface EffectScheduled extends EventBase<'effect_scheduled'> {
   readonly args: JsonValue
   readonly runAt: string
   readonly cron?: string
+  readonly timeZone?: string
   readonly key?: string
 }
 
@@ -464,6 +488,8 @@ export type RuntimeOnlyEvent =
   | StepFailed
   | CallReset
   | CallChanged
+  | GrantMade
+  | GrantRevoked
   | ImmediateDone
   | StopRequested
   | TurnCut

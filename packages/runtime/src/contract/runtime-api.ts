@@ -389,6 +389,11 @@ export interface ApprovalDecision {
    * denied, and another call with these arguments, its own id and its own approval takes its place.
    */
   readonly with?: JsonObject
+  /**
+   * For `approve`: for how long a standing grant holds that is made together with the approval. The tool then needs no
+   * further approval in this thread; see `ThreadGrants`.
+   */
+  readonly grantForMs?: number
 }
 
 /** The answers to the question whether a call in doubt had its effect. */
@@ -575,6 +580,7 @@ export interface Threads {
   readonly env: ThreadEnv
   readonly variables: ThreadVariables
   readonly effects: ThreadEffects
+  readonly grants: ThreadGrants
 
   logs(threadId: string): Promise<readonly ModelLog[]>
   log(threadId: string, logId: string): Promise<ModelLogDetail>
@@ -677,6 +683,44 @@ export interface ThreadVariables {
     values: Readonly<Record<string, string>>,
     options?: { readonly by?: string },
   ): Promise<{ readonly reference: string }>
+}
+
+/** A person's consent to all calls of a tool in one thread until a time. */
+export interface StandingGrant {
+  readonly grantId: string
+  readonly tool: string
+  /** The highest risk of the calls that it allows. */
+  readonly risk: 'write_low_risk' | 'write_high_risk'
+  readonly by: string
+  readonly at: string
+  readonly expiresAt: string
+  readonly reason?: string
+  readonly status: 'active' | 'expired' | 'revoked'
+  readonly revoked?: { readonly by: string; readonly at: string }
+}
+
+/**
+ * The standing grants of a thread. A grant is signed, ends within a day, and is used where a policy asks one person;
+ * it never outweighs a denial, four eyes or a quorum. Copies of the thread and its children do not have it.
+ */
+export interface ThreadGrants {
+  /** Returns all grants, also those that have ended, the latest first. */
+  list(threadId: string): Promise<readonly StandingGrant[]>
+  /** Makes a grant. Give this right only to those who may approve. */
+  make(
+    threadId: string,
+    grant: {
+      readonly tool: string
+      /** For how long it holds, 24 hours at most. */
+      readonly forMs: number
+      readonly by: string
+      /** Default: the risk that the tool declares. */
+      readonly risk?: StandingGrant['risk']
+      readonly reason?: string
+    },
+  ): Promise<StandingGrant>
+  /** Ends a grant now. Calls that have started go on. Rejects with `GRANT_NOT_FOUND`. */
+  revoke(threadId: string, grantId: string, options: { readonly by: string }): Promise<void>
 }
 
 /** The scheduled effects of a thread. */

@@ -3,6 +3,8 @@ import type { Message, ToolCall, ToolOutcome } from '@skein/ai'
 import type { InterruptRecord, InterruptAnswer, ThreadStatus } from '@skein/threads'
 import type {
   EffectScheduled,
+  GrantMade,
+  GrantRevoked,
   InferenceRecorded,
   MessageQueued,
   ModelRequested,
@@ -82,6 +84,8 @@ export interface KernelState {
    */
   effectsYield: boolean
   readonly variables: Map<string, PendingVariables>
+  /** The standing grants of the thread by their ids, also those that have ended. */
+  readonly grants: Map<string, { readonly made: GrantMade; revoked: GrantRevoked | undefined }>
   readonly compacted: { a: Compaction | undefined; b: Compaction | undefined }
   /** `costUsd` is the known cost; `unpriced` counts the answers whose cost is not known. */
   readonly usage: {
@@ -351,6 +355,7 @@ export function emptyKernelState(): KernelState {
     effects: new Map(),
     effectsYield: false,
     variables: new Map(),
+    grants: new Map(),
     compacted: { a: undefined, b: undefined },
     usage: {
       tokens: 0,

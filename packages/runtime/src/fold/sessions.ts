@@ -343,6 +343,15 @@ function foldWork(state: KernelState, event: RuntimeEvent): void {
       if (pending) pending.provided ??= event // only the first answer is used
       return
     }
+    case 'grant_made':
+      if (!state.grants.has(event.grantId))
+        state.grants.set(event.grantId, { made: event, revoked: undefined })
+      return
+    case 'grant_revoked': {
+      const grant = state.grants.get(event.grantId)
+      if (grant) grant.revoked ??= event
+      return
+    }
     case 'variables_settled': {
       const pending = state.variables.get(event.requestId)
       if (!pending) return

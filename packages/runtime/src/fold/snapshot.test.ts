@@ -95,8 +95,8 @@ test('the same events give the same state as before, unless the version of the f
         : value
   const states = logs.map((log) => JSON.stringify(foldKernel(log), plain))
   expect({ format: SNAPSHOT_FORMAT, states: sha256Hex(states.join('\n')).slice(0, 16) }).toEqual({
-    format: '2.2.810c8db5ea2c',
-    states: 'a6491e4729b977e6',
+    format: '2.2.1501fe435d38',
+    states: '6e5c9890cb71033a',
   })
 })
 

@@ -5,6 +5,7 @@ import {
   type Approvals,
   hashJson,
   type Policy,
+  type Risk,
   type SpentStore,
 } from '@skein/governance'
 import {
@@ -48,7 +49,10 @@ export interface ApprovalDesk {
    * only through `grantPolicy`.
    */
   signToolGrant(
-    grant: Pick<ToolGrant, 'threadId' | 'tool' | 'by' | 'expiresAt'>,
+    grant: Omit<ToolGrant, 'grant'> & {
+      /** The id of the signed text; default a new one. */
+      readonly grantId?: string
+    },
   ): Promise<ToolGrant>
   /** Returns the object with which a governor checks approvals. */
   approvals(spent: SpentStore): Approvals
@@ -75,16 +79,23 @@ export function createApprovalDesk(options: ApprovalDeskOptions): ApprovalDesk {
       checkRequest(request, by, clock)
       return approve(request, { ...signer, issuer: RUNTIME, approver: by, ttlMs })
     },
-    async signToolGrant({ threadId, tool, by, expiresAt }) {
+    async signToolGrant({ threadId, tool, risk = 'write_high_risk', by, expiresAt, grantId }) {
       const ttlMs = expiresAt - clock.now()
       if (!(ttlMs > 0 && ttlMs <= maxGrantMs))
         throw new RuntimeError(`A grant of "${tool}" cannot end at that time.`, {
           code: 'ANSWER_INVALID',
           hint: `It has to end within the next ${maxGrantMs / HOUR_MS} hours.`,
         })
-      const scope = { tool, risk: 'write_high_risk', [THREAD_MEMBER]: threadId } as const
-      const signing = { ...signer, issuer: RUNTIME_GRANTS, approver: by, ttlMs }
-      return { threadId, tool, by, expiresAt, grant: await signGrant(scope, signing) }
+      const scope = { tool, risk, [THREAD_MEMBER]: threadId } as const
+      const own = { issuer: RUNTIME_GRANTS, approver: by, ttlMs, ids: () => grantId ?? ids() }
+      return {
+        threadId,
+        tool,
+        risk,
+        by,
+        expiresAt,
+        grant: await signGrant(scope, { ...signer, ...own }),
+      }
     },
     approvals: (spent) =>
       approvals({
@@ -121,6 +132,8 @@ function checkRequest(request: ApprovalRequest, by: string, clock: Clock): void 
 export interface ToolGrant {
   readonly threadId: string
   readonly tool: string
+  /** The highest risk of the calls that it allows. Default `write_high_risk`. */
+  readonly risk?: 'write_low_risk' | 'write_high_risk'
   readonly by: string
   /** Milliseconds since 1970. */
   readonly expiresAt: number
@@ -134,6 +147,7 @@ export interface GrantPolicyOptions {
   readonly find: (place: {
     readonly threadId: string
     readonly tool: string
+    readonly risk: Risk
   }) => ToolGrant | undefined | Promise<ToolGrant | undefined>
   readonly clock?: Clock
 }
@@ -150,9 +164,32 @@ export function grantPolicy({ find, clock = systemClock }: GrantPolicyOptions): 
     async decide({ identity, risk, tool }) {
       const threadId = identity[THREAD_MEMBER]
       if (risk === 'read_only' || typeof threadId !== 'string') return undefined
-      const found = await find({ threadId, tool })
+      const found = await find({ threadId, tool, risk })
       if (!found || found.expiresAt <= clock.now()) return undefined
       return { effect: 'review', grant: found.grant }
     },
   })
+}
+
+/**
+ * Lets the first of these policies that counts also read the grants of the thread. Its hash stays as it is: a grant
+ * makes no approval invalid that somebody has given or is asked for.
+ */
+export function withGrants(
+  policies: readonly Policy[],
+  options: GrantPolicyOptions,
+): readonly Policy[] {
+  const grants = grantPolicy(options)
+  const place = policies.findIndex(({ mode }) => mode !== 'shadow')
+  const first = policies[place]
+  if (!first) return [...policies, grants]
+  const decide: Policy['decide'] = async (action) => {
+    const said = await first.decide(action)
+    if (said?.effect === 'deny' || said?.grant !== undefined) return said
+    const granted = await grants.decide(action)
+    if (!granted || said === undefined) return granted ?? said
+    return { ...said, grant: granted.grant }
+  }
+  const { id, hash, mode } = first
+  return policies.with(place, Object.freeze({ id, hash, ...(mode && { mode }), decide }))
 }

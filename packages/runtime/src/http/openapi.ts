@@ -6,15 +6,15 @@ import {
   valueOperations,
   variableOperations,
 } from '../operations/contents.ts'
-import { approvalOperations, controlOperations, messageOperations } from '../operations/messages.ts'
+import { approvalOperations, grantOperations } from '../operations/approvals.ts'
+import { controlOperations, messageOperations } from '../operations/messages.ts'
 import { fileOperations } from '../operations/files.ts'
 import { logOperations, threadOperations } from '../operations/threads.ts'
 import { a2aOperations } from './a2a/a2a-operations.ts'
-import { agentCardOperations, serverOperations } from './server-operations.ts'
+import { agentCardOperations, endpointOperations, serverOperations } from './server-operations.ts'
 import { agUiOperations } from './chat/ag-ui.ts'
 import { chatOperations } from './chat/chat-operations.ts'
 import { compatOperations } from './compat/compat-operations.ts'
-import { endpointOperations } from './endpoints.ts'
 import { mcpOperations } from './mcp/mcp-operations.ts'
 import { streamOperations } from './stream/event-stream.ts'
 import { studioOperations } from './studio.ts'
@@ -43,6 +43,7 @@ export const ROUTES: readonly OperationRoute[] = [
   ...envOperations,
   ...variableOperations,
   ...approvalOperations,
+  ...grantOperations,
   ...effectOperations,
   ...endpointOperations,
   ...chatOperations,

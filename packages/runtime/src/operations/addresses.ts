@@ -72,6 +72,9 @@ export const ADDRESSES = {
   listApprovals: 'GET /approvals',
   getApproval: 'GET /approvals/{threadId}/{interruptId}',
   decide: 'POST /approvals/{threadId}/{interruptId}',
+  listGrants: 'GET /threads/{threadId}/grants',
+  makeGrant: 'POST /threads/{threadId}/grants',
+  revokeGrant: 'DELETE /threads/{threadId}/grants/{grantId}',
 
   listEffects: 'GET /threads/{threadId}/effects',
   scheduleEffect: 'POST /threads/{threadId}/effects',

@@ -11,6 +11,7 @@ import type {
   SendMessage,
   Sent,
   SessionResult,
+  StandingGrant,
   ThreadEnv,
   ThreadInfo,
   VariablesRequest,
@@ -76,6 +77,7 @@ interface NamedTypes {
   readonly Effect: ScheduledEffect
   readonly WaitingItem: WaitingItem
   readonly WaitingDetail: WaitingDetail
+  readonly Grant: StandingGrant
   readonly SessionResult: SessionResult
   readonly ModelLog: ModelLog
   readonly ModelLogDetail: ModelLogDetail
@@ -337,6 +339,7 @@ export const SCHEMAS: { readonly [Name in keyof NamedTypes]: Shape<NamedTypes[Na
     args: anything,
     at: time,
     'cron?': string,
+    'timeZone?': string,
     'key?': string,
     attempts: integer,
   }),
@@ -363,6 +366,17 @@ export const SCHEMAS: { readonly [Name in keyof NamedTypes]: Shape<NamedTypes[Na
       'reason?': string,
       'changedTo?': string,
     }),
+  }),
+  Grant: answer({
+    grantId: string,
+    tool: string,
+    risk: choice('write_low_risk', 'write_high_risk'),
+    by: string,
+    at: time,
+    expiresAt: time,
+    'reason?': string,
+    status: choice('active', 'expired', 'revoked'),
+    'revoked?': answer({ by: string, at: time }),
   }),
   SessionResult: outline({
     outcome: choice('completed', 'failed', 'stopped', 'terminated', 'waiting'),

@@ -1,7 +1,7 @@
-import { backup, DatabaseSync, type StatementSync } from 'node:sqlite'
+import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { migrate } from './migrations.ts'
 import { isStoreError, StoreError } from './store.ts'
-import { closeSync, mkdirSync, openSync, renameSync, rmSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 
 /** Opens or creates a database, sets it up for durable commits, and migrates it to the newest version. */
@@ -103,31 +103,6 @@ function ownerIn(database: DatabaseSync): string {
     // The owner is writing its own row at this moment.
   }
   return 'another process'
-}
-
-/**
- * Copies all pages in one step, because a copy in several steps would start again after every commit in
- * between.
- */
-const ALL_PAGES = 2 ** 31 - 1
-
-/** Copies a database while it is in use. The copy has a temporary name until it is complete. */
-export async function copyDatabase(
-  database: DatabaseSync,
-  path: string,
-  to: string,
-): Promise<void> {
-  const part = `${to}.part`
-  rmSync(part, { force: true })
-  createPrivately(part)
-  // SQLite copies in another thread over a separate connection, while this thread continues to use ours.
-  const source = path === ':memory:' ? database : new DatabaseSync(path)
-  try {
-    await backup(source, part, { rate: ALL_PAGES })
-  } finally {
-    if (source !== database) source.close()
-  }
-  renameSync(part, to)
 }
 
 /**

@@ -16,7 +16,7 @@ export function publicEventJson(event: AnyEvent): string {
   return json
 }
 
-/** Returns an event without sealed values and approval tokens, which clients must not see. */
+/** Returns an event without sealed values, approval tokens and signed grants, which clients must not see. */
 export function publicEvent<Event extends AnyEvent>(event: Event): Event {
   return withoutSecrets(event) as Event // removing values does not change the type of an event
 }
@@ -39,6 +39,8 @@ function withoutSecrets(event: AnyEvent): AnyEvent {
       const { token: _, ...answer } = event.answer
       return { ...event, answer }
     }
+    case 'grant_made':
+      return { ...event, grant: HIDDEN }
     default:
       return event
   }

@@ -265,6 +265,9 @@ export class ViewFold {
     variables_requested: nothing,
     variables_provided: nothing,
     variables_settled: nothing,
+    grant_made: ({ at, tool, by, expiresAt }) =>
+      this.#note(at, `${by} allowed ${tool} in this thread until ${expiresAt}.`),
+    grant_revoked: ({ at, by }) => this.#note(at, `${by} took a grant back.`),
   }
 
   #addMessage(event: EventOf<'message_added'>): void {

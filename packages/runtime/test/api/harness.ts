@@ -22,6 +22,8 @@ import { manualTimers } from '../../src/testing/simulation.ts'
 
 export const START: number = Date.parse('2026-01-01T00:00:00.000Z')
 
+const noGovernor = (): Promise<never> => Promise.reject(new Error('There is no governor here.'))
+
 export interface Harness {
   readonly store: Store
   readonly clock: ManualClock
@@ -66,7 +68,7 @@ export async function createHarness(options: HarnessOptions): Promise<Harness> {
     clock,
     ids: sequentialIds('id'),
     vault: aesVault({ key: new Uint8Array(32).fill(7) }),
-    governors: { open: () => Promise.reject(new Error('There is no governor here.')) },
+    governors: { open: noGovernor, signGrant: noGovernor, recordGrant: noGovernor },
     limits: limits ?? testLimits,
     timers: manualTimers(clock),
     instanceEnv: {},

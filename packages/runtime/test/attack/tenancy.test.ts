@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { pathParams, type OperationRoute } from '../../src/operations/operation.ts'
-import { compatId } from '../../src/http/compat/compat-id.ts'
+import { compatId } from '../../src/http/compat/compat-thread.ts'
 import { startKit, type Kit, type Who } from '../http/http-kit.ts'
 import { buildWorld, fillPath, type World } from '../http/world.ts'
 

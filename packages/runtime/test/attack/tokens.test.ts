@@ -11,7 +11,7 @@ import { createRuntime, defineAgent, definePrompt, defineTool } from '../../src/
 import { memoryGovernanceKeys } from '../../src/governance/governance-keys.ts'
 import { createHttp, jwtAuth, type Http } from '../../src/http/index.ts'
 import type { Jwk } from '../../src/http/auth/jwt-auth.ts'
-import { compatId } from '../../src/http/compat/compat-id.ts'
+import { compatId } from '../../src/http/compat/compat-thread.ts'
 import { KEYS, paid, startChatKit, type ChatKit, type Who } from '../chat/chat-kit.ts'
 
 const bytes = (text: string) => new TextEncoder().encode(text)

@@ -14,7 +14,7 @@ import {
 } from '../../src/index.ts'
 import { createClient } from '../../src/client/index.ts'
 import { createHttp, type ApiKey, type Http } from '../../src/http/index.ts'
-import { compatId } from '../../src/http/compat/compat-id.ts'
+import { compatId } from '../../src/http/compat/compat-thread.ts'
 
 const scopes = ['threads:read', 'threads:write'] as const
 const KEYS = {

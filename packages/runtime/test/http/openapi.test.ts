@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ROUTES } from '../../src/http/openapi.ts'
-import { compatId } from '../../src/http/compat/compat-id.ts'
+import { compatId } from '../../src/http/compat/compat-thread.ts'
 import { errorsOf } from '../../src/http/openapi.ts'
 import { STATUS, type ApiErrorCode } from '../../src/operations/http-error.ts'
 import { KEYS, startKit, type Kit, type Who } from './http-kit.ts'
@@ -269,6 +269,8 @@ describe('errors of one route are as the document says', () => {
     ['decide', 'ANSWER_INVALID', () => ({ body: { type: 'result', value: 1 } })],
     ['scheduleEffect', 'EFFECT_NOT_FOUND', () => ({ body: { name: 'none', delayMs: 1 } })],
     ['scheduleEffect', 'EFFECT_INVALID', () => ({ body: { name: 'remind', cron: 'nonsense' } })],
+    ['makeGrant', 'ANSWER_INVALID', () => ({ body: { tool: 'none', forMs: 60_000 } })],
+    ['revokeGrant', 'GRANT_NOT_FOUND', () => ({ params: { grantId: 'none' } })],
     ['runEffect', 'EFFECT_NOT_FOUND', () => ({ params: { effectId: 'none' } })],
     ['deleteEffect', 'EFFECT_NOT_FOUND', () => ({ params: { effectId: 'none' } })],
     ['getLog', 'LOG_NOT_FOUND', () => ({ params: { logId: 'none' } })],

@@ -22,6 +22,7 @@ export async function buildWorld({ runtime }: Kit): Promise<World> {
   await threads.env.set(id, 'NAME', 'canary-env')
   await runtime.users.values.set({ tenant, user }, 'colour', 'canary-of-user')
   const effectId = await threads.effects.schedule(id, 'remind', {}, 3_600_000)
+  const { grantId } = await threads.grants.make(id, { tool: 'note', forMs: 60_000, by: user })
   await threads.run(id, 'And a refund.')
   const { queueId } = await threads.send(id, 'One more thing.')
   const [waiting] = (await inbox.list({ tenant })).filter(({ threadId }) => threadId === id)
@@ -47,6 +48,7 @@ export async function buildWorld({ runtime }: Kit): Promise<World> {
       requestId: asked.requestId,
       interruptId: waiting.interruptId,
       effectId,
+      grantId,
       logId: log.logId,
       agent: 'desk',
       tool: 'note',

@@ -1,5 +1,6 @@
 import { Keyboard, LogOut, Monitor, Moon, Sun } from 'lucide-react'
 import { lazy, Suspense, useEffect, useState, type ReactNode } from 'react'
+import { useRouter } from 'wouter'
 import { Boundary, Dialog, Empty, Skeleton } from '../parts/basics.tsx'
 import { Split } from '../parts/split.tsx'
 import { To } from '../parts/link.tsx'
@@ -77,6 +78,7 @@ export function Shell(): ReactNode {
           <NavLink address={{ screen: 'agents' }} isCurrent={/^agents?$/.test(address.screen)}>
             Agents
           </NavLink>
+          <DocsLink />
         </nav>
         <div className="end">
           <ConnectionPill />
@@ -120,6 +122,11 @@ function NavLink({
       {children}
     </To>
   )
+}
+
+/** The documentation is a site of its own below this page's address, so the link loads it. */
+function DocsLink(): ReactNode {
+  return <a href={`${useRouter().base}/docs/`}>Docs</a>
 }
 
 function Screen({ address }: { readonly address: Address }): ReactNode {

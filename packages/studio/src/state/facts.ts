@@ -176,6 +176,11 @@ export class FactsFold {
     }
   }
 
+  /** Whether a model has streamed something that is not in the log yet. */
+  get hasDraft(): boolean {
+    return this.#draft !== undefined
+  }
+
   /** Whether text that streams now still has to pass a gate. */
   get isGated(): boolean {
     return this.#isGated

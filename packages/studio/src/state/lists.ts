@@ -16,6 +16,8 @@ export interface Lists {
   readonly threads: PageStore<Listed<ThreadInfo>>
   /** What waits for a person, the oldest first. */
   readonly inbox: PageStore<Listed<WaitingItem>>
+  /** Calls back for every thread that changes, also below others. Returns a function that ends it. */
+  onThread(listener: (info: ThreadInfo) => void): () => void
   /** Reads both again now. */
   refresh(): void
 }
@@ -34,19 +36,30 @@ export function followLists(client: Client): Lists {
       load(inbox, () => client.inbox.list()),
     ])
   }
+  const listeners = new Set<(info: ThreadInfo) => void>()
   let position: string | undefined
   whileVisible(async (signal) => {
     for await (const change of client.changes({ after: position, signal })) {
       // The first frame says where the feed begins, so what is listed now misses nothing that follows.
       if (position === undefined || change.type === 'reset') await refresh()
       position = change.position
-      if (change.type === 'thread') apply(change, threads, inbox)
+      if (change.type !== 'thread') continue
+      apply(change, threads, inbox)
+      for (const listener of listeners) listener(change.thread)
     }
   })
   setInterval(() => {
     if (document.hidden) void load(inbox, () => client.inbox.list())
   }, HIDDEN_MS)
-  return { threads, inbox, refresh: () => void refresh() }
+  return {
+    threads,
+    inbox,
+    onThread(listener) {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
+    refresh: () => void refresh(),
+  }
 }
 
 function apply(

@@ -7,7 +7,7 @@ import type {
 } from '../../contract/runtime-api.ts'
 import { ShownEvents } from '../chat/shown-events.ts'
 import { untilSettled } from '../chat/find-answer.ts'
-import { compatId, parseCompatId } from '../compat/compat-id.ts'
+import { compatId, parseCompatId } from '../compat/compat-thread.ts'
 import { restingResult, waitingForm, waitingText, withoutUndefined } from '../rpc/json-rpc.ts'
 
 /** The message with which a task began. A thread is a context of A2A; each new message in it is a task. */

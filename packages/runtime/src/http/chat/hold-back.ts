@@ -1,4 +1,5 @@
 import type { ThreadEvent } from '@skein/threads'
+import type { ChatCall } from './answer-chat.ts'
 
 type Added = Extract<ThreadEvent, { type: 'message_added' }>
 
@@ -85,4 +86,12 @@ function isVerdict({ name, data }: Extract<ThreadEvent, { type: 'custom_event' }
 export function isDelivered(event: ThreadEvent): boolean {
   if (event.type !== 'custom_event' || !isVerdict(event)) return false
   return (event.data as { decision?: unknown }).decision === 'delivered'
+}
+
+/**
+ * Whether text of governed agents is held back until delivery: by setting of the server or by request of the
+ * page.
+ */
+export function holds({ query, services }: Pick<ChatCall, 'query' | 'services'>): boolean {
+  return services.holdsGoverned || query.hold === true
 }

@@ -9,7 +9,7 @@ import type {
 import { ShownEvents } from '../chat/shown-events.ts'
 import { untilSettled } from '../chat/find-answer.ts'
 import { ApprovalRequiredError, compatRefusal } from './compat-error.ts'
-import { compatId } from './compat-id.ts'
+import { compatId } from './compat-thread.ts'
 
 /** Which answer of a thread is sent, and how. */
 export interface AgentEventsOptions {

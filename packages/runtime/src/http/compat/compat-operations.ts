@@ -14,7 +14,7 @@ import { accountOf } from '../../operations/principal.ts'
 import { answer, object, string } from '../../operations/shape.ts'
 import { agentEvents } from './agent-events.ts'
 import { ApprovalRequiredError, COMPATIBLE, toRefusal } from './compat-error.ts'
-import { compatId, compatToken } from './compat-id.ts'
+import { compatId, compatToken } from './compat-thread.ts'
 import { askThread, EPHEMERAL } from './compat-thread.ts'
 
 const whole = raw('The answer in the format of the vendor.', 'application/json', object)

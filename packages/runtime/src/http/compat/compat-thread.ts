@@ -1,4 +1,4 @@
-import type { JsonValue } from '@skein/base'
+import { decodeBase64Url, encodeBase64Url, type JsonValue } from '@skein/base'
 import { AssistantMessage, type Message, type ToolResult, UserMessage } from '@skein/ai'
 import type { GatewayRequest } from '@skein/ai/gateway'
 import { CLIENT_TOOLS } from '../../calls/gate.ts'
@@ -13,7 +13,6 @@ import {
   type Principal,
 } from '../../operations/principal.ts'
 import { conversationNotFound, compatRefusal } from './compat-error.ts'
-import { parseCompatId } from './compat-id.ts'
 
 /** The tag of threads that are created for only one answer. */
 export const EPHEMERAL = 'ephemeral'
@@ -263,4 +262,39 @@ function toldMessage(message: Message): UserMessage | AssistantMessage | undefin
 /** Returns the result of a call as text. */
 function spokenResult(result: unknown): string {
   return typeof result === 'string' ? result : (JSON.stringify(result) ?? '')
+}
+
+/**
+ * The kinds of ids that are sent to clients. An id contains the thread id and the part of the thread that it
+ * names, so the server need not store it.
+ */
+export type CompatIdKind = 'resp' | 'conv' | 'call' | 'task' | 'ask' | 'mcp' | 'event'
+
+const encoder = new TextEncoder()
+const decoder = new TextDecoder('utf-8', { fatal: true })
+
+/** Encodes an id without its prefix, for encoders that add a prefix themselves. */
+export function compatToken(threadId: string, part = ''): string {
+  return encodeBase64Url(encoder.encode(JSON.stringify([threadId, part])))
+}
+
+/** Encodes the id of a response, conversation or call. */
+export function compatId(kind: CompatIdKind, threadId: string, part = ''): string {
+  return `${kind}_${compatToken(threadId, part)}`
+}
+
+/** Decodes an id; returns undefined when this server did not create it. */
+export function parseCompatId(
+  kind: CompatIdKind,
+  id: string,
+): { readonly threadId: string; readonly part: string } | undefined {
+  if (!id.startsWith(`${kind}_`)) return undefined
+  try {
+    const value: unknown = JSON.parse(decoder.decode(decodeBase64Url(id.slice(kind.length + 1))))
+    if (!Array.isArray(value)) return undefined
+    const [threadId, part] = value as unknown[]
+    return typeof threadId === 'string' && typeof part === 'string' ? { threadId, part } : undefined
+  } catch {
+    return undefined // this server did not create the id
+  }
 }

@@ -5,7 +5,7 @@ import type { Call } from '../../operations/operation.ts'
 import { accountOf } from '../../operations/principal.ts'
 import type { TimerHandle } from '../../dispatch/dispatcher.ts'
 import type { Services } from '../services.ts'
-import { compatId, parseCompatId } from '../compat/compat-id.ts'
+import { compatId, parseCompatId } from '../compat/compat-thread.ts'
 import {
   mayAnswer,
   sharedText,

@@ -3,7 +3,7 @@ import { HttpError } from '../../operations/http-error.ts'
 import { done, operation, raw, stream, type OperationRoute } from '../../operations/operation.ts'
 import { accountOf, actorOf, findThread } from '../../operations/principal.ts'
 import { object } from '../../operations/shape.ts'
-import { compatId, parseCompatId } from '../compat/compat-id.ts'
+import { compatId, parseCompatId } from '../compat/compat-thread.ts'
 import {
   giveAnswer,
   RPC_BODY,

@@ -30,6 +30,11 @@ interface TreeStreamOptions extends Pick<
 > {
   readonly signal: AbortSignal
   readonly maxThreads: number
+  /**
+   * Whether descendants that are there already are read from their ends instead of their beginnings, and those
+   * that have ended not at all.
+   */
+  readonly isLive?: boolean
 }
 
 /** How many events may wait to be sent; each followed thread may hold one more event. */
@@ -117,7 +122,13 @@ class Tree {
     this.#follow(thread)
     // Surplus children in the position are dropped; only a position that this server did not create has them.
     thread.position.children.length = children.length
-    for (const child of children) if (await this.#belongs(child)) await this.#resume(child)
+    for (const child of children) {
+      const head = await this.#headOf(child)
+      if (!head || head.parentId !== child.parentId) continue
+      const { position } = child
+      if (position.id === LATER) position.id = isOver(head) ? SKIPPED : String(head.seq)
+      if (position.id !== SKIPPED) await this.#resume(child)
+    }
   }
 
   async #createdBefore({ threadId, path, position }: Followed): Promise<readonly Followed[]> {
@@ -128,7 +139,8 @@ class Tree {
       for (const { seq, event } of events) {
         after = seq
         if (event.type !== 'subagent_created' || seq > end) continue
-        const place = (position.children[children.length] ??= { id: '0', children: [] })
+        const id = this.#options.isLive ? LATER : '0'
+        const place = (position.children[children.length] ??= { id, children: [] })
         children.push({
           threadId: event.reference,
           parentId: threadId,
@@ -209,6 +221,10 @@ class Tree {
   }
 }
 
+function isOver({ lifecycle }: ThreadInfo): boolean {
+  return lifecycle === 'terminated' || lifecycle === 'erased'
+}
+
 function isGone(error: unknown): boolean {
   return SkeinError.is(error) && error.code === 'THREAD_NOT_FOUND'
 }
@@ -268,12 +284,18 @@ function* encoded(
 /**
  * How far a reader has come in a thread and its descendants. A child is identified by its index among the
  * children of its parent, which keeps positions short: `12(5,7.2(1),0)` is event 12 of the thread, event 5 of
- * its first child, 7.2 of the second, 1 of the second's first child, and no event yet of the third.
+ * its first child, 7.2 of the second, 1 of the second's first child, and no event yet of the third. A child
+ * that is not read has `x` in place of a number.
  */
 export interface TreePosition {
   id: string
   readonly children: TreePosition[]
 }
+
+/** Stands for a child that is not read. */
+const SKIPPED = 'x'
+/** Stands for the end of a child's log until that is known; never sent. */
+const LATER = 'end'
 
 /** A limit that is deeper than any tree of threads. */
 const MAX_DEPTH = 64
@@ -286,14 +308,14 @@ export function formatPosition({ id, children }: TreePosition): string {
 /** Parses a position; returns undefined when the text is not a position. */
 export function parsePosition(text: string): TreePosition | undefined {
   let at = 0
-  const number = /\d+(\.\d+)?/y
+  const number = /\d+(\.\d+)?|x/y
   const parse = (depth: number): TreePosition | undefined => {
     number.lastIndex = at
     const id = number.exec(text)?.[0]
-    if (id === undefined || depth > MAX_DEPTH) return undefined
+    if (id === undefined || depth > MAX_DEPTH || (id === SKIPPED && depth === 0)) return undefined
     at += id.length
     const children: TreePosition[] = []
-    if (text[at] !== '(') return { id, children }
+    if (text[at] !== '(' || id === SKIPPED) return { id, children }
     do {
       at += 1
       const child = parse(depth + 1)

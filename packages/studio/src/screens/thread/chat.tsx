@@ -1,14 +1,18 @@
 import { ArrowDown, Square } from 'lucide-react'
-import { useVirtualizer } from '@tanstack/react-virtual'
+import { useVirtualizer, type Virtualizer } from '@tanstack/react-virtual'
 import {
+  memo,
   useCallback,
   useEffect,
+  useLayoutEffect,
   useMemo,
   useRef,
   useState,
+  type ComponentType,
   type ReactNode,
   type RefObject,
 } from 'react'
+import type { ThreadInfo } from '@skein/runtime'
 import type { ViewItem, ViewMessage } from '@skein/runtime/view'
 import { Approval } from '../../parts/approval.tsx'
 import { Empty, ErrorBox } from '../../parts/basics.tsx'
@@ -40,6 +44,9 @@ type Entry =
 
 /** How near to its end the conversation counts as read to the end. */
 const NEAR_PX = 80
+const PADDING_PX = 20
+/** Rows above and below what can be seen. */
+const OVERSCAN = 4
 
 /** The conversation: messages, calls and children in place, as they happen. */
 export function Chat({ thread, tree, selected, onSelect }: ChatProps): ReactNode {
@@ -49,17 +56,19 @@ export function Chat({ thread, tree, selected, onSelect }: ChatProps): ReactNode
   const { open, toggle } = useOpen()
   const branches = useBranches(thread)
   const [forked, setForked] = useState<ViewMessage>()
+  const getItemKey = useCallback((index: number) => keyOf(entries[index]!), [entries])
   const rows = useVirtualizer({
     count: entries.length,
     getScrollElement: () => scroll.current,
-    estimateSize: () => 60,
-    getItemKey: (index) => keyOf(entries[index], index),
-    overscan: 10,
-    paddingStart: 20,
+    estimateSize: (index) => usualHeight(entries[index]!),
+    getItemKey,
+    overscan: OVERSCAN,
+    paddingStart: PADDING_PX,
     paddingEnd: 28,
   })
   const height = rows.getTotalSize()
   const { toEnd, onScroll, isBehind } = useEnd(scroll, height, thread.view.seq)
+  usePlace(scroll, entries, rows)
   useKeys([{ keys: '.', does: 'Jump to now', run: toEnd }])
   const select = useCallback((id: string) => onSelect(id), [onSelect])
   const isRunning = thread.view.status === 'running'
@@ -88,6 +97,15 @@ export function Chat({ thread, tree, selected, onSelect }: ChatProps): ReactNode
           <Empty title="Nothing was said yet">
             <p>Write the first message below.</p>
           </Empty>
+        )}
+        {tree.isLoaded && thread.earlier > 0 && (
+          <p className="earlier small soft">
+            {plural(thread.earlier, 'earlier event')} of this thread{' '}
+            {thread.earlier === 1 ? 'is' : 'are'} not shown.{' '}
+            <button type="button" className="link" onClick={tree.read.earlier}>
+              Read the whole thread
+            </button>
+          </p>
         )}
         <div className="log-rows" style={{ height }}>
           {rows.getVirtualItems().map(({ index, start, key }) => (
@@ -127,6 +145,12 @@ export function Chat({ thread, tree, selected, onSelect }: ChatProps): ReactNode
   )
 }
 
+/** The height that most entries of a kind have: what is guessed well need not be laid out twice. */
+function usualHeight(entry: Entry): number {
+  if (entry.type === 'call') return entry.childId === undefined ? 30 : 60
+  return entry.type === 'message' ? 50 : 60
+}
+
 /** Keeps the end of the conversation in sight until a person scrolls back. */
 function useEnd(
   scroll: RefObject<HTMLDivElement | null>,
@@ -162,6 +186,24 @@ function useEnd(
   return { toEnd, onScroll, isBehind }
 }
 
+/** Keeps what a person reads where it is when earlier entries come before it. */
+function usePlace(
+  scroll: RefObject<HTMLDivElement | null>,
+  entries: readonly Entry[],
+  rows: Virtualizer<HTMLDivElement, Element>,
+): void {
+  const first = useRef<string>(undefined)
+  useLayoutEffect(() => {
+    const before = first.current
+    first.current = entries[0] && keyOf(entries[0])
+    const box = scroll.current
+    if (before === undefined || before === first.current || !box) return
+    const index = entries.findIndex((entry) => keyOf(entry) === before)
+    const [offset = 0] = (index > 0 && rows.getOffsetForIndex(index, 'start')) || []
+    if (offset > 0) box.scrollTop += offset - PADDING_PX
+  }, [scroll, entries, rows])
+}
+
 function useOpen(): { open: ReadonlySet<string>; toggle: (id: string) => void } {
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set())
   const toggle = useCallback((id: string) => {
@@ -194,10 +236,9 @@ function useEntries(thread: ShownThread, isSilentShown: boolean): readonly Entry
   }, [view.items, facts.silent, isSilentShown, hasDraft, hasEnding])
 }
 
-function keyOf(entry: Entry | undefined, index: number): string {
-  if (!entry) return String(index)
+function keyOf(entry: Entry): string {
   if ('id' in entry) return `${entry.type} ${entry.id}`
-  return entry.type === 'note' ? `note ${entry.at} ${index}` : entry.type
+  return entry.type === 'note' ? `note ${entry.at} ${entry.text}` : entry.type
 }
 
 interface EntryProps {
@@ -214,7 +255,10 @@ interface EntryProps {
   readonly onFork?: (message: ViewMessage) => void
 }
 
-function Entry({ entry, ...props }: EntryProps & { readonly entry: Entry }): ReactNode {
+/** One entry. It is rendered again when the thread changes, not while a person scrolls. */
+const Entry: ComponentType<EntryProps & { readonly entry: Entry }> = memo(EntryView)
+
+function EntryView({ entry, ...props }: EntryProps & { readonly entry: Entry }): ReactNode {
   const { thread, open, toggle, selected, select, depth } = props
   const { facts } = thread
   switch (entry.type) {
@@ -302,14 +346,19 @@ function Question({
 function Child({ threadId, ...props }: EntryProps & { readonly threadId: string }): ReactNode {
   const { tree, thread, open, toggle, depth } = props
   const child = tree.threads.get(threadId)
+  const info = tree.below.get(threadId)
   const known = thread.view.children.find((one) => one.threadId === threadId)
   const key = `child ${threadId}`
   const isOpen = open.has(key)
+  useEffect(() => {
+    if (isOpen) tree.read.thread(threadId)
+  }, [isOpen, tree.read, threadId])
   const isBackground = thread.facts.background.has(threadId)
   const [shape, word] = stateOf(
-    isOver(known?.status) ? known!.status : (child?.view.status ?? 'running'),
+    isOver(known?.status) ? known!.status : (child?.view.status ?? info?.lifecycle ?? 'running'),
     {
-      waiting: child?.view.waiting.filter((wait) => wait.for === 'person').length ?? 0,
+      waiting:
+        child?.view.waiting.filter((wait) => wait.for === 'person').length ?? info?.waiting ?? 0,
     },
   )
   const items = child?.view.items ?? []
@@ -328,17 +377,16 @@ function Child({ threadId, ...props }: EntryProps & { readonly threadId: string 
         </Badge>
         <span className="soft">
           {isBackground ? 'in the background' : shape === 'run' && 'the call waits for it'}
-          {child && (
+          {(child || info) && (
             <span className="num">
               {(isBackground || shape === 'run') && ' · '}
-              {plural(child.view.usage.turns, 'turn')} ·{' '}
-              {child.view.usage.inputTokens + child.view.usage.outputTokens} tok ·{' '}
-              {duration(Date.parse(child.view.updatedAt) - Date.parse(child.view.createdAt))}
+              {childNumbers(child, info)}
             </span>
           )}
         </span>
       </div>
       {child && !isOpen && <ChildQuestions {...props} child={child} />}
+      {isOpen && !child && <p className="soft small">Reading its log …</p>}
       {isOpen && child && (
         <div className="child-log">
           {shown.length < items.length && (
@@ -348,14 +396,8 @@ function Child({ threadId, ...props }: EntryProps & { readonly threadId: string 
             </p>
           )}
           {depth < MAX_DEPTH &&
-            shown.map((item, index) => (
-              <Entry
-                key={keyOf(item, index)}
-                {...props}
-                thread={child}
-                entry={item}
-                depth={depth + 1}
-              />
+            shown.map((item) => (
+              <Entry key={keyOf(item)} {...props} thread={child} entry={item} depth={depth + 1} />
             ))}
           {child.facts.draft && <DraftEntry thread={child} />}
           {child.view.result && child.view.result.outcome !== 'completed' && (
@@ -365,6 +407,17 @@ function Child({ threadId, ...props }: EntryProps & { readonly threadId: string 
       )}
     </div>
   )
+}
+
+/** What a child has used, from its log or from the list of threads. */
+function childNumbers(child: ShownThread | undefined, info: ThreadInfo | undefined): string {
+  const { createdAt, updatedAt } = child?.view ?? info!
+  const { usage } = child?.view ?? {}
+  return [
+    ...(usage ? [plural(usage.turns, 'turn')] : []),
+    `${usage ? usage.inputTokens + usage.outputTokens : info!.tokens} tok`,
+    duration(Date.parse(updatedAt) - Date.parse(createdAt)),
+  ].join(' · ')
 }
 
 /** Whether the parent knows that a child has ended; its own log then says only that it takes no more messages. */

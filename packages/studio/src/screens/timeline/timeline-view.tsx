@@ -71,10 +71,11 @@ export function TimelineView({
     { keys: 'z', does: 'Zoom to the selected bar', run: () => zoom(rows[current]) },
     { keys: '0', does: 'Show the whole time', run: () => setRange(undefined) },
   ])
-  const count =
+  const shownCount =
     rows.length === all.length
       ? plural(all.length, 'row')
       : `${rows.length} of ${plural(all.length, 'row')}`
+  const count = tree.isWhole ? shownCount : `${shownCount}, reading more,`
   if (all.length === 0)
     return (
       <Empty title="Nothing has run yet">
