@@ -9,6 +9,7 @@ import {
   missingKeys,
   modelsOf,
   openRuntime,
+  readEnvFile,
   removeServerFile,
   storeFile,
   writeServerFile,
@@ -54,12 +55,15 @@ export const dev: Command = defineCommand({
   },
   examples: ['skein dev', 'skein dev ./my-agents --port 8080'],
   async run({ values, operands: [folder], output }) {
+    readEnvFile() // before the configuration, which may use its variables
     const { config, problems } = await loadConfig(undefined)
     for (const { setting, message } of problems) output.say(`warning: ${setting}: ${message}`)
     const port = Number(values.port ?? config.port ?? DEFAULT_PORT)
     const origins = pageOrigins(values.origin, config)
     if (!Number.isInteger(port) || port < 0 || port > 65_535)
-      throw usageError(`--port takes a number from 0 to 65535, not "${values.port}".`)
+      throw usageError(
+        `--port takes a number from 0 to 65535, not "${values.port ?? config.port}".`,
+      )
     const registry = await loadDefinitions(folder ?? config.agents)
     const { lineLogger } = await import('@skein/runtime')
     const logger = lineLogger({
