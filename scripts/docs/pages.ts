@@ -192,7 +192,7 @@ export function pagesByLink(sections: readonly Section[]): Map<string, Page> {
   const found = new Map<string, Page>()
   for (const page of sections.flatMap(({ pages }) => pages)) {
     found.set(page.source, page)
-    if (/\/README\.md$/.test(page.source)) found.set(dirname(page.source), page)
+    if (page.source.endsWith('/README.md')) found.set(dirname(page.source), page)
   }
   const home = found.get('docs/index.md')
   if (home) {
