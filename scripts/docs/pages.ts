@@ -88,7 +88,7 @@ function addressOf(source: string): string {
   const bare = source.replace(/\.(?:md|ts)$/, '')
   if (bare.startsWith('docs/decisions/README')) return 'decisions/index'
   if (bare.startsWith('docs/')) return bare.slice('docs/'.length)
-  if (/^packages\/[\w-]+\/README$/.test(bare)) return dirname(bare)
+  if (/^(?:packages|examples)\/[\w-]+\/README$/.test(bare)) return dirname(bare)
   if (bare === 'examples/README') return 'examples/index'
   if (bare.endsWith('/README')) return `project/${dirname(bare)}`
   return bare.includes('/') ? bare : `project/${bare.toLowerCase()}`
