@@ -8,6 +8,8 @@ type Numbered = Pick<NumberedEvent, 'id' | 'event'>
 
 /** So many events are read first: the end of the thread. */
 const TAIL = 300
+/** Of longer results only the beginning is read; the rest when a person opens it. */
+const RESULT_CHARS = 20_000
 /** The largest page of events that the server sends. */
 const PAGE = 1000
 /** The events before so many are read only when a person asks for them. */
@@ -104,12 +106,16 @@ class Follower {
     // Most threads are shorter than one page, so that one round is enough for them.
     const [info, first] = await Promise.all([
       threads.get(this.#rootId),
-      threads.events(this.#rootId, { limit: TAIL }),
+      threads.events(this.#rootId, { limit: TAIL, maxResultChars: RESULT_CHARS }),
     ])
     const isShort = info.seq <= TAIL
     const events = isShort
       ? first
-      : await threads.events(this.#rootId, { after: info.seq - TAIL, limit: PAGE })
+      : await threads.events(this.#rootId, {
+          after: info.seq - TAIL,
+          limit: PAGE,
+          maxResultChars: RESULT_CHARS,
+        })
     const fold = new ThreadFold(this.#rootId, info)
     fold.begin(events)
     this.#folds.set(this.#rootId, fold)
@@ -205,7 +211,9 @@ class Follower {
     to: number,
   ): AsyncGenerator<readonly LoggedEvent[]> {
     const read = (after: number): Promise<readonly LoggedEvent[]> =>
-      this.#again(() => this.#client.threads.events(threadId, { after, limit: PAGE }))
+      this.#again(() =>
+        this.#client.threads.events(threadId, { after, limit: PAGE, maxResultChars: RESULT_CHARS }),
+      )
     if (to === Infinity) {
       for (let after = from; ;) {
         const page = await read(after)

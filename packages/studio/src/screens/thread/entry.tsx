@@ -77,6 +77,7 @@ function EntryView({ entry, ...props }: EntryProps & { readonly entry: ChatEntry
       return (
         <div className={`indent ${isSideB(entry.agentId, thread) ? 'side-b' : ''}`}>
           <CallView
+            threadId={thread.threadId}
             call={entry}
             facts={facts.calls.get(id)}
             isOpen={open.has(`${thread.threadId} ${id}`)}
