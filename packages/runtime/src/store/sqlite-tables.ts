@@ -184,12 +184,13 @@ export class SqliteTables implements StoreView {
     const from = Math.max(Math.floor(after), 0)
     const expected = Math.max(Math.min(log.seq - from, limit), 0)
     if (expected === 0) return [] // a drain that looks for mail mostly finds none
+    // The last number is known, so there is no LIMIT: SQLite would prepare the statement anew for each value of it.
     const rows = this.#all(
       `SELECT id & ${LOW} AS seq, json, sum FROM events
-      WHERE id > (?1 << 32) + ?2 AND id < (?1 + 1) << 32 ORDER BY id LIMIT ?3`,
+      WHERE id > (?1 << 32) + ?2 AND id <= (?1 << 32) + ?3 ORDER BY id`,
       log.logId,
       from,
-      rowCount(limit),
+      from + expected,
     )
     if (rows.length !== expected)
       throw damaged(`The log of thread ${threadId}`, 'events are missing')

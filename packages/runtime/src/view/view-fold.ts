@@ -268,7 +268,7 @@ export class ViewFold {
     variables_provided: nothing,
     variables_settled: nothing,
     grant_made: ({ at, tool, by, expiresAt }) =>
-      this.#note(at, `${by} allowed ${tool} in this thread until ${expiresAt}.`),
+      this.#note(at, `${by} allowed ${tool} in this thread until ${timeText(expiresAt)}.`),
     grant_revoked: ({ at, by }) => this.#note(at, `${by} took a grant back.`),
   }
 
@@ -392,4 +392,9 @@ function wordsOf(message: MessageJSON): Pick<ViewMessage, 'id' | 'text' | 'reaso
   }
   const reasoning = thoughts.length > 0 ? thoughts.join('') : undefined
   return { id: message.id, text: texts.join(''), reasoning, media }
+}
+
+/** A time that people read, to the minute. */
+function timeText(at: string): string {
+  return `${at.slice(0, 16).replace('T', ' ')} UTC`
 }

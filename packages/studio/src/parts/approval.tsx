@@ -8,6 +8,7 @@ import { useMay, useResource, useStudio } from '../state/studio.ts'
 import { ArgumentsFields, parsedArguments } from './arguments.tsx'
 import { Copy, Dialog, ErrorBox, Time, useNow } from './basics.tsx'
 import { Checklist, EvidenceList } from './evidence.tsx'
+import { GrantMenu } from './grants.tsx'
 import { age, dateText, line } from './format.ts'
 import { Json, indentedJson } from './json.tsx'
 
@@ -94,6 +95,12 @@ export function Approval({
           isBusy={decide.isBusy || !mayDecide}
           hasKeys={hasKeys}
           choose={choose}
+          approveFor={(grantForMs, words) =>
+            void decide.run(
+              (inbox) => inbox.approve({ ...idOf(item), digest: digestOf(item), grantForMs }),
+              `Approved ${words}`,
+            )
+          }
         />
       )}
       {!mayDecide && <p className="soft">You may see this but not decide it.</p>}
@@ -114,11 +121,13 @@ function Choices({
   isBusy,
   hasKeys,
   choose,
+  approveFor,
 }: {
   readonly item: WaitingItem
   readonly isBusy: boolean
   readonly hasKeys: boolean
   readonly choose: (decision: Decision) => void
+  readonly approveFor: (forMs: number, words: string) => void
 }): ReactNode {
   return (
     <div className="btns">
@@ -129,6 +138,9 @@ function Choices({
         <button type="button" className="btn" disabled={isBusy} onClick={() => choose('change')}>
           <Pencil size={14} aria-hidden /> Approve with changes {hasKeys && <kbd>e</kbd>}
         </button>
+      )}
+      {item.effectId === undefined && item.request?.quorum === 1 && (
+        <GrantMenu tool={item.toolName} isBusy={isBusy} approve={approveFor} />
       )}
       <button type="button" className="btn no" disabled={isBusy} onClick={() => choose('deny')}>
         <X size={15} aria-hidden /> Deny… {hasKeys && <kbd>d</kbd>}

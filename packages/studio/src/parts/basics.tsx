@@ -198,10 +198,13 @@ export function Dialog({
   title,
   onClose,
   children,
+  className,
 }: {
   readonly title: string
   readonly onClose: () => void
   readonly children: ReactNode
+  /** A dialog with a class of its own has no heading and no room around what it contains. */
+  readonly className?: string
 }): ReactNode {
   const ref = useRef<HTMLDialogElement>(null)
   useEffect(() => {
@@ -216,6 +219,7 @@ export function Dialog({
   return (
     <dialog
       ref={ref}
+      className={className}
       aria-label={title}
       onCancel={(event) => {
         event.preventDefault()
@@ -223,13 +227,15 @@ export function Dialog({
       }}
       onClick={(event) => event.target === ref.current && onClose()}
     >
-      <div className="dialog-head">
-        <h2>{title}</h2>
-        <button type="button" className="btn quiet icon" aria-label="Close" onClick={onClose}>
-          <X size={16} aria-hidden />
-        </button>
-      </div>
-      <div className="dialog-body">{children}</div>
+      {className === undefined && (
+        <div className="dialog-head">
+          <h2>{title}</h2>
+          <button type="button" className="btn quiet icon" aria-label="Close" onClick={onClose}>
+            <X size={16} aria-hidden />
+          </button>
+        </div>
+      )}
+      {className === undefined ? <div className="dialog-body">{children}</div> : children}
     </dialog>
   )
 }
