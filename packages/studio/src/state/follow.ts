@@ -2,7 +2,7 @@ import type { NumberedEvent, ThreadInfo } from '@skein/runtime'
 import { ClientError, type Client } from '@skein/runtime/client'
 import { whileVisible } from './connection.ts'
 import { createStore, type PageStore } from './store.ts'
-import { emptyTree, ThreadFold, type LoggedEvent, type TreeReader, type TreeState } from './tree.ts'
+import { emptyTree, ThreadFold, type LoggedEvent, type TreeState } from './tree.ts'
 
 type Numbered = Pick<NumberedEvent, 'id' | 'event'>
 
