@@ -212,7 +212,9 @@ export const logOperations: readonly OperationRoute[] = [
       return {
         events: events.map(({ seq, event }) => {
           const cut = maxResultChars && withoutLongResults(event, maxResultChars)
-          return { seq, event: publicEvent(cut || event), ...(cut && { isCut: true }) }
+          return cut
+            ? { seq, event: publicEvent(cut), isCut: true }
+            : { seq, event: publicEvent(event) }
         }),
       }
     },

@@ -237,7 +237,7 @@ export class FactsFold {
       case 'tool_execution_end':
         return this.#setCall(event.toolCallId, seq, {
           durationMs: event.durationMs,
-          ...(isCut && { wholeAt: seq }),
+          wholeAt: isCut ? seq : undefined,
         })
       case 'call_changed':
         this.#setCall(event.toolCallId, seq, { changedTo: event.changedTo })

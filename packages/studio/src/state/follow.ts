@@ -2,7 +2,7 @@ import type { NumberedEvent, ThreadInfo } from '@skein/runtime'
 import { ClientError, type Client } from '@skein/runtime/client'
 import { whileVisible } from './connection.ts'
 import { createStore, type PageStore } from './store.ts'
-import { emptyTree, ThreadFold, type LoggedEvent, type TreeState } from './tree.ts'
+import { emptyTree, LogFold, type LoggedEvent, type TreeState } from './tree.ts'
 
 type Numbered = Pick<NumberedEvent, 'id' | 'event'>
 
@@ -60,7 +60,7 @@ class Follower {
   readonly store: PageStore<TreeState>
   readonly #client: Client
   readonly #rootId: string
-  readonly #folds = new Map<string, ThreadFold>()
+  readonly #folds = new Map<string, LogFold>()
   #below = new Map<string, ThreadInfo>()
   /** Events of threads that were not read: the running step of each, for when it is opened. */
   readonly #waiting = new Map<string, Numbered[]>()
@@ -116,7 +116,7 @@ class Follower {
           limit: PAGE,
           maxResultChars: RESULT_CHARS,
         })
-    const fold = new ThreadFold(this.#rootId, info)
+    const fold = new LogFold(this.#rootId, info)
     fold.begin(events)
     this.#folds.set(this.#rootId, fold)
     this.#position = String(fold.seq)
@@ -192,7 +192,7 @@ class Follower {
   async #readThread(threadId: string): Promise<void> {
     if (this.#asked.has(threadId) || this.#folds.has(threadId)) return
     this.#asked.add(threadId)
-    const fold = new ThreadFold(threadId, this.#below.get(threadId))
+    const fold = new LogFold(threadId, this.#below.get(threadId))
     try {
       await fold.prepend(this.#pages(threadId, 0, Infinity))
     } catch {
@@ -250,7 +250,7 @@ class Follower {
     let fold = this.#folds.get(threadId)
     // A thread that began just now is known from its first event on.
     if (!fold && id === '1' && !this.#asked.has(threadId))
-      this.#folds.set(threadId, (fold = new ThreadFold(threadId)))
+      this.#folds.set(threadId, (fold = new LogFold(threadId)))
     if (fold) {
       fold.push(id, event)
       this.#publish()

@@ -57,7 +57,7 @@ export interface TreeReader {
  * Folds the events of one thread. The last events of a long thread are read first and folded alone; when the
  * earlier ones are there, everything is folded again.
  */
-export class ThreadFold {
+export class LogFold {
   readonly threadId: string
   #events: LoggedEvent[] = []
   /** How many events before these were not read. */
@@ -141,7 +141,8 @@ export class ThreadFold {
 
   get state(): ShownThread {
     if (this.#state) return this.#state
-    const view = { ...this.#view.view, ...(this.#earlier > 0 && this.#info && known(this.#info)) }
+    const known = this.#earlier > 0 && this.#info ? knownOf(this.#info) : {}
+    const view = { ...this.#view.view, ...known }
     const before = this.#last
     this.#last = { ...view, items: keepEqual(before?.items ?? [], view.items) }
     this.#state = {
@@ -157,7 +158,7 @@ export class ThreadFold {
 }
 
 /** What a view of the last events alone would have wrong. */
-function known(info: ThreadInfo): Partial<ThreadView> {
+function knownOf(info: ThreadInfo): Partial<ThreadView> {
   const { agent, title, parentId, createdAt, lifecycle: status, tokens, outputTokens } = info
   return {
     agent,
@@ -206,7 +207,7 @@ function isEqual(a: object, b: object): boolean {
 
 /** Returns a thread as it was after the event with this number. */
 export function threadAt({ threadId, events }: ShownThread, seq: number): ShownThread {
-  const fold = new ThreadFold(threadId)
+  const fold = new LogFold(threadId)
   fold.begin(events.slice(0, events.findLastIndex((one) => one.seq <= seq) + 1))
   return { ...fold.state, events, isPast: true }
 }
