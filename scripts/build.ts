@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { buildPackages, buildPage } from './build/bundle.ts'
 import { findBundlingProblems } from './build/bundled.ts'
 import { findPackedProblems, packInto } from './build/packed.ts'
+import { buildDocs } from './docs/build.ts'
 import { findPackages, root } from './workspace.ts'
 
 const packages = findPackages()
@@ -20,6 +21,12 @@ for (const { folder } of packages) {
 await buildPackages(packages)
 await buildPage()
 console.log(`built ${packages.map(({ name }) => name).join(', ')}`)
+const docs = await buildDocs()
+console.log(
+  typeof docs === 'string'
+    ? `skipped: the site of the docs, whose generator npm could not install:\n${docs}`
+    : `built ${docs.pages} pages of docs, ${Math.round(docs.bytes / 1000)} kB`,
+)
 
 const packOnly = process.argv[2] === '--pack' ? process.argv[3] : undefined
 const consumer = packOnly ?? join(root, '.tmp', 'packed')

@@ -30,7 +30,8 @@ test.each([
 })
 
 test('a page, a template and its test are allowed where they belong', () => {
-  expect(findUnexpectedFiles('@skein/studio', [...usual, 'dist/page/assets/a-1.css'])).toEqual([])
+  const served = ['dist/page/assets/a-1.css', 'dist/docs/guides/tools.md', 'dist/docs/llms.txt']
+  expect(findUnexpectedFiles('@skein/studio', [...usual, ...served])).toEqual([])
   const templates = ['templates/chat/_gitignore', 'templates/chat/test/a.test.ts']
   expect(findUnexpectedFiles('create-skein', [...usual, ...templates])).toEqual([])
 })

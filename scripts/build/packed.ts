@@ -102,7 +102,10 @@ const ALLOWED: readonly RegExp[] = [
 ]
 /** What some packages hold besides: data that they read, files that they copy or serve. */
 const ALLOWED_IN: Readonly<Record<string, readonly RegExp[]>> = {
-  '@skein/studio': [/^dist\/page\/(?:[\w.-]+\/)*[\w.-]+\.(?:html|js|css|svg|woff2)$/],
+  '@skein/studio': [
+    /^dist\/page\/(?:[\w.-]+\/)*[\w.-]+\.(?:html|js|css|svg|woff2)$/,
+    /^dist\/docs\/(?:[\w-]+\/)*[\w-]+\.(?:html|md|txt|js|css|svg|png|json)$/,
+  ],
   'create-skein': [/^templates\/(?:[\w.-]+\/)*[\w.-]+$/],
 }
 

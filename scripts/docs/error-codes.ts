@@ -108,7 +108,9 @@ function patternOf(message: unknown): RegExp | undefined {
 }
 
 function exactly(texts: readonly string[]): RegExp {
-  const escaped = texts.map((text) => text.split(/\s+/).map(RegExp.escape).join('\\s+'))
+  const escaped = texts.map((text) =>
+    text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&').replaceAll(/\s+/g, '\\s+'),
+  )
   return new RegExp(`^${escaped.join('.*')}$`)
 }
 

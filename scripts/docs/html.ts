@@ -40,6 +40,7 @@ interface Token {
   readonly level: number
   content: string
   children: Token[] | null
+  attrs: Array<[name: string, value: string]> | null
   attrSet(name: string, value: string): void
 }
 
@@ -136,15 +137,19 @@ function readAsGitHub(markdown: MarkdownIt, highlighter: Highlighter['default'])
         : ''
     },
   })
+  // What may scroll sideways can be reached by keyboard.
   const { rules } = markdown.renderer
   const plain = rules['fence'] as unknown as (...args: unknown[]) => string
-  rules['fence'] = (...args: unknown[]) => `<div class="code">${plain(...args)}</div>\n`
-  rules['table_open'] = () => '<div class="table"><table>'
+  rules['fence'] = (...args: unknown[]) =>
+    `<div class="code">${plain(...args).replace('<pre', '<pre tabindex="0"')}</div>\n`
+  rules['table_open'] = () => '<div class="table" tabindex="0"><table>'
   rules['table_close'] = () => '</table></div>\n'
   markdown.core.ruler.push('anchors', ({ src, tokens, Token }) => {
     const headings = headingsOf(src)
     let next = 0
     for (const [at, token] of tokens.entries()) {
+      if (/^t[hd]_open$/.test(token.type) && token.attrs)
+        token.attrs = token.attrs.map(([, style]) => ['class', style.replace('text-align:', 'at-')])
       if (token.type !== 'heading_open' || token.level > 0) continue
       const id = headings[next++]?.id
       const inline = tokens[at + 1]

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { root } from '../workspace.ts'
 import { mapLinks, plainText } from './markdown.ts'
 import { pagesByLink, withSiteLinks, type Section } from './pages.ts'
-import type { Entry } from './reference.ts'
+import type { Declared, Entry } from './reference.ts'
 
 /** Files for coding agents, by name. */
 export type Bundles = ReadonlyMap<string, string>
@@ -33,10 +33,7 @@ export function bundleTexts(
         isImage ? undefined : fromRoot(href),
       )
       const head = `${manual.trim()}\n\n# Declarations\n\nEach entry with its names. The whole reference: reference/${short}.md\n`
-      return [
-        `llms-${short}.txt`,
-        head + declarations(entries, MAX_BUNDLE_BYTES - bytes(head) - 500, name),
-      ]
+      return [`llms-${short}.txt`, head + declarations(entries, MAX_BUNDLE_BYTES - bytes(head))]
     }),
   )
 }
@@ -50,39 +47,53 @@ function bytes(text: string): number {
   return Buffer.byteLength(text)
 }
 
-function declarations(entries: readonly Entry[], room: number, name: string): string {
-  let left = room
+/** Declarations of the smallest size first, as many as there is room for; the rest by name. */
+function declarations(entries: readonly Entry[], room: number): string {
   const seen = new Set<string>()
-  const parts: string[] = []
-  for (const { specifier, names } of entries) {
-    const fresh = names.filter(({ name: own, file }) => !seen.has(`${file} ${own}`))
-    for (const { name: own, file } of fresh) seen.add(`${file} ${own}`)
-    const kept: string[] = []
-    const dropped: string[] = []
-    for (const { name: own, signature, doc } of fresh) {
-      const text = `// ${firstSentence(doc)}\n${compact(signature)}\n`
-      // The other entries must still be able to name what they have.
-      if (bytes(text) < left - 40 * entries.length && bytes(text) < 2500) {
-        kept.push(text)
-        left -= bytes(text)
-      } else {
-        dropped.push(own)
-        left -= own.length + 2
-      }
-    }
-    const more = dropped.length === 0 ? '' : `Also: ${dropped.join(', ')}.\n`
-    const shown = kept.length === 0 ? '' : `\`\`\`ts\n${kept.join('\n')}\`\`\`\n`
-    const text = `\n## ${specifier === name ? name : specifier}\n\n${shown}${shown && more ? '\n' : ''}${more}`
-    left -= text.length - kept.join('').length
-    if (fresh.length > 0) parts.push(text)
+  const fresh = entries.map(({ specifier, names }) => ({
+    specifier,
+    names: names.filter(({ name, file }) => {
+      const isNew = !seen.has(`${file} ${name}`)
+      seen.add(`${file} ${name}`)
+      return isNew
+    }),
+  }))
+  const texts = new Map(
+    fresh.flatMap(({ names }) =>
+      names.map(
+        (one) => [one, `// ${firstSentence(one.doc)}\n${compact(one.signature)}\n`] as const,
+      ),
+    ),
+  )
+  // Every name is listed at least; a fence and a heading for each entry.
+  let left = room - [...texts.keys()].reduce((sum, { name }) => sum + name.length + 2, 0)
+  for (const { specifier } of fresh) left -= specifier.length + 40
+  const shown = new Set<Declared>()
+  for (const [one, text] of [...texts].toSorted(([, a], [, b]) => a.length - b.length)) {
+    left -= bytes(text) + 1
+    if (left < 0) break
+    shown.add(one)
   }
-  return parts.join('')
+  return fresh
+    .filter(({ names }) => names.length > 0)
+    .map(({ specifier, names }) => {
+      const kept = names.filter((one) => shown.has(one)).map((one) => texts.get(one)!)
+      const others = names.filter((one) => !shown.has(one)).map(({ name }) => name)
+      const code = kept.length === 0 ? '' : `\n\`\`\`ts\n${kept.join('\n')}\`\`\`\n`
+      const rest = others.length === 0 ? '' : `\nAlso: ${others.join(', ')}.\n`
+      return `\n## ${specifier}\n${code}${rest}`
+    })
+    .join('')
 }
 
+/** The first sentence; a long one only up to its colon. */
 function firstSentence(doc: string): string {
   const line = plainText(doc.split('\n\n')[0] ?? '').replaceAll('\n', ' ')
-  return /^.*?[.:](?= |$)/.exec(line)?.[0] ?? line
+  const sentence = /^.*?\.(?= |$)/.exec(line)?.[0] ?? line
+  return sentence.length <= MAX_SENTENCE ? sentence : sentence.replace(/[:;] .*/, '.')
 }
+
+const MAX_SENTENCE = 160
 
 /** A declaration without comments, one line per member. */
 function compact(signature: string): string {
@@ -110,5 +121,5 @@ export function indexText(sections: readonly Section[], bundles: Bundles): strin
 function summary(text: string): string {
   const paragraph = /^# .+\n+((?:[^\n#`|>-].*\n?)+)/m.exec(text)?.[1] ?? ''
   const sentence = firstSentence(paragraph)
-  return sentence === '' || sentence.length > 160 ? '' : `: ${sentence}`
+  return sentence === '' || sentence.length > MAX_SENTENCE ? '' : `: ${sentence}`
 }

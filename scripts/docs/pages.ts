@@ -1,7 +1,7 @@
 import { existsSync, globSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { basename, dirname, join, posix } from 'node:path'
 import { findPackages, readJson, root } from '../workspace.ts'
-import { frontMatter, headingsOf, mapLinks } from './markdown.ts'
+import { frontMatter, headingsOf, linksOf, mapLinks } from './markdown.ts'
 
 /** One page of the site. */
 export interface Page {
@@ -60,7 +60,9 @@ export function collectSections(generated: ReadonlyMap<string, string>): Section
           .map((source) => {
             taken.add(source)
             const text = all.get(source) ?? readFileSync(join(root, source), 'utf8')
-            return { order: frontMatter(text).order ?? 1000, page: pageOf(source, text) }
+            const number = /^examples\/(\d+)-/.exec(source)?.[1]
+            const order = number === undefined ? frontMatter(text).order : Number(number)
+            return { order: order ?? 1000, page: pageOf(source, text) }
           })
           .toSorted((a, b) => a.order - b.order || a.page.title.localeCompare(b.page.title, 'en'))
           .map(({ page }) => ({ ...page, section, isSearched: !unsearched.includes(page.source) })),
@@ -98,12 +100,18 @@ function exampleText(source: string, file: string): string {
   const about = comment.replaceAll(/^ \* ?/gm, '')
   const name = basename(source, '.ts')
   const [number = '', ...words] = name.split('-')
-  const title = words.join(' ').replace(/^./, (letter) => letter.toUpperCase())
+  const title = exampleTitles().get(basename(source)) ?? words.join(' ')
   const code = file
     .slice(file.indexOf('*/') + 2)
     .replaceAll(/^ *\/\/ #(?:end)?region.*\n/gm, '')
     .trim()
-  return `# ${title} (example ${number})\n\n${about}\n\nThe program, \`${source}\`; \`npm run examples -- ${name}\` runs it:\n\n\`\`\`ts\n${code}\n\`\`\`\n`
+  return `# ${title.replace(/^./, (letter) => letter.toUpperCase())} (example ${number})\n\n${about}\n\nThe program, \`${source}\`; \`npm run examples -- ${name}\` runs it:\n\n\`\`\`ts\n${code}\n\`\`\`\n`
+}
+
+/** What the README of the examples says that each of them does, by file. */
+function exampleTitles(): ReadonlyMap<string, string> {
+  const page = readFileSync(join(root, 'examples/README.md'), 'utf8')
+  return new Map(linksOf(page).map(({ href, text }) => [href, text]))
 }
 
 /** The folder of definitions that `npm start` serves, as one page. */

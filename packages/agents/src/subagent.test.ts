@@ -22,8 +22,7 @@ import {
   type ExecutionStrategy,
   type GenerateResult,
 } from './index.ts'
-import type { StepEffect } from './contract/agent-types.ts'
-import type { CheckpointStore } from './contract/checkpoint-store.ts'
+import type { CheckpointStore, StepEffect } from './contract/checkpoint-store.ts'
 
 const parameters = { type: 'object' }
 const start = AgentState.initial()

@@ -36,23 +36,78 @@ describe('usage', { timeout: 60_000 }, () => {
     expect(stdout).toContain('Usage: skein thread show <thread> [flags]')
   })
 
-  test.each([
+  // What people type who know other commands, or who forget something; each answer says what to type instead.
+  test.each<{ args: readonly string[]; says: string; code?: number }>([
     { args: ['thraed'], says: 'Did you mean `skein thread`?' },
+    { args: ['threads'], says: 'Did you mean `skein thread`?' },
     { args: ['thread', 'lst'], says: 'Did you mean `skein thread list`?' },
     { args: ['fly'], says: 'Commands: dev, run, chat' },
-    { args: ['run'], says: '<agent> is missing.' },
+    { args: ['list'], says: 'Did you mean `skein thread list`?' },
+    { args: ['fork', 'x'], says: 'Did you mean `skein thread fork`?' },
+    { args: ['ls'], says: 'Did you mean `skein thread list`?' },
+    { args: ['logs'], says: 'Did you mean `skein thread tail`?' },
+    { args: ['start'], says: 'Did you mean `skein dev`?' },
+    { args: ['deploy'], says: 'Did you mean `skein serve`?' },
+    { args: ['init'], says: 'Did you mean `npm create skein`?' },
+    { args: ['new', 'shop'], says: 'Did you mean `npm create skein`?' },
+    { args: ['ask', 'support', 'Hi'], says: 'Did you mean `skein run`?' },
+    { args: ['version'], says: 'Did you mean `skein --version`?' },
+    { args: ['help', 'rnu'], says: 'Did you mean `skein run`?' },
+    { args: ['--json', 'run'], says: 'Flags come after the command: skein run … --json' },
+    { args: ['--jsn'], says: 'Flags come after the command: skein <command> … --jsn' },
+    { args: ['run'], says: '<agent> is missing.\nE.g.: skein run support "Where is order O-7?"' },
     { args: ['run', 'support'], says: '<text> is empty.' },
+    {
+      args: ['run', 'Where is order O-7?'],
+      says: 'Name the agent first: skein run <agent> "Where is order O-7?"',
+    },
     { args: ['run', 'support', 'Hi', '--jsn'], says: 'Did you mean --json?' },
-    { args: ['run', 'support', 'Hi', 'there'], says: '"there" is one word too many.' },
+    {
+      args: ['run', '--agent', 'x', 'Hi'],
+      says: 'Give it without a flag: skein run <agent> [text]',
+    },
+    { args: ['run', 'support', 'Hi', '-x'], says: 'Its flags: --thread, --if-busy, --json, ' },
+    {
+      args: ['run', 'support', 'Hi', 'there'],
+      says: '"there" is one word too many. Put words that belong together in quotes: "Hi there".',
+    },
     { args: ['run', 'support', 'Hi', '--timeout', 'soon'], says: 'E.g. 500ms, 30s, 5m.' },
+    {
+      args: ['run', 'support', 'Hi', '--timeout'],
+      says: 'Write a value behind it: --timeout <time>',
+    },
+    {
+      args: ['run', 'support', 'Hi', '--timeout', '--json'],
+      says: 'Write a value behind it: --timeout <time>',
+    },
+    { args: ['run', 'support', 'Hi', '--json=yes'], says: '--json takes no value.' },
     { args: ['run', 'support', 'Hi', '--if-busy', 'cut'], says: 'Give --thread, and one of' },
     { args: ['approve', 'x', '--with', '[1]'], says: '--with takes a JSON object.' },
     { args: ['deny', 'x'], says: 'Give it with --reason.' },
     { args: ['dev', '--port', 'http'], says: '--port takes a number' },
-  ])('$args is refused with 2: $says', async ({ args, says }) => {
+    { args: ['dev', '--port', '99999'], says: '--port takes a number from 0 to 65535' },
+    { args: ['thread', 'show'], says: 'E.g.: skein thread show' },
+    { args: ['thread', 'list', '--limit', 'ten'], says: '--limit takes a number from 1 to 1000' },
+    { args: ['thread', 'export', 'x', '--format', 'pdf'], says: '--format is jsonl or thread' },
+    { args: ['completion', 'powershell'], says: 'Shells: bash, zsh, fish.' },
+    { args: ['api', '/threads'], says: 'Name the method first: skein api GET /threads' },
+    { args: ['api', 'get', 'threads'], says: 'Write it with a slash: skein api GET /threads' },
+    { args: ['run', 'x', 'y', '--url', 'localhost:1'], says: 'Write it as http://127.0.0.1:4111.' },
+    // What is typed rightly, and does not exist.
+    { args: ['run', 'suport', 'Hi'], says: 'did you mean "support"?', code: 1 },
+    {
+      args: ['run', 'x', 'y', '--folder', 'no'],
+      says: 'Name a folder that holds agents/',
+      code: 1,
+    },
+    { args: ['run', 'x', 'y', '--thread', 'no'], says: '`skein thread list` lists', code: 1 },
+    { args: ['approve', 'x'], says: '`skein inbox` lists the calls that wait', code: 1 },
+    { args: ['thread', 'import', 'no'], says: '`-` reads standard input.', code: 1 },
+    { args: ['restore', 'no.gz'], says: 'The file does not exist.', code: 1 },
+  ])('$args is refused: $says', async ({ args, says, code: wanted = 2 }) => {
     const { code, stdout, stderr } = await skein(args, { cwd: tempFolder() })
     expect(stderr).toContain(says)
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect({ code, stdout }).toEqual({ code: wanted, stdout: '' })
   })
 })
 
@@ -68,9 +123,6 @@ describe('the words around commands', { timeout: 60_000 }, () => {
     expect(list!.stdout).toContain('Usage: skein thread list [flags]')
     expect(group!.stdout).toContain('Usage: skein thread <command> [flags]')
     expect(version!.stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
-    const wrong = await skein(['help', 'rnu'], { cwd })
-    expect(wrong).toMatchObject({ code: 2, stdout: '' })
-    expect(wrong.stderr).toContain('Did you mean `skein run`?')
   })
 
   test('an address that does not answer, or is not of Skein, is named, without its password', async () => {

@@ -17,5 +17,5 @@ if (major < 22 || (major === 22 && minor < 18)) {
 const folder = join(dirname(fileURLToPath(import.meta.url)), '..')
 const isClone = !folder.includes(`${sep}node_modules${sep}`) && existsSync(join(folder, 'src'))
 const entry = isClone ? join(folder, 'src', 'index.ts') : join(folder, 'dist', 'index.js')
-const { main } = await import(pathToFileURL(entry).href)
-await main(process.argv.slice(2))
+const { createSkein } = await import(pathToFileURL(entry).href)
+await createSkein(process.argv.slice(2))

@@ -1,1 +1,1 @@
-export { main } from './main.ts'
+export { createSkein } from './main.ts'

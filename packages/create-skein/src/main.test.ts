@@ -72,10 +72,12 @@ describe('without a terminal', () => {
     writeFileSync(join(cwd, 'app', 'mine.txt'), 'mine')
     const refused = await create(['app', '--yes'], { cwd })
     expect(refused.code).toBe(2)
-    expect(refused.stderr).toMatch(/^The folder app is not empty: it has mine\.txt\.\n/)
+    expect(refused.stderr).toMatch(
+      /^error: The folder app is not empty: it has mine\.txt\. \[FOLDER_NOT_EMPTY\]\n/,
+    )
     expect(readdirSync(join(cwd, 'app'))).toEqual(['.git', 'mine.txt'])
     const file = await create([join('app', 'mine.txt'), '--yes'], { cwd })
-    expect(file.stderr).toMatch(/^app\/mine\.txt is a file\.\n/)
+    expect(file.stderr).toMatch(/^error: app\/mine\.txt is a file\. /)
 
     mkdirSync(join(cwd, 'new', '.git'), { recursive: true })
     const here = await create(['.', '-t', 'library'], { cwd: join(cwd, 'new') })

@@ -25,7 +25,7 @@ npm create skein@latest my-library -- --template library --yes
 `
 
 /** Runs `npm create skein` with these words, and sets the exit code. */
-export async function main(args: readonly string[]): Promise<void> {
+export async function createSkein(args: readonly string[]): Promise<void> {
   try {
     const { values, operands } = readWords(args)
     if (values.help) return void process.stdout.write(HELP)
@@ -39,7 +39,9 @@ export async function main(args: readonly string[]): Promise<void> {
     process.stdout.write(nextSteps(project.template, project.folder))
   } catch (error) {
     if (!(error instanceof CreateError)) throw error
-    process.stderr.write(`${error.message}\n${error.hint}\n`)
+    // As the command `skein` does.
+    const code = error.code === 'USAGE' ? '' : ` [${error.code}]`
+    process.stderr.write(`error: ${error.message}${code}\n${error.hint}\n`)
     process.exitCode = error.exitCode
   }
 }

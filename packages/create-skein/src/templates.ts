@@ -131,9 +131,10 @@ interface Manifest {
 export function packageName(folder: string, { dependencies, devDependencies }: Manifest): string {
   const name = folder
     .toLowerCase()
-    .replaceAll(/[^a-z0-9._-]+/g, '-')
+    .split(/[^a-z0-9._]+/)
+    .filter((part) => part !== '')
+    .join('-')
     .replace(/^[._-]+/, '')
-    .replace(/-+$/, '')
     .slice(0, 200)
   const isTaken = Object.hasOwn({ ...dependencies, ...devDependencies }, name)
   if (name === '' || name === 'node_modules') return 'skein-app'

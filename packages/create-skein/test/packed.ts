@@ -9,7 +9,7 @@ import { readJson, root, run } from '../../../scripts/workspace.ts'
 /** What goes into the packages, or decides how they are built. */
 const inputs = [
   'packages/*/{src,bin,templates}/**/*',
-  'packages/*/{package.json,tsconfig.json,vite.config.ts,README.md}',
+  'packages/*/{package.json,tsconfig.json,vite.config.ts,README.md,LICENSE}',
   'examples/agents/**/*',
   'scripts/build{.ts,/**/*}',
   'tsconfig.base.json',

@@ -73,7 +73,6 @@ function machine(node: string = process.execPath): Record<string, string> {
     npm_config_fund: 'false',
     npm_config_update_notifier: 'false',
     NO_PROXY: '127.0.0.1,localhost',
-    NEXT_TELEMETRY_DISABLED: '1',
   }
 }
 
@@ -299,7 +298,9 @@ describe.skipIf(noNodes !== undefined)('other versions of Node', { timeout }, ()
     const other = await type('npm create skein@latest app -- --template chat', { cwd: home, env })
       .ended
     expect(other.code).toBe(1)
-    expect(other.stderr).toMatch(/^The template chat needs Node 24 or newer; this is Node 22\./m)
+    expect(other.stderr).toMatch(
+      /^error: The template chat needs Node 24 or newer; this is Node 22\./m,
+    )
     expect(existsSync(join(home, 'app'))).toBe(false)
   })
 

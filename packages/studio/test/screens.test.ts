@@ -17,6 +17,7 @@ interface Seeded {
   readonly refund: string
   readonly label: string
   readonly order: string
+  readonly granted: string
 }
 
 async function seed(runtime: EmbeddedRuntime): Promise<Seeded> {
@@ -27,8 +28,9 @@ async function seed(runtime: EmbeddedRuntime): Promise<Seeded> {
   }
   const order = await start('Where is order O-8?')
   const label = await start('Please write a label for the oak loom.')
+  const granted = await runtime.threads.create({ agent: 'refunds' })
   const refund = await start('Please refund order O-7.')
-  return { refund, label, order }
+  return { refund, label, order, granted: granted.id }
 }
 
 async function picture(page: Page, name: string): Promise<void> {
@@ -176,6 +178,49 @@ const SCREENS: readonly {
     async open({ open }, _, options) {
       const page = await open('/agents/refunds', options)
       await page.getByText('high risk: a person decides').waitFor()
+      return page
+    },
+  },
+  {
+    name: 'api',
+    async open({ open }, _, options) {
+      const page = await open('/api/decide', options)
+      await page.getByRole('button', { name: 'Send POST' }).waitFor()
+      return page
+    },
+  },
+  {
+    name: 'api-list',
+    async open({ open }, _, options) {
+      const page = await open('/api', options)
+      await page.getByText('/threads/{threadId}/grants').first().waitFor()
+      return page
+    },
+  },
+  {
+    name: 'palette',
+    async open({ open }, _, options) {
+      const page = await open('/inbox', options)
+      await page.getByText('tool_result of look_up_order').waitFor()
+      await page.keyboard.press('Control+k')
+      await page.getByRole('combobox', { name: 'Go to or do' }).fill('re')
+      await page.getByRole('option', { name: /Please refund order/ }).waitFor()
+      return page
+    },
+  },
+  {
+    name: 'grants',
+    async open({ open, runtime }, { granted }, options) {
+      if ((await runtime.threads.grants.list(granted)).length === 0)
+        await runtime.threads.grants.make(granted, {
+          tool: 'refund',
+          forMs: 3_600_000,
+          by: 'ana',
+          reason: 'Recall of the lamps',
+        })
+      const page = await open(`/threads/${granted}`, options)
+      await page.getByRole('button', { name: '1 tool allowed for a time' }).click()
+      await page.getByRole('button', { name: 'Revoke' }).waitFor()
       return page
     },
   },

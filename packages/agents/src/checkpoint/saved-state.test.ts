@@ -99,6 +99,24 @@ test('the journal of a run has its finished calls, and not those that wait for a
   expect(recorded).toEqual(['p'])
 })
 
+test('a checkpoint names the session and the agent that saved it, also if a hook returns a state of others', async () => {
+  const store = memoryCheckpoints()
+  const worker = agent({
+    model: scripted([says('a')]),
+    checkpoints: store,
+    sessionId: 'mine',
+    strategy: {
+      onStepEnd: (_, { state }) =>
+        state.withMetadata('sessionId', 'another').withMetadata('agentId', 'another'),
+    },
+  })
+  await worker.generate('x', AgentState.initial())
+  await worker.flush()
+  const owner = { sessionId: 'mine', agentId: worker.id }
+  expect((await store.load('mine'))?.metadata).toMatchObject(owner)
+  expect(await store.loadMetadata?.('mine')).toMatchObject(owner)
+})
+
 /** What is done to a tree: a branch below a node, or a change of the state of a node. */
 const change = fc.record({
   node: fc.nat(1000),

@@ -3,6 +3,7 @@ import {
   addUsage,
   isToolResultMessage,
   messageFromJSON,
+  type MessageJSON,
   messageToJSON,
   type ToolCall,
   type ToolOutcome,
@@ -17,23 +18,22 @@ import { AgentState } from '../state/state.ts'
 import type { ThreadNodeJSON, ThreadTree, ThreadTreeJSON } from '../state/thread-tree.ts'
 import { openCallsOf } from '../state/transcript.ts'
 
-/** The JSON text of frozen items, so that a save only has to write new messages. */
-const texts = new WeakMap<object, string>()
-
-function textOf(item: object): string {
-  const known = texts.get(item)
-  if (known !== undefined) return known
-  const text = JSON.stringify(item)
-  if (isDeepFrozen(item)) texts.set(item, text)
-  return text
-}
+/** The JSON text of frozen messages, so that a save only has to write new messages. */
+const texts = new WeakMap<MessageJSON, string>()
 
 /**
  * Returns the JSON text of a state. Texts of frozen messages are cached, so that a save per step stays cheap.
  */
 export function stateText({ messages, ...rest }: AgentStateJSON): string {
   const head = JSON.stringify(rest)
-  return `${head.slice(0, -1)},"messages":[${messages.map(textOf).join(',')}]}`
+  const written = messages.map((message) => {
+    const known = texts.get(message)
+    if (known !== undefined) return known
+    const text = JSON.stringify(message)
+    if (isDeepFrozen(message)) texts.set(message, text)
+    return text
+  })
+  return `${head.slice(0, -1)},"messages":[${written.join(',')}]}`
 }
 
 /** Returns the metadata of a checkpoint that is saved now (UAP §12.4.2). */
@@ -104,9 +104,9 @@ function addTrace(state: AgentState, trace: SubagentExecutionTrace): AgentState 
   return next.withRun({ ...run, subagentUsage: addUsage(run.subagentUsage, usageOfTrace(trace)) })
 }
 
-/** The lists of a state that grow with the conversation. */
-const GROWING_LISTS = ['messages', 'reasoning', 'subagentTraces'] as const
-type GrowingList = (typeof GROWING_LISTS)[number]
+/** The lists of a state that mostly grow at their end. */
+export const LISTS = ['messages', 'reasoning', 'subagentTraces'] as const
+type GrowingList = (typeof LISTS)[number]
 type Lists = { readonly [List in GrowingList]: readonly unknown[] }
 
 /** How many items the lists of an unpacked tree may have in all, because a short text can stand for many. */
@@ -132,7 +132,7 @@ export function packTree(tree: ThreadTree | ThreadTreeJSON): PackedTree {
     before.set(node.id, lists)
     const shared: { [List in GrowingList]?: number } = {}
     const rest: Partial<Record<GrowingList, readonly unknown[]>> = {}
-    for (const name of GROWING_LISTS) {
+    for (const name of LISTS) {
       const count = sharedItems(lists[name], parent?.[name] ?? [])
       if (count === 0) continue
       shared[name] = count
@@ -159,7 +159,7 @@ export function unpackTree(json: unknown): ThreadTreeJSON {
     const { shared, ...fields } = node
     const at = `nodes[${index}].shared`
     const lists = unpackLists(listsOf(node['state']), before.get(node['parentId']), shared, at)
-    for (const name of GROWING_LISTS) items += lists[name].length
+    for (const name of LISTS) items += lists[name].length
     if (items > MAX_TREE_ITEMS)
       throw invalidUse(`This packed thread tree has more than ${MAX_TREE_ITEMS} items.`)
     before.set(node['id'], lists)
@@ -176,7 +176,7 @@ function unpackLists(own: Lists, parent: Lists | undefined, shared: unknown, at:
   if (!isPlainObject(shared)) throw invalidUse(`${at} is not an object.`)
   const lists: { [List in GrowingList]: readonly unknown[] } = { ...own }
   for (const [name, count] of Object.entries(shared)) {
-    const list = GROWING_LISTS.find((one) => one === name)
+    const list = LISTS.find((one) => one === name)
     const above = (list && parent?.[list]) ?? []
     const isCount = typeof count === 'number' && Number.isInteger(count) && count >= 0
     if (!list || !isCount || count > above.length)
@@ -198,10 +198,14 @@ function listsOf(state: object): Lists {
   }
 }
 
-/** Counts the items at the beginning that both lists have: the same objects, or equal ones after reading. */
-function sharedItems(own: readonly unknown[], above: readonly unknown[]): number {
-  const isSame = (one: unknown, other: unknown): boolean =>
-    one === other || (isPlainObject(one) && isPlainObject(other) && textOf(one) === textOf(other))
-  const end = own.findIndex((item, index) => index >= above.length || !isSame(item, above[index]))
-  return end < 0 ? own.length : end
+/** Counts the items at the beginning that both lists have. */
+export function sharedItems(own: readonly unknown[], other: readonly unknown[]): number {
+  let count = 0
+  while (count < own.length && count < other.length && isSame(own[count], other[count])) count++
+  return count
+}
+
+/** True for the same value, or equal ones: states of one conversation share their messages until they are read. */
+export function isSame(one: unknown, other: unknown): boolean {
+  return one === other || JSON.stringify(one) === JSON.stringify(other)
 }

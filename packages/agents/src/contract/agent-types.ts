@@ -12,15 +12,19 @@ import type {
   Tool,
   ToolCall,
   ToolContext,
-  ToolEffect,
   ToolExecution,
   Turn,
-  TypesOf,
 } from '@skein/ai'
-import type { Answer, Answers, Interrupt, SubagentExecutionTrace } from '../state/state-types.ts'
+import type { Answer, Answers, Interrupt, RunTotals } from '../state/state-types.ts'
 import type { AgentState } from '../state/state.ts'
-import type { CheckpointStore } from './checkpoint-store.ts'
-import type { AgentStopReason, AgentStreamEvent, SubagentEvent, UAPEventData } from './event.ts'
+import type { CheckpointStore, StepEffect } from './checkpoint-store.ts'
+import type {
+  AgentStopReason,
+  AgentStreamEvent,
+  AnyCalls,
+  SubagentEvent,
+  UAPEventData,
+} from './event.ts'
 
 // An agent has a strategy, and both strategies and middleware get the agent. These types refer to each other,
 // so they are in one file; otherwise two files would import each other.
@@ -68,7 +72,7 @@ export type ModellessOptions<
  */
 export interface Agent<
   Data = unknown,
-  Calls extends TypesOf<Tool> = TypesOf<Tool>,
+  Calls extends AnyCalls = AnyCalls,
   T extends Tool = Tool,
 > extends AgentOptions<Data> {
   readonly id: string
@@ -100,7 +104,7 @@ export interface Agent<
 /** An agent whose model is missing or optional: it can be spread, or run as a sub-agent. */
 export type ModellessAgent<
   Data = unknown,
-  Calls extends TypesOf<Tool> = TypesOf<Tool>,
+  Calls extends AnyCalls = AnyCalls,
   T extends Tool = Tool,
 > = Omit<Agent<Data, Calls, T>, 'model'> & {
   readonly model?: ModelReference
@@ -121,7 +125,7 @@ export interface RunOptions {
 }
 
 /** What a run returns: the turn, and the state to continue from. */
-export interface GenerateResult<Data = unknown, Calls extends TypesOf<Tool> = TypesOf<Tool>> {
+export interface GenerateResult<Data = unknown, Calls extends AnyCalls = AnyCalls> {
   readonly turn: Turn<Data, Calls>
   readonly state: AgentState
   /** Set when calls wait for an answer: pass the state and the answers to `resume`. */
@@ -136,7 +140,7 @@ export interface GenerateResult<Data = unknown, Calls extends TypesOf<Tool> = Ty
  */
 export interface AgentStreamResult<
   Data = unknown,
-  Calls extends TypesOf<Tool> = TypesOf<Tool>,
+  Calls extends AnyCalls = AnyCalls,
 > extends AsyncIterable<AgentStreamEvent<Calls>> {
   readonly result: Promise<GenerateResult<Data, Calls>>
   abort(reason?: unknown): void
@@ -145,7 +149,7 @@ export interface AgentStreamResult<
 /** The stream that agents and the built-in strategies return. */
 export interface AgentRun<
   Data = unknown,
-  Calls extends TypesOf<Tool> = TypesOf<Tool>,
+  Calls extends AnyCalls = AnyCalls,
 > extends AgentStreamResult<Data, Calls> {
   /** The state after the last completed step, also of a run that was aborted or failed. */
   readonly state: AgentState
@@ -224,22 +228,6 @@ export interface ExecutionContext extends Partial<AgentLineage> {
   readonly ids?: IdSource
 }
 
-/** One record for a journal: the start or the end of an inference or of a call. */
-export type StepEffect =
-  | { readonly type: 'inference_start'; readonly step: number; readonly state: AgentState }
-  | {
-      readonly type: 'inference_end'
-      readonly step: number
-      readonly turn: Turn
-      /** The state with the answer, before its calls run. */
-      readonly state: AgentState
-    }
-  | (ToolEffect & {
-      readonly step: number
-      /** At the end of a call: the traces of the sub-agents that it ran. */
-      readonly traces?: readonly SubagentExecutionTrace[]
-    })
-
 /** What a hook returns: a value or nothing, at once or later. */
 type Answered<T = void> = void | T | Promise<void | T>
 
@@ -305,18 +293,6 @@ export interface InferenceChanges {
   readonly params?: Params
   /** Entries for the metadata of the state, saved with it. */
   readonly metadata?: JsonObject
-}
-
-/** What a run has done so far, before and after each `resume`, and the tokens it has used. */
-export interface RunTotals {
-  /** What this call of the agent has produced so far, as a turn. */
-  readonly turn: Turn
-  /** Tokens used, including those of all sub-agents. */
-  readonly usage: TokenUsage
-  /** The number of steps that the run has started, and its sub-agents that share the budget. */
-  readonly steps: number
-  /** Milliseconds that the run has worked, without the time in which it waited for answers. */
-  readonly durationMs: number
 }
 
 /** Wraps whole runs (UAP §9): `before` in order, `after` and `onError` in reverse. */

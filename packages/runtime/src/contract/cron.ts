@@ -254,7 +254,8 @@ export function cronProblems(source: string): readonly string[] {
       attempt()
       return []
     } catch (error) {
-      return [messageOf(error)]
+      const { hint } = error as { readonly hint?: string }
+      return [[messageOf(error), hint].filter(Boolean).join(' ')]
     }
   })
 }

@@ -100,7 +100,7 @@ class FileStore implements SqliteStore {
     this.#tables = new SqliteTables(database)
     // One process owns the file, and it has just begun: whoever held leases in it is dead.
     this.#tables.endLeases()
-    this.#writes = new GroupCommit(database)
+    this.#writes = new GroupCommit(database, () => this.#tables.forget())
   }
 
   commit(commit: Commit): Promise<CommitResult> {

@@ -125,7 +125,7 @@ describe('in a time zone', () => {
     )
     const source = (zone: string) => `schedule({ cron: '0 9 * * *', timeZone: '${zone}' })`
     expect(cronProblems(source('Europe/Zürich'))).toEqual([
-      'There is no time zone "Europe/Zürich".',
+      'There is no time zone "Europe/Zürich". Use a name of the IANA list, e.g. Europe/Zurich or America/New_York.',
     ])
     expect(cronProblems(source('Europe/Zurich'))).toEqual([])
   })

@@ -217,7 +217,9 @@ export class ViewFold {
     subagent_ended: ({ reference, outcome }) =>
       this.#setChild(reference, { status: outcome, statusText: undefined }),
 
-    agent_handoff: ({ at, toAgentId }) => this.#note(at, `Handed over to ${toAgentId}.`),
+    agent_handoff: ({ at, toAgentId }) =>
+      // The id of an agent ends with its side, which readers have not chosen and need not know.
+      this.#note(at, `Handed over to ${toAgentId.replace(/\/[ab]$/, '')}.`),
     context_compacted: ({ at }) =>
       this.#note(at, 'Earlier messages were replaced by a summary in what the model sees.'),
     gate_decided: ({ at, decision, reasonCodes = [] }) => {
@@ -266,7 +268,7 @@ export class ViewFold {
     variables_provided: nothing,
     variables_settled: nothing,
     grant_made: ({ at, tool, by, expiresAt }) =>
-      this.#note(at, `${by} allowed ${tool} in this thread until ${expiresAt}.`),
+      this.#note(at, `${by} allowed ${tool} in this thread until ${timeText(expiresAt)}.`),
     grant_revoked: ({ at, by }) => this.#note(at, `${by} took a grant back.`),
   }
 
@@ -390,4 +392,9 @@ function wordsOf(message: MessageJSON): Pick<ViewMessage, 'id' | 'text' | 'reaso
   }
   const reasoning = thoughts.length > 0 ? thoughts.join('') : undefined
   return { id: message.id, text: texts.join(''), reasoning, media }
+}
+
+/** A time that people read, to the minute. */
+function timeText(at: string): string {
+  return `${at.slice(0, 16).replace('T', ' ')} UTC`
 }

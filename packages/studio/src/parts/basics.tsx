@@ -1,6 +1,6 @@
 import { Check, Copy as CopyIcon, X } from 'lucide-react'
 import { Component, useEffect, useRef, useState, useSyncExternalStore, type ReactNode } from 'react'
-import { age, money } from './format.ts'
+import { age, dateText, money } from './format.ts'
 
 /** The clock of the page: components that show an age are rendered again when it ticks. */
 const clock = {
@@ -33,15 +33,19 @@ export function useNow(): number {
 export function Time({
   at,
   className = 'soft num',
+  isAgo = false,
 }: {
   readonly at: string
   readonly className?: string
+  /** Whether it stands in a sentence: `3 min ago`. */
+  readonly isAgo?: boolean
 }): ReactNode {
   const now = useNow()
-  const date = new Date(at)
+  const text = age(now - Date.parse(at))
   return (
-    <time className={className} dateTime={at} title={date.toLocaleString()}>
-      {age(now - date.getTime())}
+    <time className={className} dateTime={at} title={dateText(at)}>
+      {text}
+      {isAgo && text !== 'now' && ' ago'}
     </time>
   )
 }
@@ -194,10 +198,13 @@ export function Dialog({
   title,
   onClose,
   children,
+  className,
 }: {
   readonly title: string
   readonly onClose: () => void
   readonly children: ReactNode
+  /** A dialog with a class of its own has no heading and no room around what it contains. */
+  readonly className?: string
 }): ReactNode {
   const ref = useRef<HTMLDialogElement>(null)
   useEffect(() => {
@@ -212,6 +219,7 @@ export function Dialog({
   return (
     <dialog
       ref={ref}
+      className={className}
       aria-label={title}
       onCancel={(event) => {
         event.preventDefault()
@@ -219,13 +227,15 @@ export function Dialog({
       }}
       onClick={(event) => event.target === ref.current && onClose()}
     >
-      <div className="dialog-head">
-        <h2>{title}</h2>
-        <button type="button" className="btn quiet icon" aria-label="Close" onClick={onClose}>
-          <X size={16} aria-hidden />
-        </button>
-      </div>
-      <div className="dialog-body">{children}</div>
+      {className === undefined && (
+        <div className="dialog-head">
+          <h2>{title}</h2>
+          <button type="button" className="btn quiet icon" aria-label="Close" onClick={onClose}>
+            <X size={16} aria-hidden />
+          </button>
+        </div>
+      )}
+      {className === undefined ? <div className="dialog-body">{children}</div> : children}
     </dialog>
   )
 }

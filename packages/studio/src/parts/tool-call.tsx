@@ -3,7 +3,6 @@ import {
   CircleCheck,
   CircleHelp,
   CircleX,
-  ChevronRight,
   Clock,
   GitBranch,
   LoaderCircle,
@@ -61,9 +60,7 @@ export const CallView: ComponentType<CallViewProps> = memo(function CallView({
           aria-expanded={isOpen}
           aria-label={`${isOpen ? 'Close' : 'Open'} ${line(call.toolName, 60)}`}
           onClick={() => onToggle(call.id)}
-        >
-          <ChevronRight size={14} aria-hidden />
-        </button>
+        />
         <button
           type="button"
           className="call-main"
@@ -104,7 +101,7 @@ export function DecisionLine({ facts }: { readonly facts: CallFacts }): ReactNod
     <p className="decision small">
       <b className={isYes || changedTo !== undefined ? 'person-ink' : 'bad'}>{word}</b>
       {answer.by !== undefined && <> by {line(answer.by, 60)}</>} ·{' '}
-      <Time at={answer.at} className="num" />
+      <Time at={answer.at} className="num" isAgo />
       {answer.reason !== undefined && <> · “{line(answer.reason, 200)}”</>}
     </p>
   )
@@ -160,14 +157,43 @@ function argumentsText({ arguments: args }: ViewCall): string {
 
 function valueText(value: unknown): string {
   if (value === undefined) return ''
-  const text = typeof value === 'string' ? value.slice(0, 400) : value
-  return line(JSON.stringify(text) ?? '', 160)
+  return line(jsonStart(value), 160)
 }
 
 function resultText(result: unknown): string {
-  if (typeof result === 'string') return line(result, 160)
-  const text = JSON.stringify(result) ?? ''
-  return line(text, 160)
+  return line(typeof result === 'string' ? result : jsonStart(result), 160)
+}
+
+/** More than a line shows. */
+const MAX_START = 700
+
+/** The beginning of a value as JSON. A large value is not written whole for the line that it has. */
+function jsonStart(value: unknown): string {
+  let text = ''
+  const write = (part: unknown): void => {
+    if (typeof part === 'string') text += JSON.stringify(part.slice(0, MAX_START))
+    else if (part === null || typeof part !== 'object') text += JSON.stringify(part) ?? 'null'
+    else if (Array.isArray(part)) {
+      text += '['
+      for (let index = 0; index < part.length && text.length < MAX_START; index++) {
+        if (index > 0) text += ','
+        write(part[index])
+      }
+      text += ']'
+    } else {
+      text += '{'
+      let separator = ''
+      for (const name in part) {
+        if (text.length >= MAX_START) break
+        text += `${separator}${JSON.stringify(name)}:`
+        write(part[name as never])
+        separator = ','
+      }
+      text += '}'
+    }
+  }
+  write(value)
+  return text
 }
 
 function tookText({ state, at, endedAt }: ViewCall, facts: CallFacts | undefined): string {

@@ -1,4 +1,4 @@
-import { Keyboard, LogOut, Monitor, Moon, Sun } from 'lucide-react'
+import { Keyboard, LogOut, Monitor, Moon, Search, Sun } from 'lucide-react'
 import { lazy, Suspense, useEffect, useState, type ReactNode } from 'react'
 import { useRouter } from 'wouter'
 import { Boundary, Dialog, Empty, Skeleton } from '../parts/basics.tsx'
@@ -23,11 +23,36 @@ const readAgents = () => import('../screens/agents/agents-screen.tsx')
 const ThreadScreen = lazy(async () => ({ default: (await readThread()).ThreadScreen }))
 const InboxScreen = lazy(async () => ({ default: (await readInbox()).InboxScreen }))
 const AgentsScreen = lazy(async () => ({ default: (await readAgents()).AgentsScreen }))
+const ApiScreen = lazy(async () => ({
+  default: (await import('../screens/api/api-screen.tsx')).ApiScreen,
+}))
+const readPalette = () => import('./palette.tsx')
+const Palette = lazy(async () => ({ default: (await readPalette()).Palette }))
 const AgentScreen = lazy(async () => ({ default: (await readAgents()).AgentScreen }))
 
 async function readAhead(): Promise<void> {
   // Without a connection a screen is read when it is opened.
-  await Promise.all([readThread(), readInbox(), readAgents()]).catch(() => undefined)
+  const screens = [readPalette(), readThread(), readInbox(), readAgents()]
+  await Promise.all(screens).catch(() => undefined)
+}
+
+const PALETTE_KEYS = /Mac|iP/.test(navigator.platform) ? '⌘K' : 'Ctrl K'
+
+/** Opens and closes the palette with Ctrl-K or ⌘K, also while the person types, but not over another dialog. */
+function usePaletteKey(): readonly [boolean, (isOpen: boolean) => void] {
+  const [isOpen, setOpen] = useState(false)
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent): void => {
+      const isKey = event.key.toLowerCase() === 'k' && (event.ctrlKey || event.metaKey)
+      if (!isKey || event.shiftKey || event.altKey) return
+      event.preventDefault()
+      const other = document.querySelector('dialog[open]:not(.palette)')
+      if (!other) setOpen((before) => !before)
+    }
+    document.addEventListener('keydown', onKey)
+    return () => document.removeEventListener('keydown', onKey)
+  }, [])
+  return [isOpen, setOpen]
 }
 
 /** The frame around every screen. */
@@ -36,6 +61,7 @@ export function Shell(): ReactNode {
   const who = useStore(me)
   const [address, go] = useAddress()
   const [isHelpOpen, setHelpOpen] = useState(false)
+  const [isPaletteOpen, setPaletteOpen] = usePaletteKey()
   const waiting = useStore(lists.inbox).items.length
   useBadge(waiting)
   useEffect(() => {
@@ -50,6 +76,7 @@ export function Shell(): ReactNode {
     { keys: 'g t', does: 'Go to the threads', run: () => go({ screen: 'threads' }) },
     { keys: 'g i', does: 'Go to the inbox', run: () => go({ screen: 'inbox' }) },
     { keys: 'g a', does: 'Go to the agents', run: () => go({ screen: 'agents' }) },
+    { keys: 'g p', does: 'Go to the API', run: () => go({ screen: 'api' }) },
     { keys: '?', does: 'Show the keys that work here', run: () => setHelpOpen(true) },
   ])
   if (who === null) return <SignIn />
@@ -78,10 +105,23 @@ export function Shell(): ReactNode {
           <NavLink address={{ screen: 'agents' }} isCurrent={/^agents?$/.test(address.screen)}>
             Agents
           </NavLink>
+          <NavLink address={{ screen: 'api' }} isCurrent={address.screen === 'api'}>
+            API
+          </NavLink>
           <DocsLink />
         </nav>
         <div className="end">
           <ConnectionPill />
+          <button
+            type="button"
+            className="btn quiet icon"
+            aria-label="Go to or do"
+            aria-keyshortcuts="Control+K Meta+K"
+            title={`Go to or do (${PALETTE_KEYS})`}
+            onClick={() => setPaletteOpen(true)}
+          >
+            <Search size={16} aria-hidden />
+          </button>
           <button
             type="button"
             className="btn quiet icon"
@@ -102,6 +142,11 @@ export function Shell(): ReactNode {
           </Suspense>
         </Boundary>
       </main>
+      {isPaletteOpen && (
+        <Suspense fallback={null}>
+          <Palette onClose={() => setPaletteOpen(false)} onHelp={() => setHelpOpen(true)} />
+        </Suspense>
+      )}
       {isHelpOpen && <Help onClose={() => setHelpOpen(false)} />}
       <Notices />
     </div>
@@ -158,6 +203,7 @@ function Screen({ address }: { readonly address: Address }): ReactNode {
     case 'agent':
       return <AgentScreen key={address.agent} agent={address.agent} />
     case 'api':
+      return <ApiScreen operation={address.operation} />
     case 'unknown':
       return (
         <Empty title="Nothing has this address">
@@ -240,6 +286,12 @@ function Help({ onClose }: { readonly onClose: () => void }): ReactNode {
   return (
     <Dialog title="Keys" onClose={onClose}>
       <dl className="keys">
+        <div style={{ display: 'contents' }}>
+          <dt>
+            <kbd>{PALETTE_KEYS}</kbd>
+          </dt>
+          <dd>Go to a thread, an agent or a screen, or do something</dd>
+        </div>
         {bindings.map(({ keys, does }) => (
           <div key={keys + does} style={{ display: 'contents' }}>
             <dt>
@@ -251,7 +303,7 @@ function Help({ onClose }: { readonly onClose: () => void }): ReactNode {
           </div>
         ))}
       </dl>
-      <p className="soft small">Keys do nothing while you type.</p>
+      <p className="soft small">Keys do nothing while you type, except {PALETTE_KEYS}.</p>
     </Dialog>
   )
 }

@@ -29,7 +29,7 @@ const address: fc.Arbitrary<Address> = fc
     fc.record({ screen: fc.constant('inbox' as const), item: maybe(id) }),
     fc.record({ screen: fc.constant('agents' as const) }),
     fc.record({ screen: fc.constant('agent' as const), agent: id }),
-    fc.record({ screen: fc.constant('api' as const) }),
+    fc.record({ screen: fc.constant('api' as const), operation: maybe(id) }),
   )
   .map((one) => JSON.parse(JSON.stringify(one)) as Address)
 

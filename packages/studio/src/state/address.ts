@@ -31,7 +31,7 @@ export type Address =
   | { readonly screen: 'inbox'; readonly item?: string }
   | { readonly screen: 'agents' }
   | { readonly screen: 'agent'; readonly agent: string }
-  | { readonly screen: 'api' }
+  | { readonly screen: 'api'; readonly operation?: string }
   | { readonly screen: 'unknown'; readonly path: string }
 
 /** The address of a thread. */
@@ -65,7 +65,7 @@ export function readAddress(path: string, search: string): Address {
     case 'agents':
       return second === undefined ? { screen: 'agents' } : { screen: 'agent', agent: second }
     case 'api':
-      return { screen: 'api' }
+      return clean({ screen: 'api', operation: second })
     default:
       return { screen: 'unknown', path }
   }
@@ -88,7 +88,9 @@ export function writeAddress(address: Address): string {
     case 'agent':
       return `/agents/${encodeURIComponent(address.agent)}`
     case 'api':
-      return '/api'
+      return address.operation === undefined
+        ? '/api'
+        : `/api/${encodeURIComponent(address.operation)}`
     case 'unknown':
       return address.path
   }

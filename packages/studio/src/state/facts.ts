@@ -121,6 +121,8 @@ export interface Facts {
   readonly files: ReadonlyMap<string, { readonly mediaType: string; readonly sizeBytes: number }>
   /** Tokens that came from caches of vendors. */
   readonly cachedTokens: number
+  /** How often standing grants were made or revoked. */
+  readonly grantChanges: number
   /** Requests for variables that children need: the names, by request id. */
   readonly variables: ReadonlyMap<
     string,
@@ -151,6 +153,7 @@ export class FactsFold {
     { missing: readonly string[]; at: string; toolName: string }
   >()
   #cachedTokens = 0
+  #grantChanges = 0
   #agentId = ''
   /** The messages of agents in this session; the gate judges them together. */
   #said: string[] = []
@@ -172,6 +175,7 @@ export class FactsFold {
       background: this.#background,
       files: this.#files,
       cachedTokens: this.#cachedTokens,
+      grantChanges: this.#grantChanges,
       variables: new Map(this.#variables),
     }
   }
@@ -257,6 +261,10 @@ export class FactsFold {
           at: event.at,
           toolName: event.toolName,
         })
+        return
+      case 'grant_made':
+      case 'grant_revoked':
+        this.#grantChanges += 1
         return
       case 'variables_provided':
       case 'variables_settled':

@@ -13,7 +13,13 @@ export interface Me {
   readonly scopes: readonly string[]
   /** Whether the person signed in to the page with a key, so that signing out makes sense. */
   readonly isSignedIn: boolean
-  readonly server: { readonly name: string; readonly version: string; readonly playground: boolean }
+  readonly server: {
+    readonly name: string
+    readonly version: string
+    readonly playground: boolean
+    /** The prefix of the server's paths, which a proxy may have replaced in our address. */
+    readonly prefix: string
+  }
 }
 
 /** Everything the page knows, in one place. */

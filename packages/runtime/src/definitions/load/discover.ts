@@ -7,6 +7,7 @@ import { DefinitionError, type Problem, type Registry } from '../resolved.ts'
 import { loadRegistry, replaceableRegistry } from './registry.ts'
 import type { Found, Reads } from './gather.ts'
 import type { PriceSource } from './prices.ts'
+import { makerOf } from './readers.ts'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
 /**
@@ -103,7 +104,7 @@ async function load(
 
 /** Imports the default export of a file. If there is none, reports a problem and returns undefined. */
 async function importDefault(
-  { path, file }: DefinitionFile,
+  { path, file, kind }: DefinitionFile,
   where: { readonly folder: string; readonly round: number },
   problems: Problem[],
 ): Promise<unknown> {
@@ -113,18 +114,34 @@ async function importDefault(
     const { default: value, ...others } = await freshImport(path, where)
     if (value !== undefined) return value
     const names = Object.keys(others)
-    const hint = names.length > 0 ? `; it exports ${names.join(', ')}` : ''
-    problems.push(toProblem(file, `has no default export${hint}`))
+    const exported = names.length > 0 ? `; it exports ${names.join(', ')}` : ''
+    const hint = `write: export default ${makerOf(kind)}({ … })`
+    problems.push(toProblem(file, `has no default export${exported}; ${hint}`))
   } catch (error) {
     // A `define…` function may throw an error that contains the problems.
     if (error instanceof DefinitionError) {
       problems.push(...error.problems.map((problem) => ({ ...problem, file })))
     } else {
-      const reason = error instanceof Error ? `${error.name}: ${error.message}` : 'unknown error'
-      problems.push(toProblem(file, commonJs(error, path) ?? `cannot be imported: ${reason}`))
+      problems.push(
+        toProblem(file, commonJs(error, path) ?? `cannot be imported: ${importReason(error)}`),
+      )
     }
   }
   return undefined
+}
+
+/** Says why a file cannot be imported: with the line of a wrong syntax, or the command that is missing. */
+function importReason(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown error'
+  // The place of a syntax error stands in the first line of its stack alone: `/path/agents/a.ts:3`.
+  const line =
+    error instanceof SyntaxError ? /^(?:file:\/\/)?\/?.*:(\d+)\n/.exec(error.stack ?? '')?.[1] : ''
+  const [, missing] = /^Cannot find package '([^']+)'/.exec(error.message) ?? []
+  return [
+    `${error.name}: ${error.message}`,
+    line ? ` (line ${line})` : '',
+    missing === undefined ? '' : `; if it is meant, run: npm install ${missing}`,
+  ].join('')
 }
 
 /** Says what to change if a file cannot be imported because its project is CommonJS, as `npm init` makes it. */

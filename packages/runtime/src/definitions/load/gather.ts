@@ -1,7 +1,7 @@
 import { isPlainObject } from '@skein/base'
 import { asToolDefinition } from '../define-tool.ts'
 import type { Problem } from '../resolved.ts'
-import { at, kindOf, type Place, type Reader, report, suggest } from './readers.ts'
+import { at, kindOf, type Place, type Reader, report, suggest, makerOf } from './readers.ts'
 import {
   isKind,
   readEffect,
@@ -80,7 +80,10 @@ export function gather(
     const place: Place = { subject: from, file: files.get(given), field: '', problems }
     if (!isPlainObject(value)) {
       const article = /^[aeiou]/.test(kind) ? 'an' : 'a'
-      report(place, `must be ${article} ${kind}, not ${kindOf(value)}`)
+      report(
+        place,
+        `must be ${article} ${kind}, not ${kindOf(value)}; ${makerOf(kind)}({ … }) makes one`,
+      )
       continue
     }
     pending.push(...take(catalog, { kind, value }, place))
@@ -209,5 +212,10 @@ export function find<Read>(
 
 /** Returns the text of the problem that a name is unknown, with a suggestion. */
 export function unknownName(kind: string, name: string, known: Iterable<string>): string {
-  return `there is no ${kind} "${name}"${suggest(name, known)}`
+  const suggestion = suggest(name, known)
+  const hint =
+    kind === 'model' && suggestion === ''
+      ? '; give the model itself, such as openai("gpt-5") of @skein/ai/openai, or define it in models/'
+      : suggestion
+  return `there is no ${kind} "${name}"${hint}`
 }

@@ -2,6 +2,7 @@ import { CircleStop, History, Play } from 'lucide-react'
 import { useState, type ReactNode } from 'react'
 import { Cost, ErrorBox, useNow } from '../../parts/basics.tsx'
 import { age, countText, duration, line, plural } from '../../parts/format.ts'
+import { GrantsButton } from '../../parts/grants.tsx'
 import { Menu, MenuItem } from '../../parts/menu.tsx'
 import { To } from '../../parts/link.tsx'
 import { Badge, stateOf } from '../../parts/status.tsx'
@@ -9,6 +10,7 @@ import type { ThreadAddress, View } from '../../state/address.ts'
 import { useResource, useStudio } from '../../state/studio.ts'
 import type { ShownThread, TreeState } from '../../state/tree.ts'
 import type { ViewUsage } from '@skein/runtime/view'
+import { ExportMenu } from './share.tsx'
 
 const TABS: readonly (readonly [View, string, string])[] = [
   ['chat', 'Chat', 'c'],
@@ -54,6 +56,7 @@ export function ThreadHeader({
             >
               <History size={16} aria-hidden />
             </To>
+            <ExportMenu threadId={thread.threadId} />
             <Controls thread={thread} />
           </>
         )}
@@ -77,6 +80,7 @@ export function ThreadHeader({
         </span>
         <Times thread={thread} />
         <span className="num">{plural(view.seq, 'event')}</span>
+        <GrantsButton threadId={thread.threadId} version={facts.grantChanges} />
       </div>
       <nav className="tabs" aria-label="Views">
         {TABS.map(([name, label, key]) => (

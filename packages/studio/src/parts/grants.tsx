@@ -1,0 +1,145 @@
+import { KeyRound } from 'lucide-react'
+import { useState, type ReactNode } from 'react'
+import type { StandingGrant } from '@skein/runtime'
+import { useMay, useResource, useStudio } from '../state/studio.ts'
+import { Dialog, ErrorBox, Time, useNow } from './basics.tsx'
+import { age, line, plural } from './format.ts'
+import { Menu, MenuItem } from './menu.tsx'
+
+const HOUR_MS = 3_600_000
+
+/** The ends that are offered; the server allows a day at most. */
+const TIMES: readonly (readonly [string, number])[] = [
+  ['15 minutes', HOUR_MS / 4],
+  ['1 hour', HOUR_MS],
+  ['8 hours', 8 * HOUR_MS],
+  ['24 hours', 24 * HOUR_MS],
+]
+
+/** Approves a call, and with it all calls of its tool in its thread until a time. */
+export function GrantMenu({
+  tool,
+  isBusy,
+  approve,
+}: {
+  readonly tool: string
+  readonly isBusy: boolean
+  readonly approve: (forMs: number, words: string) => void
+}): ReactNode {
+  if (isBusy) return null
+  return (
+    <Menu
+      label={
+        <>
+          <KeyRound size={14} aria-hidden /> Approve for a time
+        </>
+      }
+    >
+      {(close) =>
+        TIMES.map(([words, forMs]) => (
+          <MenuItem
+            key={words}
+            title={`Approve, and for ${words}`}
+            text={`Until ${endOf(forMs)} nobody is asked about ${line(tool, 40)} in this thread. Signed in your name; you can end it sooner.`}
+            onClick={() => {
+              approve(forMs, `for ${words}`)
+              close()
+            }}
+          />
+        ))
+      }
+    </Menu>
+  )
+}
+
+function endOf(forMs: number): string {
+  return new Date(Date.now() + forMs).toLocaleTimeString([], { timeStyle: 'short' })
+}
+
+/** Says which tools are allowed in a thread, and opens the list of its grants. */
+export function GrantsButton({
+  threadId,
+  version,
+}: {
+  readonly threadId: string
+  /** Changes whenever a grant was made or revoked; 0 if there never was one. */
+  readonly version: number
+}): ReactNode {
+  const { client } = useStudio()
+  const now = useNow()
+  const [isOpen, setOpen] = useState(false)
+  const grants = useResource(version > 0 ? `grants ${threadId} ${version}` : undefined, () =>
+    client.threads.grants.list(threadId),
+  )
+  if (version === 0) return null
+  const all = grants.value ?? []
+  const active = all.filter((grant) => isActive(grant, now))
+  return (
+    <>
+      <button type="button" className="link" onClick={() => setOpen(true)}>
+        {active.length === 0
+          ? 'no tool allowed any more'
+          : `${plural(active.length, 'tool')} allowed for a time`}
+      </button>
+      {isOpen && (
+        <Dialog title="Allowed in this thread" onClose={() => setOpen(false)}>
+          {grants.error !== undefined && <ErrorBox error={grants.error} retry={grants.reload} />}
+          <ul className="grants">
+            {all.map((grant) => (
+              <GrantRow key={grant.grantId} threadId={threadId} grant={grant} now={now} />
+            ))}
+          </ul>
+        </Dialog>
+      )}
+    </>
+  )
+}
+
+function GrantRow({
+  threadId,
+  grant,
+  now,
+}: {
+  readonly threadId: string
+  readonly grant: StandingGrant
+  readonly now: number
+}): ReactNode {
+  const { client, notify } = useStudio()
+  const mayRevoke = useMay('approvals:write')
+  const [error, setError] = useState<unknown>()
+  const { grantId, tool, risk, by, at, expiresAt, revoked, reason } = grant
+  const revoke = (): void => {
+    client.threads.grants
+      .revoke(threadId, grantId)
+      .then(() => notify(`${line(tool, 40)} needs an approval again.`), setError)
+  }
+  return (
+    <li>
+      <div>
+        <b>{line(tool, 60)}</b>{' '}
+        <span className="soft">
+          {risk === 'write_high_risk' ? 'up to high risk' : 'low risk only'}
+        </span>
+        <p className="soft small">
+          by {line(by, 60)} · <Time at={at} /> ·{' '}
+          {revoked
+            ? `revoked by ${line(revoked.by, 60)}`
+            : isActive(grant, now)
+              ? `ends in ${age(Date.parse(expiresAt) - now)}`
+              : 'has ended'}
+          {reason !== undefined && ` · ${line(reason, 120)}`}
+        </p>
+        {error !== undefined && <ErrorBox error={error} />}
+      </div>
+      {isActive(grant, now) && mayRevoke && (
+        <button type="button" className="btn no" onClick={revoke}>
+          Revoke
+        </button>
+      )}
+    </li>
+  )
+}
+
+function isActive({ revoked, expiresAt }: StandingGrant, now: number): boolean {
+  return revoked === undefined && Date.parse(expiresAt) > now
+}

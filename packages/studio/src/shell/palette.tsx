@@ -1,0 +1,227 @@
+import { useEffect, useId, useMemo, useRef, useState, type ReactNode } from 'react'
+import type { ThreadInfo } from '@skein/runtime'
+import { Dialog } from '../parts/basics.tsx'
+import { line, plural } from '../parts/format.ts'
+import { ImportThread } from '../screens/thread/share.tsx'
+import { useAddress, type Address } from '../state/address.ts'
+import { activeKeys } from '../state/keys.ts'
+import { useStore } from '../state/store.ts'
+import { useMay, useResource, useStudio } from '../state/studio.ts'
+import { chooseTheme } from '../state/theme.ts'
+
+interface Choice {
+  readonly group: 'Screens' | 'Commands' | 'Agents' | 'Threads'
+  readonly title: string
+  /** What tells it apart from others of the same title. */
+  readonly detail?: string
+  readonly keys?: string
+  /** Further text by which it is found. */
+  readonly words?: string
+  readonly run: () => void
+}
+
+const SCREENS: readonly (readonly [string, Address, string])[] = [
+  ['Threads', { screen: 'threads' }, 'g t'],
+  ['Inbox', { screen: 'inbox' }, 'g i'],
+  ['Agents', { screen: 'agents' }, 'g a'],
+  ['API', { screen: 'api' }, 'g p'],
+]
+
+/** How many of a group are shown at once; typing finds the others. */
+const MAX_OF_GROUP = 8
+/** A decision about a call is made where the call can be read, and never from a list of names. */
+const DECISIONS: ReadonlySet<string> = new Set(['a', 'e', 'd', 'Enter'])
+
+/** Goes to a thread, an agent or a screen, or does something, by typing a part of its name. */
+export function Palette({
+  onClose,
+  onHelp,
+}: {
+  readonly onClose: () => void
+  readonly onHelp: () => void
+}): ReactNode {
+  const [text, setText] = useState('')
+  const [active, setActive] = useState(0)
+  const [isImporting, setImporting] = useState(false)
+  const id = useId()
+  const input = useRef<HTMLInputElement>(null)
+  const choices = useChoices(text, { onHelp, onImport: () => setImporting(true) })
+  const current = choices[Math.min(active, choices.length - 1)]
+  useEffect(() => input.current?.focus(), [])
+  useEffect(() => {
+    const option = current && document.getElementById(optionId(id, choices.indexOf(current)))
+    option?.scrollIntoView({ block: 'nearest' })
+  }, [current, choices, id])
+  const choose = (choice: Choice | undefined): void => {
+    if (!choice) return
+    if (choice.title !== IMPORT) onClose()
+    // After the dialog has given the focus back, so that what runs may move it.
+    setTimeout(choice.run)
+  }
+  if (isImporting) return <ImportThread onClose={onClose} />
+  const groups = [...new Set(choices.map(({ group }) => group))]
+  return (
+    <Dialog className="palette" title="Go to or do" onClose={onClose}>
+      <input
+        ref={input}
+        className="field"
+        role="combobox"
+        aria-label="Go to or do"
+        aria-expanded="true"
+        aria-controls={id}
+        aria-autocomplete="list"
+        aria-activedescendant={current && optionId(id, choices.indexOf(current))}
+        placeholder="A thread, an agent, a screen or a command"
+        autoComplete="off"
+        spellCheck={false}
+        value={text}
+        onChange={(event) => {
+          setText(event.target.value)
+          setActive(0)
+        }}
+        onKeyDown={(event) => {
+          if (event.nativeEvent.isComposing) return
+          const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
+          const end = { Home: 0, End: choices.length - 1 }[event.key]
+          if (step !== undefined && choices.length > 0) {
+            event.preventDefault()
+            setActive((active + step + choices.length) % choices.length)
+          } else if (end !== undefined && text === '') {
+            event.preventDefault()
+            setActive(Math.max(0, end))
+          } else if (event.key === 'Enter') {
+            event.preventDefault()
+            choose(current)
+          }
+        }}
+      />
+      <div id={id} role="listbox" aria-label="Results" className="palette-list">
+        {groups.map((group) => (
+          <div key={group} role="group" aria-label={group}>
+            <div className="palette-group" aria-hidden>
+              {group}
+            </div>
+            {choices.map((choice, index) => {
+              if (choice.group !== group) return null
+              return (
+                <div
+                  key={index}
+                  id={optionId(id, index)}
+                  role="option"
+                  aria-selected={choice === current}
+                  className="palette-row"
+                  onPointerMove={() => setActive(index)}
+                  onClick={() => choose(choice)}
+                >
+                  <span className="cut">{choice.title}</span>
+                  {choice.detail !== undefined && (
+                    <span className="soft small cut">{choice.detail}</span>
+                  )}
+                  {choice.keys !== undefined && (
+                    <span aria-hidden>
+                      {choice.keys.split(' ').map((key) => (
+                        <kbd key={key}>{key}</kbd>
+                      ))}
+                    </span>
+                  )}
+                </div>
+              )
+            })}
+          </div>
+        ))}
+      </div>
+      <p className="palette-foot soft small" role="status">
+        {choices.length === 0
+          ? `Nothing is called “${line(text, 60)}”.`
+          : plural(choices.length, 'result')}
+      </p>
+    </Dialog>
+  )
+}
+
+function optionId(id: string, index: number): string {
+  return `${id}-${index}`
+}
+
+const IMPORT = 'Import a thread…'
+
+/** Everything that can be chosen and fits the text, group by group. */
+function useChoices(
+  text: string,
+  { onHelp, onImport }: { readonly onHelp: () => void; readonly onImport: () => void },
+): readonly Choice[] {
+  const { client, lists, me, signOut } = useStudio()
+  const [, go] = useAddress()
+  const agents = useResource('agents', () => client.agents.list()).value
+  const listed = useStore(lists.threads).items
+  const found = useFound(text)
+  const mayImport = useMay('admin')
+  const isSignedIn = useStore(me)?.isSignedIn === true
+  // The keys of the screen below do not change while the palette is open.
+  const keys = useMemo(() => activeKeys.get(), [])
+  const wanted = text.trim().toLowerCase().split(/\s+/)
+  const fits = ({ title, detail = '', words = '' }: Choice): boolean => {
+    const all = `${title} ${detail} ${words}`.toLowerCase()
+    return wanted.every((word) => all.includes(word))
+  }
+  const screens = SCREENS.map(([title, address, bound]): Choice => ({
+    group: 'Screens',
+    title,
+    keys: bound,
+    run: () => go(address),
+  }))
+  const bound = keys
+    .filter((one) => !DECISIONS.has(one.keys) && !/^g .$/.test(one.keys) && one.keys !== '?')
+    .map(({ keys: binding, does, run }): Choice => ({
+      group: 'Commands',
+      title: does,
+      keys: binding,
+      run,
+    }))
+  const command = (title: string, run: () => void): Choice => ({ group: 'Commands', title, run })
+  const commands = [
+    ...bound,
+    command('New thread', () => go({ screen: 'threads', isNew: true })),
+    ...(mayImport ? [command(IMPORT, onImport)] : []),
+    command('Theme: light', () => chooseTheme('light')),
+    command('Theme: dark', () => chooseTheme('dark')),
+    command('Theme: as the system', () => chooseTheme('system')),
+    command('Show the keys', onHelp),
+    ...(isSignedIn ? [command('Sign out', () => void signOut())] : []),
+  ]
+  const people = (agents ?? []).map(({ name, title, description = '' }): Choice => ({
+    group: 'Agents',
+    title: line(title ?? name, 60),
+    detail: line(name, 60),
+    words: description,
+    run: () => go({ screen: 'agent', agent: name }),
+  }))
+  const threads = new Map([...listed, ...found].map((thread) => [thread.id, thread]))
+  const conversations = [...threads.values()].map(
+    ({ id, title, firstWords, agent, lifecycle }): Choice => ({
+      group: 'Threads',
+      title: line(title ?? firstWords ?? 'No message yet', 80),
+      detail: `${line(agent, 30)} · ${lifecycle}`,
+      words: id,
+      run: () => go({ screen: 'thread', threadId: id }),
+    }),
+  )
+  return [screens, commands, people, conversations].flatMap((group) =>
+    group.filter(fits).slice(0, MAX_OF_GROUP),
+  )
+}
+
+/** Threads that the server finds; the list of the page has only the latest ones. */
+function useFound(text: string): readonly ThreadInfo[] {
+  const { client } = useStudio()
+  const [settled, setSettled] = useState('')
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(text.trim()), 200)
+    return () => clearTimeout(timer)
+  }, [text])
+  const search = settled.length >= 2 ? settled : undefined
+  const found = useResource(search && `search ${search}`, () =>
+    client.threads.list({ search, parentId: null, limit: MAX_OF_GROUP }),
+  )
+  return found.value ?? []
+}
