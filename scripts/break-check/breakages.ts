@@ -128,6 +128,20 @@ export const breakages: readonly Breakage[] = [
     says: /differs from what the page shows/,
   },
   {
+    name: 'a link that leads nowhere',
+    append: { 'docs/chat.md': '\nSee [the rest](rest.md).\n' },
+    commands: check,
+    says: /docs\/chat\.md: rest\.md does not exist/,
+  },
+  {
+    name: 'an error code without its section',
+    append: {
+      'packages/base/src/broken.ts': `import { SkeinError } from './error.ts'\n\nexport const broken: SkeinError = new SkeinError('x', { code: 'NOT_DESCRIBED' })\n`,
+    },
+    commands: test('scripts/docs'),
+    says: /NOT_DESCRIBED \(packages\/base\/src\/broken\.ts\)/,
+  },
+  {
     name: 'a failing row',
     append: { [brokenTest]: `${imports}test('UPP-001 x', () => expect(1).toBe(2))\n` },
     commands: conformance(brokenTest),

@@ -23,10 +23,11 @@ interface EleventyConfig {
 /** What this file uses of markdown-it. */
 interface MarkdownIt {
   set(options: object): void
+  enable(rule: string): void
   readonly core: {
     readonly ruler: { push(name: string, rule: (state: MarkdownState) => void): void }
   }
-  readonly renderer: { readonly rules: Record<string, () => string> }
+  readonly renderer: { readonly rules: Record<string, (...args: unknown[]) => string> }
 }
 
 interface MarkdownState {
@@ -137,11 +138,15 @@ function readAsGitHub(markdown: MarkdownIt, highlighter: Highlighter['default'])
         : ''
     },
   })
+  // Eleventy turns code by indentation off.
+  markdown.enable('code')
   // What may scroll sideways can be reached by keyboard.
   const { rules } = markdown.renderer
-  const plain = rules['fence'] as unknown as (...args: unknown[]) => string
-  rules['fence'] = (...args: unknown[]) =>
-    `<div class="code">${plain(...args).replace('<pre', '<pre tabindex="0"')}</div>\n`
+  for (const name of ['fence', 'code_block']) {
+    const plain = rules[name]!
+    rules[name] = (...args) =>
+      `<div class="code">${plain(...args).replace('<pre', '<pre tabindex="0"')}</div>\n`
+  }
   rules['table_open'] = () => '<div class="table" tabindex="0"><table>'
   rules['table_close'] = () => '</table></div>\n'
   markdown.core.ruler.push('anchors', ({ src, tokens, Token }) => {

@@ -108,8 +108,10 @@ function compact(signature: string): string {
 /** `llms.txt`: enough to write a first program, then links to the Markdown of every page. */
 export function indexText(sections: readonly Section[], bundles: Bundles): string {
   const guide = readFileSync(join(root, 'docs/site/llms.md'), 'utf8').trim()
-  const lists = sections.map(({ title, pages }) => {
-    const items = pages.map((page) => `- [${page.title}](${page.path}.md)${summary(page.text)}`)
+  const lists = sections.map(({ title, pages, isListed }) => {
+    // Titles of examples and decisions say enough, and there are many.
+    const about = (text: string): string => (isListed ? summary(text) : '')
+    const items = pages.map((page) => `- [${page.title}](${page.path}.md)${about(page.text)}`)
     return `## ${title}\n\n${items.join('\n')}`
   })
   const whole = [...bundles.keys()].map((name) => `- [${name}](${name})`)

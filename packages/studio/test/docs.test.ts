@@ -73,6 +73,12 @@ describe.skipIf(!isInstalled)('the documentation', () => {
     expect(problems).toEqual([])
   })
 
+  test('what an example prints is shown as code', () => {
+    const page = readFileSync(join(builtDocs, 'examples/97-two-agents.html'), 'utf8')
+    expect(page).toContain('<code>The loom book is on shelf 4.\n')
+    expect(page).toContain('<span class="hljs-keyword">import</span>')
+  })
+
   test('every page has a Markdown twin whose links lead to Markdown, and llms.txt names all of them', () => {
     const twins = globSync('**/*.md', { cwd: builtDocs }).map((file) => file.replaceAll('\\', '/'))
     const pages = globSync('**/*.html', { cwd: builtDocs }).map((file) =>
