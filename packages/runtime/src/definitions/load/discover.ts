@@ -121,34 +121,26 @@ async function importDefault(
     if (error instanceof DefinitionError) {
       problems.push(...error.problems.map((problem) => ({ ...problem, file })))
     } else {
-      problems.push(
-        toProblem(file, commonJs(error, path) ?? `cannot be imported: ${importReason(error)}`),
-      )
+      problems.push(toProblem(file, importProblem(error, path)))
     }
   }
   return undefined
 }
 
-/** Says why a file cannot be imported: with the line of a wrong syntax, or the command that is missing. */
-function importReason(error: unknown): string {
-  if (!(error instanceof Error)) return 'unknown error'
+/** Says why a file cannot be imported, and what to change if that is known. */
+function importProblem(error: unknown, path: string): string {
+  if (!(error instanceof Error)) return 'cannot be imported: unknown error'
+  const { name, message, stack = '' } = error
+  if (/import statement outside a module|Unexpected token 'export'/.test(message)) {
+    const manifest = findPackageJSON(pathToFileURL(path)) ?? 'package.json'
+    return `cannot be imported, because the project is CommonJS: write "type": "module" in ${manifest}`
+  }
   // The place of a syntax error stands in the first line of its stack alone: `/path/agents/a.ts:3`.
-  const line =
-    error instanceof SyntaxError ? /^(?:file:\/\/)?\/?.*:(\d+)\n/.exec(error.stack ?? '')?.[1] : ''
-  const [, missing] = /^Cannot find package '([^']+)'/.exec(error.message) ?? []
-  return [
-    `${error.name}: ${error.message}`,
-    line ? ` (line ${line})` : '',
-    missing === undefined ? '' : `; if it is meant, run: npm install ${missing}`,
-  ].join('')
-}
-
-/** Says what to change if a file cannot be imported because its project is CommonJS, as `npm init` makes it. */
-function commonJs(error: unknown, path: string): string | undefined {
-  const isEsm = /import statement outside a module|Unexpected token 'export'/
-  if (!(error instanceof SyntaxError) || !isEsm.test(error.message)) return undefined
-  const manifest = findPackageJSON(pathToFileURL(path)) ?? 'package.json'
-  return `cannot be imported, because the project is CommonJS: write "type": "module" in ${manifest}`
+  const [, line] = (name === 'SyntaxError' && /^.*:(\d+)\n/.exec(stack)) || []
+  const [, missing] = /^Cannot find package '([^']+)'/.exec(message) ?? []
+  const place = line === undefined ? '' : ` (line ${line})`
+  const hint = missing === undefined ? '' : `; if it is meant, run: npm install ${missing}`
+  return `cannot be imported: ${name}: ${message}${place}${hint}`
 }
 
 /** The folders of definitions, and the kind in each. */
