@@ -2,8 +2,10 @@
  * `npm run check`: format, lint, types and the rules no tool knows. All of them run, so one call
  * shows every problem.
  */
+import { findApiChanges } from './check/api-report.ts'
 import { findDependencyProblems } from './check/dependencies.ts'
 import { findHouseProblems } from './check/house.ts'
+import { findLinkProblems, linkedPages } from './check/links.ts'
 import { findPublicAny } from './check/public-any.ts'
 import { findSlowRegexes } from './check/regexes.ts'
 import { findPackages, root, run } from './workspace.ts'
@@ -26,8 +28,12 @@ const steps: readonly Step[] = [
     problems: () => tool('tsc', ['--noEmit', '-p', 'tsconfig.json']),
   },
   { name: 'dependencies', problems: async () => findDependencyProblems(root).join('\n') },
-  { name: 'public types', problems: publicTypes },
+  { name: 'public types, API report', problems: publicTypes },
   { name: 'house (rooms, doors, names)', problems: async () => findHouseProblems(root).join('\n') },
+  {
+    name: 'links (pages, anchors)',
+    problems: async () => findLinkProblems(root, linkedPages(root)).join('\n'),
+  },
   {
     name: 'regular expressions (linear)',
     problems: async () => (await findSlowRegexes(root)).join('\n'),
@@ -42,7 +48,8 @@ const steps: readonly Step[] = [
 async function publicTypes(): Promise<string> {
   const emitted = await tool('tsc', ['-b', ...packages.map(({ folder }) => folder)])
   const found = await findPublicAny(packages, { allowMissing: emitted !== '' })
-  return [emitted, ...found].filter((text) => text !== '').join('\n')
+  const changes = emitted === '' ? findApiChanges(packages) : []
+  return [emitted, ...found, ...changes].filter((text) => text !== '').join('\n')
 }
 
 async function tool(command: string, args: readonly string[]): Promise<string> {

@@ -1,7 +1,7 @@
 /**
  * What CI does after `npm ci`: the test command as a stranger's clone runs it (nothing beside the
  * repository), the tests over the conformance data where that is present, then check, build, conformance
- * on the results of the first, portability, and a few benches as ratios with wide bounds. Every step runs
+ * on the results of the first, portability, other runtimes, and a few benches as ratios with wide bounds. Every step runs
  * even when an earlier one failed; each has a share of the time in time-budgets.json, and more than the
  * total fails. The last lines name the tests that failed and count.
  */
@@ -29,6 +29,7 @@ const steps: ReadonlyArray<
   // Another slice every day; all of them in `npm run test:deep`.
   ['breaks', ['run', 'conformance', '--', '--breaks', '--slice', today(), '--seconds', '240']],
   ['portability', ['run', 'portability']],
+  ['runtimes', ['run', 'runtimes']],
   ['bench', ['run', 'bench', '--', '--check']],
 ]
 

@@ -51,7 +51,8 @@ export function peersOf(folder: string): Peers {
 
 /** Folders of peers that tests need; those of the benches are installed by `npm run bench`. */
 export function testPeerFolders(): string[] {
-  return globSync('packages/*/test/peers', { cwd: root }).map((path) => path.replaceAll('\\', '/'))
+  const folders = globSync('packages/*/test/peers', { cwd: root })
+  return [...folders.map((path) => path.replaceAll('\\', '/')), 'docs/site']
 }
 
 /** Installs the peers of a folder once, and says so. Returns what npm printed where it failed. */

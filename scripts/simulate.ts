@@ -2,7 +2,9 @@
 //   npm run simulate -- --seed 123 [--plant lost-fence]
 // Many, counted:
 //   npm run simulate -- --from 1 --count 500
+// With --postgres the store is a PostgreSQL server that is started for it.
 import { parseArgs } from 'node:util'
+import { startSimulatedPostgres } from '../packages/postgres/test/simulated-postgres.ts'
 import { Coverage } from '../packages/runtime/test/simulation/coverage.ts'
 import { plants, type Plant } from '../packages/runtime/test/simulation/plants.ts'
 import { runSeed } from '../packages/runtime/test/simulation/run-seed.ts'
@@ -14,13 +16,17 @@ const { values } = parseArgs({
     plant: { type: 'string' },
     from: { type: 'string', default: '1' },
     count: { type: 'string', default: '200' },
+    postgres: { type: 'boolean', default: false },
   },
 })
 const plant = plantOf(values.plant)
+const postgres = values.postgres ? await startSimulatedPostgres() : undefined
+const open = postgres?.open
 const isFine =
   values.seed === undefined
     ? await countSeeds(Number(values.from), Number(values.count))
     : await tellSeed(Number(values.seed))
+await postgres?.stop()
 process.exit(isFine ? 0 : 1)
 
 function plantOf(name: string | undefined): Plant | undefined {
@@ -30,7 +36,7 @@ function plantOf(name: string | undefined): Plant | undefined {
 }
 
 async function tellSeed(seed: number): Promise<boolean> {
-  const { trace, violations } = await runSeed(seed, { plant })
+  const { trace, violations } = await runSeed(seed, { plant, open })
   for (const line of trace) console.log(describeLine(line))
   console.log(violations.length > 0 ? violations.join('\n') : 'Every promise holds.')
   return violations.length === 0
@@ -43,7 +49,7 @@ async function countSeeds(from: number, count: number): Promise<boolean> {
   let failed = 0
   let commits = 0
   for (let seed = from; seed < from + count; seed++) {
-    const report = await runSeed(seed, { plant, coverage })
+    const report = await runSeed(seed, { plant, coverage, open })
     commits += report.commits
     if (report.violations.length === 0) continue
     failed++

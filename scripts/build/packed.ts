@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { publint } from 'publint'
 import { formatMessage } from 'publint/utils'
 import { readJson, run } from '../workspace.ts'
@@ -55,7 +55,7 @@ export async function findPackedProblems(
 ): Promise<string[]> {
   return [
     ...packed.flatMap(missingTargets),
-    ...packed.flatMap(packedTests),
+    ...packed.flatMap(unexpectedFiles),
     ...(await Promise.all(packed.map(publintMessages))).flat(),
     ...(await Promise.all(packed.map((entry) => failingImports(consumer, entry)))).flat(),
     ...(await typeErrors(consumer, packed)),
@@ -93,10 +93,42 @@ function missingTargets({ name, folder, manifest }: PackedPackage): string[] {
   return problems
 }
 
-function packedTests({ name, folder }: PackedPackage): string[] {
-  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((file) => /\.test(-d)?\.[a-z.]+$|__fixtures__/.test(file))
-    .map((file) => `${name}: ${file} is a test and should not be packed.`)
+/** What a tarball may hold. Anything else, a test, a key or a note, was packed by mistake. */
+const ALLOWED: readonly RegExp[] = [
+  /^(?:package\.json|README\.md|LICENSE)$/,
+  /^bin\/[\w-]+\.js$/,
+  /^dist\/(?:[\w.-]+\/)*[\w.-]+\.(?:js|js\.map|d\.ts|d\.ts\.map)$/,
+  /^src\/(?:[\w.-]+\/)*[\w.-]+\.tsx?$/,
+]
+/** What some packages hold besides: data that they read, files that they copy or serve. */
+const ALLOWED_IN: Readonly<Record<string, readonly RegExp[]>> = {
+  '@skein/studio': [
+    /^dist\/page\/(?:[\w.-]+\/)*[\w.-]+\.(?:html|js|css|svg|woff2)$/,
+    /^dist\/docs\/(?:[\w-]+\/)*[\w-]+\.(?:html|md|txt|js|css|svg|png|json)$/,
+  ],
+  'create-skein': [/^templates\/(?:[\w.-]+\/)*[\w.-]+$/],
+}
+
+/** Files of a tarball that do not belong there, and those that must be in each. */
+export function findUnexpectedFiles(name: string, files: readonly string[]): string[] {
+  const allowed = [...ALLOWED, ...(ALLOWED_IN[name] ?? [])]
+  const isTest = (file: string): boolean =>
+    /\.test(-d)?\.[a-z.]+$|__fixtures__/.test(file) && !file.startsWith('templates/')
+  return [
+    ...['package.json', 'README.md', 'LICENSE']
+      .filter((file) => !files.includes(file))
+      .map((file) => `${name}: ${file} is not packed.`),
+    ...files
+      .filter((file) => isTest(file) || !allowed.some((pattern) => pattern.test(file)))
+      .map((file) => `${name}: ${file} is packed, and scripts/build/packed.ts does not allow it.`),
+  ]
+}
+
+function unexpectedFiles({ name, folder }: PackedPackage): string[] {
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => !entry.isDirectory())
+    .map((entry) => relative(folder, join(entry.parentPath, entry.name)).replaceAll('\\', '/'))
+  return findUnexpectedFiles(name, files)
 }
 
 async function publintMessages({ name, folder }: PackedPackage): Promise<string[]> {

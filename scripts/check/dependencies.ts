@@ -13,6 +13,13 @@ const allowedBelow: Readonly<Record<string, readonly string[]>> = {
   '@skein/governance': ['@skein/base'],
 }
 
+/** Manifests that are no packages of the workspace: peers, templates, an example with packages of its own. */
+const manifestsBeside = [
+  '{bench,packages/*/test}/peers/package.json',
+  'packages/create-skein/templates/*/package.json',
+  'examples/*/package.json',
+]
+
 const exactVersion = /^(?:npm:(?:@[^@/]+\/)?[^@]+@)?\d+\.\d+\.\d+(?:-[\w.]+)?$/
 
 /** Problems with versions, dependencies and imports in a workspace; empty when all is well. */
@@ -21,7 +28,7 @@ export function findDependencyProblems(workspace: string): string[] {
   const versions = new Map(packages.map(({ name, manifest }) => [name, manifest.version]))
   const manifests: Array<readonly [string, Manifest]> = [
     ['package.json', join(workspace, 'package.json')] as const,
-    ...globSync('{bench,packages/*/test}/peers/package.json', { cwd: workspace }).map(
+    ...globSync(manifestsBeside, { cwd: workspace }).map(
       (label) => [label, join(workspace, label)] as const,
     ),
     ...packages.map(

@@ -1,5 +1,5 @@
 import { toolFrom, type ToolDefinition } from '@skein/runtime'
-import { findOrder } from '../orders.ts'
+import { findOrder, refundOrder } from '../orders.ts'
 
 /** A high-risk write: it waits until a person approves, and says how to undo it. */
 const refund: ToolDefinition = toolFrom(
@@ -13,9 +13,8 @@ const refund: ToolDefinition = toolFrom(
     },
     run: ({ order: number, amount }: { order?: unknown; amount?: unknown }) => {
       const order = findOrder(number)
-      if (order.status === 'refunded') throw new Error(`Order ${order.number} is refunded already.`)
       if (amount !== order.amount) throw new Error(`Order ${order.number} cost ${order.amount}.`)
-      order.status = 'refunded'
+      if (!refundOrder(order.number)) throw new Error(`Order ${order.number} is refunded already.`)
       return { order: order.number, refunded: order.amount }
     },
   },

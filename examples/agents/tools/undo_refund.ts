@@ -1,5 +1,5 @@
 import { toolFrom, type ToolDefinition } from '@skein/runtime'
-import { findOrder } from '../orders.ts'
+import { findOrder, undoRefund as undo } from '../orders.ts'
 
 /** The inverse of `refund`. No prompt lists it; the governor calls it. */
 const undoRefund: ToolDefinition = toolFrom(
@@ -13,8 +13,8 @@ const undoRefund: ToolDefinition = toolFrom(
     },
     run: ({ order: number }: { order?: unknown }) => {
       const order = findOrder(number)
-      if (order.status === 'refunded') order.status = 'delivered'
-      return { order: order.number, status: order.status }
+      undo(order.number)
+      return { order: order.number, status: findOrder(order.number).status }
     },
   },
   { risk: 'write_low_risk', idempotent: true },

@@ -29,6 +29,7 @@ import type {
 } from './contract/agent-types.ts'
 import type { AgentStreamEvent, UAPEvent } from './contract/event.ts'
 import { AgentState } from './state/state.ts'
+import { react } from './strategies/react.ts'
 import { subagent } from './subagent.ts'
 
 const model = scripted([says('hi')])
@@ -157,4 +158,71 @@ test('tool() sees the context of the agent, typed and without a cast, next to it
     },
   })
   expectTypeOf(agent({ model, tools: [pay] })).toExtend<Agent>()
+})
+
+describe('results by tool name', () => {
+  const weather = tool({
+    name: 'weather',
+    description: 'The weather of a city.',
+    parameters: z.object({ city: z.string() }),
+    run: ({ city }) => ({ city, at: new Date(0) }),
+  })
+  const count = tool({
+    name: 'count',
+    description: 'Counts.',
+    parameters: z.object({}),
+    run: () => 1,
+  })
+  const worker = agent({ model, tools: [weather, count] })
+  type Turned = Awaited<ReturnType<typeof worker.generate>>['turn']
+
+  function check(one: Turned['toolExecutions'][number]): void {
+    if (one.isError) expectTypeOf(one.result).toEqualTypeOf<string>()
+    else if (one.toolName === 'weather') {
+      expectTypeOf(one.result.at).toEqualTypeOf<string>()
+      expectTypeOf(one.arguments.city).toEqualTypeOf<string>()
+    } else expectTypeOf(one.result).toEqualTypeOf<number>()
+  }
+
+  test('turns of generate, ask, query and stream have them', async () => {
+    const state = AgentState.initial()
+    const stream = worker.stream('x', state)
+    const turns = [
+      (await worker.generate('x', state)).turn,
+      (await worker.ask('x', state)).turn,
+      (await stream.result).turn,
+      await worker.query('x'),
+    ]
+    expectTypeOf(turns).toEqualTypeOf<Turned[]>()
+    for (const turn of turns) turn.toolExecutions.forEach(check)
+  })
+
+  test('events of a stream have them, of the model and of the agent', async () => {
+    for await (const event of worker.stream('x', AgentState.initial())) {
+      if (event.uap?.type === 'observation') event.uap.data.observations.forEach(check)
+      if (event.upp?.type !== 'tool_execution_end' || event.upp.delta.isError) continue
+      if (event.upp.delta.toolName === 'weather')
+        expectTypeOf(event.upp.delta.result.at).toEqualTypeOf<string>()
+      else expectTypeOf(event.upp.delta.result).toEqualTypeOf<number>()
+    }
+  })
+
+  test('variants keep them, and have those of their own tools', async () => {
+    const variant = await agent({ ...worker, execution: react() }).query('x')
+    expectTypeOf(variant).toEqualTypeOf<Turned>()
+    const other = await agent({ ...worker, tools: [count] }).query('x')
+    expectTypeOf(other.toolExecutions[0]!.result).toEqualTypeOf<number | string>()
+    const modelless = agent({ tools: [count] })
+    expectTypeOf((await modelless.query('x')).toolExecutions).toEqualTypeOf(other.toolExecutions)
+  })
+
+  test('resumed turns do not: an answer may be the result', async () => {
+    const { turn } = await worker.resume(AgentState.initial())
+    expectTypeOf(turn).toEqualTypeOf<Turn>()
+  })
+
+  test('a typed agent is an agent', () => {
+    expectTypeOf(worker).toExtend<Agent>()
+    expectTypeOf(worker.stream('x', AgentState.initial())).toExtend<ReturnType<Agent['stream']>>()
+  })
 })

@@ -1,5 +1,5 @@
 import { uuidV4 } from '@skein/base'
-import type { Message, ModelReference, Tool, Turn } from '@skein/ai'
+import type { Message, ModelReference, Tool, Turn, TypesOf } from '@skein/ai'
 import { invalidUse } from './contract/agent-error.ts'
 import type {
   Agent,
@@ -23,13 +23,17 @@ import { AgentStream, toUserMessage } from './strategies/agent-stream.ts'
  *     const coder = agent({ model: anthropic('claude-sonnet-4-5'), tools: [bash, read] })
  *     const { turn, state } = await coder.generate('Fix the bug', AgentState.initial())
  */
-export function agent<Data = unknown, Model extends ModelReference = ModelReference>(
-  options: AgentOptions<Data, Model>,
-): Agent<Data>
+export function agent<
+  Data = unknown,
+  Model extends ModelReference = ModelReference,
+  T extends Tool = Tool,
+>(options: AgentOptions<Data, Model, T>): Agent<Data, TypesOf<T>, T>
 /** Defines an agent without a model: for use as a sub-agent, or to be spread into another agent's options. */
-export function agent<Data = unknown, Model extends ModelReference = ModelReference>(
-  options: ModellessOptions<Data, Model>,
-): ModellessAgent<Data>
+export function agent<
+  Data = unknown,
+  Model extends ModelReference = ModelReference,
+  T extends Tool = Tool,
+>(options: ModellessOptions<Data, Model, T>): ModellessAgent<Data, TypesOf<T>, T>
 export function agent(options: ModellessOptions): Agent {
   const { tools = [], toolStrategy, ids = uuidV4 } = options
   checkTools(tools)

@@ -2,12 +2,7 @@ export { agent } from './agent.ts'
 export { subagent } from './subagent.ts'
 export { isSubagent } from './step/run-tree.ts'
 export { AgentState } from './state/state.ts'
-export {
-  ThreadNode,
-  ThreadTree,
-  type ThreadNodeJSON,
-  type ThreadTreeJSON,
-} from './state/thread-tree.ts'
+export { ThreadNode, ThreadTree, type ThreadTreeJSON } from './state/thread-tree.ts'
 export type {
   AgentStateJSON,
   Answer,
@@ -17,7 +12,6 @@ export type {
   PlanStep,
   SubagentExecutionTrace,
   Suspension,
-  RunAccount,
   ToolExecutionTrace,
 } from './state/state-types.ts'
 export type {

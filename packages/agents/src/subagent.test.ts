@@ -22,8 +22,7 @@ import {
   type ExecutionStrategy,
   type GenerateResult,
 } from './index.ts'
-import type { StepEffect } from './contract/agent-types.ts'
-import type { CheckpointStore } from './contract/checkpoint-store.ts'
+import type { CheckpointStore, StepEffect } from './contract/checkpoint-store.ts'
 
 const parameters = { type: 'object' }
 const start = AgentState.initial()
@@ -238,7 +237,7 @@ describe('a crash inside a sub-agent', () => {
 
   test('a long chain of calls still has a session that a file can be named after', async () => {
     const seen: string[] = []
-    let inner = agent({
+    let inner: Agent = agent({
       model: scripted([calls('look'), says('ok')]),
       tools: [
         {

@@ -34,11 +34,10 @@ import type {
   AgentStreamResult,
   GenerateResult,
   ModellessAgent,
-  RunTotals,
 } from './contract/agent-types.ts'
 import type { AgentStopReason, SubagentEnd, SubagentEvent } from './contract/event.ts'
 import type { InternalRunOptions } from './run/run-agent.ts'
-import type { Answers, ToolExecutionTrace } from './state/state-types.ts'
+import type { Answers, RunTotals, ToolExecutionTrace } from './state/state-types.ts'
 import { AgentState } from './state/state.ts'
 import { type ChildRequest, childRequestOf, interruptsOf } from './state/interrupts.ts'
 import { RunLedger } from './step/ledger.ts'

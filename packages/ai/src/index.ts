@@ -97,7 +97,7 @@ export {
   type ToolRisk,
   type ToolUseStrategy,
 } from './contract/tool.ts'
-export type { ToolEnd } from './contract/tool-types.ts'
+export type { ToolEnd, TypesOf } from './contract/tool-types.ts'
 export {
   addSources,
   addUsage,

@@ -2,11 +2,14 @@
 
 type Typed<Type extends string, Options = object> = { readonly type: Type } & Options
 
-type XaiWebSearch = {
-  readonly filters?: {
-    readonly allowed_domains?: readonly string[]
-    readonly excluded_domains?: readonly string[]
-  }
+type XaiDomains = {
+  readonly allowed_domains?: readonly string[]
+  readonly excluded_domains?: readonly string[]
+}
+
+/** Domains are written either way: `filters` is the form of OpenAI's Responses, the other that of xAI. */
+type XaiWebSearch = XaiDomains & {
+  readonly filters?: XaiDomains
   readonly enable_image_search?: boolean
   readonly enable_image_understanding?: boolean
 }
@@ -18,6 +21,10 @@ type XaiXSearch = {
   readonly to_date?: string
   readonly enable_image_understanding?: boolean
   readonly enable_video_understanding?: boolean
+}
+
+type XaiImages = {
+  readonly action?: 'auto' | 'generate' | 'edit'
 }
 
 type XaiFileSearch = {
@@ -36,7 +43,7 @@ type XaiMcp = {
 
 /**
  * Server tools of xAI's Responses: `xai('grok-4', { api: 'responses' })`. xAI publishes no SDK for npm; the
- * names are those of its documentation and of `@ai-sdk/xai 3.0.138`.
+ * names are those of its documentation and of `@ai-sdk/xai 5.0.12`, whose requests a test compares.
  */
 export const xaiTools = {
   webSearch: (options: XaiWebSearch = {}): Typed<'web_search', XaiWebSearch> => ({
@@ -48,6 +55,12 @@ export const xaiTools = {
     ...options,
   }),
   codeExecution: (): Typed<'code_interpreter'> => ({ type: 'code_interpreter' }),
+  viewImage: (): Typed<'view_image'> => ({ type: 'view_image' }),
+  viewXVideo: (): Typed<'view_x_video'> => ({ type: 'view_x_video' }),
+  imageGeneration: (options: XaiImages = {}): Typed<'image_generation', XaiImages> => ({
+    type: 'image_generation',
+    ...options,
+  }),
   fileSearch: (options: XaiFileSearch): Typed<'file_search', XaiFileSearch> => ({
     type: 'file_search',
     ...options,

@@ -13,6 +13,7 @@ const sdks = {
   groq: 'groq-sdk/resources/chat/completions',
   mistral: '@mistralai/mistralai/models/components',
   openrouter: '@openrouter/sdk/models',
+  cerebras: '@cerebras/cerebras_cloud_sdk/resources/chat/completions',
 }
 const made: string[] = []
 
@@ -90,6 +91,136 @@ const none: readonly never[] = [] as readonly (
   | Not<Options<typeof openrouterTools.webFetch>, WebFetch['parameters']>
 )[]
 void none
+`,
+    )
+    expect(output).toBe('')
+    expect(code).toBe(0)
+  },
+  120_000,
+)
+
+/** A model of an AI SDK provider, as far as it is used here. */
+type Sending = { doGenerate(options: object): Promise<unknown> }
+type Connect = (settings: { apiKey: string; fetch: typeof fetch }) => (id: string) => Sending
+
+/** Has an AI SDK provider send a request with every option that it has, and returns the body. */
+async function sentBy(connect: Connect, id: string, options: object): Promise<object> {
+  let body = ''
+  const fetch = async (_: unknown, init?: RequestInit): Promise<Response> => {
+    body = String(init?.body)
+    return new Response('{"error":{"message":"x"}}', { status: 400 })
+  }
+  const prompt = [{ role: 'user', content: [{ type: 'text', text: 'Hello' }] }]
+  const common = { prompt, maxOutputTokens: 9, temperature: 0.5, topP: 0.9, topK: 4, seed: 7 }
+  const sending = connect({ apiKey: 'k', fetch })(id).doGenerate({ ...common, ...options })
+  await expect(sending).rejects.toThrow('x')
+  const { model: _model, messages: _messages, input: _input, ...params } = JSON.parse(body)
+  return params as object
+}
+
+// DeepSeek, Moonshot and xAI publish no SDK for npm; the AI SDK's packages for them are the nearest to one.
+test.runIf(peers.isInstalled)(
+  'Cerebras, DeepSeek, Moonshot and xAI: known parameters and server tools are those that clients send',
+  async () => {
+    const { createDeepSeek } = await peers.load<{ createDeepSeek: Connect }>('@ai-sdk/deepseek')
+    const { createMoonshotAI } = await peers.load<{ createMoonshotAI: Connect }>(
+      '@ai-sdk/moonshotai',
+    )
+    const { createXai } = await peers.load<{ createXai: Connect }>('@ai-sdk/xai')
+    const chat = { logprobs: true, topLogprobs: 2 }
+    const sampling = { frequencyPenalty: 0.1, presencePenalty: 0.1, stopSequences: ['.'] }
+    const deepseek = await sentBy(createDeepSeek, 'deepseek-chat', {
+      ...sampling,
+      responseFormat: { type: 'json' },
+      providerOptions: {
+        deepseek: {
+          ...chat,
+          userId: 'u',
+          thinking: { type: 'enabled' },
+          reasoningEffort: 'max',
+        },
+      },
+    })
+    const moonshotOptions = {
+      ...chat,
+      promptCacheKey: 'k',
+      safetyIdentifier: 's',
+      prediction: { type: 'content', content: 'x' },
+    }
+    const moonshot = await Promise.all([
+      sentBy(createMoonshotAI, 'kimi-k3', {
+        providerOptions: { moonshotai: { ...moonshotOptions, reasoningEffort: 'max' } },
+      }),
+      sentBy(createMoonshotAI, 'kimi-k2.6', {
+        ...sampling,
+        providerOptions: {
+          moonshotai: { thinking: { type: 'enabled' }, reasoningHistory: 'preserved' },
+        },
+      }),
+    ])
+    const tool = (name: string, args: object = {}): object => ({
+      type: 'provider',
+      id: `xai.${name}`,
+      name,
+      args,
+    })
+    const { tools, ...xai } = (await sentBy(createXai, 'grok-4.6', {
+      responseFormat: { type: 'json' },
+      providerOptions: {
+        xai: {
+          ...chat,
+          reasoningEffort: 'xhigh',
+          minP: 0.1,
+          maxTurns: 3,
+          parallelToolCalls: true,
+          promptCacheKey: 'k',
+          safetyIdentifier: 's',
+          serviceTier: 'priority',
+          store: false,
+          previousResponseId: 'r',
+          user: 'u',
+          include: ['no_inline_citations', 'code_interpreter_call.outputs'],
+        },
+      },
+      tools: [
+        tool('web_search', { allowedDomains: ['a.org'], enableImageSearch: true, enableImageUnderstanding: true }), // prettier-ignore
+        tool('x_search', { allowedXHandles: ['a'], fromDate: '2026-01-01', toDate: '2026-02-01', enableImageUnderstanding: true, enableVideoUnderstanding: true }), // prettier-ignore
+        tool('code_execution'),
+        tool('view_image'),
+        tool('view_x_video'),
+        tool('image_generation', { action: 'generate' }),
+        tool('file_search', { vectorStoreIds: ['v'], maxNumResults: 2 }),
+        tool('mcp', { serverUrl: 'https://a.org', serverLabel: 'a', serverDescription: 'd', allowedTools: ['t'], headers: { a: 'b' }, authorization: 'x' }), // prettier-ignore
+      ],
+    })) as { tools: readonly object[] }
+    expect(tools).toHaveLength(8)
+    // Something was really sent: a provider that ignores its options would prove nothing.
+    expect(Object.keys(deepseek)).toContain('user_id')
+    expect(Object.keys(xai)).toContain('max_turns')
+    const here = relative(join(peers.folder, 'compiled'), import.meta.dirname)
+    const { code, output } = await compile(
+      peers.folder,
+      `
+import type { ChatCompletionCreateParamsNonStreaming as CerebrasChat } from '${sdks.cerebras}'
+import { cerebras } from '@skein/ai/cerebras'
+import { deepseek } from '@skein/ai/deepseek'
+import { moonshot } from '@skein/ai/moonshot'
+import { xaiTools } from '@skein/ai/server-tools'
+import { xai } from '@skein/ai/xai'
+import type { Difference, KnownParams, None } from '${here.replaceAll('\\', '/')}/vendor-types.ts'
+
+const models = { cerebras: cerebras('m'), deepseek: deepseek('m'), moonshot: moonshot('m'), xai: xai('m', { api: 'responses' }) }
+type Known<Name extends keyof typeof models> = KnownParams<(typeof models)[Name]>
+function same<_Found extends None>(): void {}
+// The SDK declares three headers among its parameters.
+type Owned = 'model' | 'messages' | 'stream' | 'CF-RAY' | 'X-Amz-Cf-Id' | 'X-delay-time'
+same<Difference<Known<'cerebras'>, CerebrasChat, Owned>>()
+
+type XaiTool = ReturnType<(typeof xaiTools)[keyof typeof xaiTools]>
+export const sent: [Known<'deepseek'>, Known<'moonshot'>[], Known<'xai'>, XaiTool[]] =
+  ${JSON.stringify([deepseek, moonshot, xai, tools])}
+// @ts-expect-error a name that nobody sends
+export const wrong: Known<'xai'> = { max_trns: 3 }
 `,
     )
     expect(output).toBe('')

@@ -57,6 +57,11 @@ describe('headers of the configuration', () => {
     expect((await headersOf({ headers: { 'Anthropic-Version': null } })).has('anthropic-version')).toBe(false) // prettier-ignore
   })
 
+  test('a header of the configuration replaces ours: another version of the API', async () => {
+    const headers = await headersOf({ headers: { 'Anthropic-Version': '2026-10-21' } })
+    expect(headers.get('anthropic-version')).toBe('2026-10-21')
+  })
+
   test('the key can be removed too, and then none is needed', async () => {
     const headers = await headersOf({ apiKey: undefined, headers: { 'X-Api-Key': null } })
     expect(headers.has('x-api-key')).toBe(false)

@@ -87,14 +87,21 @@ const MAX_TREE = 1000
  * would walk it again.
  */
 export function freezeTree<T>(value: T): T {
-  let left = MAX_TREE
-  const freeze = (node: unknown): void => {
-    if (!isFreezable(node) || left-- < 0) return
-    for (const child of Object.values(node)) if (typeof child === 'object') freeze(child)
-    Object.freeze(node)
-  }
-  freeze(value)
-  return left < 0 ? deepFreeze(value) : value
+  return isFreezable(value) && freezeNodes(value, 0) > MAX_TREE ? deepFreeze(value) : value
+}
+
+/** Freezes an object and what it contains. Returns how many were visited, with the `count` before; it stops there. */
+function freezeNodes(node: object, count: number): number {
+  if (++count > MAX_TREE) return count
+  if (Array.isArray(node)) for (const child of node) count = freezeChild(child, count)
+  // Faster than `Object.values`, which makes a list.
+  else for (const key in node) count = freezeChild((node as Record<string, unknown>)[key], count)
+  Object.freeze(node)
+  return count
+}
+
+function freezeChild(child: unknown, count: number): number {
+  return typeof child === 'object' && isFreezable(child) ? freezeNodes(child, count) : count
 }
 
 /**
@@ -128,7 +135,18 @@ export function frozenCopy<T>(value: T, keep: (value: object) => boolean = () =>
 
 /** True when `deepFreeze` would change nothing. */
 export function isDeepFrozen(value: unknown): boolean {
-  return walk(value, Object.isFrozen)
+  const count = countFrozen(value, 0)
+  return (count >= 0 && count <= MAX_TREE) || walk(value, Object.isFrozen)
+}
+
+/** Counts the frozen objects in a value, as `freezeNodes` does; -1 if one of them is not frozen. */
+function countFrozen(node: unknown, count: number): number {
+  if (count < 0 || count > MAX_TREE || !isFreezable(node) || deepFrozen.has(node)) return count
+  if (!Object.isFrozen(node)) return -1
+  count++
+  if (Array.isArray(node)) for (const child of node) count = countFrozen(child, count)
+  else for (const key in node) count = countFrozen((node as Record<string, unknown>)[key], count)
+  return count
 }
 
 /** Checks whether a value has the type that JSON Schema gives this name (JSON Schema validation §6.1.1). */

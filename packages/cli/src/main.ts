@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { findPackageJSON } from 'node:module'
 import { parseArgs } from 'node:util'
-import { closest } from '@skein/base'
+import { closest, messageOf } from '@skein/base'
 import { COMMANDS, isGroup, type Group, type Leaf } from './commands.ts'
 import { COMMON, ExitCode, type Command, type Input, type Options } from './terminal/command.ts'
 import { createOutput, type Output } from './terminal/output.ts'
@@ -29,12 +29,12 @@ async function dispatch(args: readonly string[], output: Output): Promise<ExitCo
   if (noun === 'help' && rest.length > 0) return dispatch([...rest, '--help'], output)
   if (noun === '' || noun === 'help' || isHelp(noun)) return print(rootHelp(), output)
   const entry = Object.hasOwn(COMMANDS, noun) ? COMMANDS[noun] : undefined
-  if (!entry) return unknown(noun, Object.keys(COMMANDS), '', output)
+  if (!entry) return unknownCommand(noun, rest, output)
   if (!isGroup(entry)) return runLeaf(noun, entry, rest, output)
   const [verb = '', ...words] = rest
   if (verb === '' || isHelp(verb)) return print(groupHelp(noun, entry), output)
   const leaf = Object.hasOwn(entry.verbs, verb) ? entry.verbs[verb] : undefined
-  if (!leaf) return unknown(verb, Object.keys(entry.verbs), `${noun} `, output)
+  if (!leaf) return refuse(noun, verb, suggestion(verb, Object.keys(entry.verbs), noun), output)
   return runLeaf(`${noun} ${verb}`, leaf, words, output)
 }
 
@@ -47,14 +47,45 @@ function print(text: string, output: Output): ExitCode {
   return ExitCode.Done
 }
 
-function unknown(word: string, known: readonly string[], before: string, output: Output): ExitCode {
-  const meant = nearest(word, known)
-  output.say(`${output.paint('red', 'error:')} There is no command "${before}${word}".`)
-  output.say(
-    meant === undefined
-      ? `Commands: ${known.join(', ')}.`
-      : `Did you mean \`skein ${before}${meant}\`?`,
+/** What other programs call it, and what to type here. */
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(['init', 'create', 'new'].map((word) => [word, 'npm create skein'])),
+  ...Object.fromEntries(['start', 'up', 'ui', 'studio', 'open'].map((word) => [word, 'skein dev'])),
+  ...Object.fromEntries(['ls', 'ps', 'history'].map((word) => [word, 'skein thread list'])),
+  ...Object.fromEntries(['logs', 'log', 'watch'].map((word) => [word, 'skein thread tail'])),
+  ...Object.fromEntries(['ask', 'send', 'exec'].map((word) => [word, 'skein run'])),
+  ...Object.fromEntries(['deploy', 'prod'].map((word) => [word, 'skein serve'])),
+  ...Object.fromEntries(['approvals', 'pending'].map((word) => [word, 'skein inbox'])),
+  ...Object.fromEntries(['validate', 'lint'].map((word) => [word, 'skein check'])),
+  version: 'skein --version',
+}
+
+function unknownCommand(word: string, rest: readonly string[], output: Output): ExitCode {
+  if (word.startsWith('--')) {
+    const command = rest.find((one) => Object.hasOwn(COMMANDS, one)) ?? '<command>'
+    return refuse('', word, `Flags come after the command: skein ${command} … ${word}`, output)
+  }
+  const owner = Object.entries(COMMANDS).find(
+    ([, entry]) => isGroup(entry) && Object.hasOwn(entry.verbs, word),
   )
+  const meant = Object.hasOwn(ELSEWHERE, word) ? ELSEWHERE[word] : undefined
+  if (meant !== undefined) return refuse('', word, `Did you mean \`${meant}\`?`, output)
+  return owner
+    ? refuse('', word, `Did you mean \`skein ${owner[0]} ${word}\`?`, output)
+    : refuse('', word, suggestion(word, Object.keys(COMMANDS)), output)
+}
+
+function suggestion(word: string, known: readonly string[], noun = ''): string {
+  const meant = nearest(word, known)
+  return meant === undefined
+    ? `Commands: ${known.join(', ')}.`
+    : `Did you mean \`${['skein', noun, meant].filter(Boolean).join(' ')}\`?`
+}
+
+function refuse(noun: string, word: string, hint: string, output: Output): ExitCode {
+  const name = [noun, word].filter(Boolean).join(' ')
+  output.say(`${output.paint('red', 'error:')} There is no command "${name}".`)
+  output.say(hint)
   return ExitCode.Usage
 }
 
@@ -71,6 +102,7 @@ async function runLeaf(
       ? print(commandHelp(name, summary, command), output)
       : command.run({ ...parsed, output })
   output.say(`${output.paint('red', 'error:')} ${parsed}`)
+  output.say(`E.g.: ${command.examples[0]}`)
   output.say(usageOf(name, command))
   output.say(`More: skein ${name} --help`)
   return ExitCode.Usage
@@ -82,7 +114,7 @@ function parse(
   { options, operands }: Command,
   words: readonly string[],
 ): Pick<Input, 'values' | 'operands'> | string {
-  const known = { ...options, ...COMMON }
+  const known: Options = { ...options, ...COMMON }
   try {
     const parsed = parseArgs({ args: [...words], options: known, allowPositionals: true })
     const values = parsed.values as Input['values'] // `parseArgs` checked them against `options`
@@ -90,15 +122,40 @@ function parse(
     const missing = operands.filter(({ isOptional }) => !isOptional)[given.length]
     const extra = given[operands.length]
     if (missing && !('help' in values)) return `<${missing.name}> is missing.`
-    if (extra !== undefined && !('help' in values)) return `"${extra}" is one word too many.`
+    if (extra !== undefined && !('help' in values)) {
+      const quoted = [given[operands.length - 1], extra].filter((word) => word !== undefined)
+      const hint =
+        quoted.length < 2 ? '' : ` Put words that belong together in quotes: "${quoted.join(' ')}".`
+      return `"${extra}" is one word too many.${hint}`
+    }
     return { values, operands: given }
   } catch (error) {
-    const flag = /'(--?[^' ]+)/.exec(error instanceof Error ? error.message : '')?.[1]
-    if (flag === undefined || (error as { code?: string }).code !== 'ERR_PARSE_ARGS_UNKNOWN_OPTION')
-      return error instanceof Error ? error.message : String(error)
-    const meant = nearest(flag.replace(/^-+/, ''), Object.keys(known))
-    return `\`${name}\` has no flag ${flag}.${meant === undefined ? '' : ` Did you mean --${meant}?`}`
+    // `-v, --verbose` in a message names one flag in two ways; the long one comes last.
+    const [, flag = ''] = /'(?:-\w, )?(--?[^' ,]+)/.exec(messageOf(error)) ?? []
+    const word = flag.replace(/^-+/, '')
+    const option = Object.hasOwn(known, word) ? known[word] : undefined
+    const { code } = error as { readonly code?: string }
+    if (code === 'ERR_PARSE_ARGS_INVALID_OPTION_VALUE' && option)
+      return option.type === 'boolean'
+        ? `${flag} takes no value.`
+        : `${flag} has no value. Write a value behind it: ${flag} <${option.value}>`
+    if (code !== 'ERR_PARSE_ARGS_UNKNOWN_OPTION' || flag === '') return messageOf(error)
+    return `\`${name}\` has no flag ${flag}. ${flagHint(name, word, { options, operands })}`
   }
+}
+
+function flagHint(
+  name: string,
+  word: string,
+  { options, operands }: Pick<Command, 'options' | 'operands'>,
+): string {
+  const flags = Object.keys({ ...options, ...COMMON })
+  const meant = nearest(word, flags)
+  if (operands.some((operand) => operand.name === word))
+    return `Give it without a flag: ${wordsOf(name, operands)}`
+  return meant === undefined || word.length < 2
+    ? `Its flags: ${flags.map((flag) => `--${flag}`).join(', ')}.`
+    : `Did you mean --${meant}?`
 }
 
 /**
@@ -188,10 +245,14 @@ export function commandHelp(name: string, summary: string, command: Command): st
 
 /** Returns the usage line of a command. */
 function usageOf(name: string, { operands }: Command): string {
+  return `Usage: ${wordsOf(name, operands)} [flags]`
+}
+
+function wordsOf(name: string, operands: Command['operands']): string {
   const words = operands.map(({ name: operand, isOptional }) =>
     isOptional ? `[${operand}]` : `<${operand}>`,
   )
-  return ['Usage: skein', name, ...words, '[flags]'].join(' ')
+  return ['skein', name, ...words].join(' ')
 }
 
 function optionLines(options: Options): string[] {

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { exampleAgents, ownEnv, skeinBin, startDev, tempFolder } from './kit.ts'
+import { exampleAgents, ownEnv, skein, skeinBin, startDev, tempFolder } from './kit.ts'
 
 /**
  * Runs every command of the page, in order, and writes what came out beneath it. Ids, times and the port
@@ -18,6 +18,28 @@ test('the page says what happens', { timeout: 60_000 }, async () => {
   if (process.env['SKEIN_WRITE_DOCS'] === undefined) expect(after).toBe(before)
   else writeFileSync(page, after)
   expect(after.match(/^\$ /gm)).toHaveLength(9)
+})
+
+test('a refund is still there after a restart', { timeout: 60_000 }, async () => {
+  const cwd = tempFolder()
+  const ask = (text: string) => skein(['run', 'support', text], { cwd })
+  const { running } = await startDev([exampleAgents], { cwd })
+  expect((await ask('Where is order O-8?')).stdout).toContain('on its way')
+  const asked = await ask('Please refund order O-8.')
+  expect(asked.code).toBe(3)
+  const [, thread] = /skein approve (\S+)/.exec(asked.stderr)!
+  expect((await skein(['approve', thread!, '--follow'], { cwd })).stdout).toContain(
+    'Done: 12 euros',
+  )
+  running.signal('SIGTERM')
+  expect((await running.ended).code).toBe(0)
+
+  await startDev([exampleAgents], { cwd })
+  expect((await ask('Where is order O-8?')).stdout).toContain('is refunded')
+  const again = await ask('Please refund order O-8.')
+  const [, second] = /skein approve (\S+)/.exec(again.stderr)!
+  const { stdout } = await skein(['approve', second!, '--follow'], { cwd })
+  expect(stdout).toContain('Order O-8 is refunded already.')
 })
 
 const PORT = '127.0.0.1:4111'

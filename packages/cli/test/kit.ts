@@ -30,6 +30,8 @@ export interface SpawnOptions {
   readonly cwd: string
   readonly input?: string
   readonly env?: Readonly<Record<string, string>>
+  /** Another program than `skein`. It may start others, and signals reach all of them. */
+  readonly program?: string
   /** Whether the reader of the output goes away at once, as `| head -0` does. */
   readonly closesStdout?: boolean
 }
@@ -41,13 +43,17 @@ export class Running {
   readonly child: ChildProcessByStdio<Writable, Readable, Readable>
   readonly ended: Promise<Ended>
   readonly #watchers = new Set<() => void>()
+  readonly #isGroup: boolean
   #isOver = false
 
-  constructor(args: readonly string[], { cwd, input, env, closesStdout }: SpawnOptions) {
-    this.child = spawn(process.execPath, [skeinBin, ...args], {
+  constructor(args: readonly string[], { cwd, input, env, program, closesStdout }: SpawnOptions) {
+    const words = program === undefined ? [process.execPath, skeinBin, ...args] : [program, ...args]
+    this.#isGroup = program !== undefined
+    this.child = spawn(words[0]!, words.slice(1), {
       cwd,
       env: { ...ownEnv(), ...env },
       stdio: ['pipe', 'pipe', 'pipe'],
+      detached: this.#isGroup,
     })
     this.child.stdout.setEncoding('utf8').on('data', (text: string) => this.#add('stdout', text))
     this.child.stderr.setEncoding('utf8').on('data', (text: string) => this.#add('stderr', text))
@@ -63,7 +69,7 @@ export class Running {
       })
     })
     onTestFinished(async () => {
-      this.child.kill('SIGKILL')
+      this.signal('SIGKILL')
       await this.ended
     })
   }
@@ -79,8 +85,13 @@ export class Running {
     }
   }
 
-  signal(name: 'SIGINT' | 'SIGTERM'): void {
-    this.child.kill(name)
+  signal(name: 'SIGINT' | 'SIGTERM' | 'SIGKILL'): void {
+    if (!this.#isGroup) return void this.child.kill(name)
+    try {
+      process.kill(-this.child.pid!, name)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error // all of them have ended
+    }
   }
 
   #add(stream: 'stdout' | 'stderr', text: string): void {

@@ -185,6 +185,7 @@ describe('serve', { timeout: 90_000 }, () => {
     [{ SKEIN_STORE: 'postgres://user:pw-canary@db/skein' }, 'add ?sslmode=verify-full'],
     [{ SKEIN_PORT: 'tcp://10.0.0.1:80' }, 'enableServiceLinks: false'],
     [{ SKEIN_AUTH_KEYS: '[' }, 'authKeys: SKEIN_AUTH_KEYS is not JSON.'],
+    [{ SKEIN_PIN: 'thread' }, 'pin: "thread" is neither none nor session.'],
     [{ SKEIN_NODE_SECRET: 'short' }, 'nodeSecret: is shorter than 32 characters'],
     [{ SKEIN_GOVERNANCE_KEYS: 'nowhere.json' }, 'nowhere.json cannot be read (ENOENT)'],
   ])('refuses %o', async (env, reason) => {

@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -7,6 +7,7 @@ import { describe, expect, test } from 'vitest'
 import { COMMANDS, isGroup } from '../src/commands.ts'
 import { commandHelp } from '../src/main.ts'
 import { ownEnv, skein, skeinBin, tempFolder } from './kit.ts'
+import { pty } from './terminal/terminal.ts'
 
 const leaves = Object.entries(COMMANDS).flatMap(([noun, entry]) =>
   isGroup(entry)
@@ -36,23 +37,78 @@ describe('usage', { timeout: 60_000 }, () => {
     expect(stdout).toContain('Usage: skein thread show <thread> [flags]')
   })
 
-  test.each([
+  // What people type who know other commands, or who forget something; each answer says what to type instead.
+  test.each<{ args: readonly string[]; says: string; code?: number }>([
     { args: ['thraed'], says: 'Did you mean `skein thread`?' },
+    { args: ['threads'], says: 'Did you mean `skein thread`?' },
     { args: ['thread', 'lst'], says: 'Did you mean `skein thread list`?' },
     { args: ['fly'], says: 'Commands: dev, run, chat' },
-    { args: ['run'], says: '<agent> is missing.' },
+    { args: ['list'], says: 'Did you mean `skein thread list`?' },
+    { args: ['fork', 'x'], says: 'Did you mean `skein thread fork`?' },
+    { args: ['ls'], says: 'Did you mean `skein thread list`?' },
+    { args: ['logs'], says: 'Did you mean `skein thread tail`?' },
+    { args: ['start'], says: 'Did you mean `skein dev`?' },
+    { args: ['deploy'], says: 'Did you mean `skein serve`?' },
+    { args: ['init'], says: 'Did you mean `npm create skein`?' },
+    { args: ['new', 'shop'], says: 'Did you mean `npm create skein`?' },
+    { args: ['ask', 'support', 'Hi'], says: 'Did you mean `skein run`?' },
+    { args: ['version'], says: 'Did you mean `skein --version`?' },
+    { args: ['help', 'rnu'], says: 'Did you mean `skein run`?' },
+    { args: ['--json', 'run'], says: 'Flags come after the command: skein run … --json' },
+    { args: ['--jsn'], says: 'Flags come after the command: skein <command> … --jsn' },
+    { args: ['run'], says: '<agent> is missing.\nE.g.: skein run support "Where is order O-7?"' },
     { args: ['run', 'support'], says: '<text> is empty.' },
+    {
+      args: ['run', 'Where is order O-7?'],
+      says: 'Name the agent first: skein run <agent> "Where is order O-7?"',
+    },
     { args: ['run', 'support', 'Hi', '--jsn'], says: 'Did you mean --json?' },
-    { args: ['run', 'support', 'Hi', 'there'], says: '"there" is one word too many.' },
+    {
+      args: ['run', '--agent', 'x', 'Hi'],
+      says: 'Give it without a flag: skein run <agent> [text]',
+    },
+    { args: ['run', 'support', 'Hi', '-x'], says: 'Its flags: --thread, --if-busy, --json, ' },
+    {
+      args: ['run', 'support', 'Hi', 'there'],
+      says: '"there" is one word too many. Put words that belong together in quotes: "Hi there".',
+    },
     { args: ['run', 'support', 'Hi', '--timeout', 'soon'], says: 'E.g. 500ms, 30s, 5m.' },
+    {
+      args: ['run', 'support', 'Hi', '--timeout'],
+      says: 'Write a value behind it: --timeout <time>',
+    },
+    {
+      args: ['run', 'support', 'Hi', '--timeout', '--json'],
+      says: 'Write a value behind it: --timeout <time>',
+    },
+    { args: ['run', 'support', 'Hi', '--json=yes'], says: '--json takes no value.' },
     { args: ['run', 'support', 'Hi', '--if-busy', 'cut'], says: 'Give --thread, and one of' },
     { args: ['approve', 'x', '--with', '[1]'], says: '--with takes a JSON object.' },
     { args: ['deny', 'x'], says: 'Give it with --reason.' },
     { args: ['dev', '--port', 'http'], says: '--port takes a number' },
-  ])('$args is refused with 2: $says', async ({ args, says }) => {
+    { args: ['dev', '--port', '99999'], says: '--port takes a number from 0 to 65535' },
+    { args: ['thread', 'show'], says: 'E.g.: skein thread show' },
+    { args: ['thread', 'list', '--limit', 'ten'], says: '--limit takes a number from 1 to 1000' },
+    { args: ['thread', 'export', 'x', '--format', 'pdf'], says: '--format is jsonl or thread' },
+    { args: ['completion', 'powershell'], says: 'Shells: bash, zsh, fish.' },
+    { args: ['api', '/threads'], says: 'Name the method first: skein api GET /threads' },
+    { args: ['api', 'get', 'threads'], says: 'Write it with a slash: skein api GET /threads' },
+    { args: ['run', 'x', 'y', '--url', 'localhost:1'], says: 'Write it as http://127.0.0.1:4111.' },
+    // What is typed rightly, and does not exist.
+    { args: ['run', 'suport', 'Hi'], says: 'did you mean "support"?', code: 1 },
+    {
+      args: ['run', 'x', 'y', '--folder', 'no'],
+      says: 'Name a folder that holds agents/',
+      code: 1,
+    },
+    { args: ['run', 'x', 'y', '--thread', 'no'], says: '`skein thread list` lists', code: 1 },
+    { args: ['approve', 'x'], says: '`skein inbox` lists the calls that wait', code: 1 },
+    { args: ['thread', 'import', 'no'], says: '`-` reads standard input.', code: 1 },
+    { args: ['restore', 'no.gz'], says: 'The file does not exist.', code: 1 },
+  ])('$args is refused: $says', async ({ args, says, code: wanted = 2 }) => {
     const { code, stdout, stderr } = await skein(args, { cwd: tempFolder() })
     expect(stderr).toContain(says)
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect({ code, stdout }).toEqual({ code: wanted, stdout: '' })
   })
 })
 
@@ -68,9 +124,6 @@ describe('the words around commands', { timeout: 60_000 }, () => {
     expect(list!.stdout).toContain('Usage: skein thread list [flags]')
     expect(group!.stdout).toContain('Usage: skein thread <command> [flags]')
     expect(version!.stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
-    const wrong = await skein(['help', 'rnu'], { cwd })
-    expect(wrong).toMatchObject({ code: 2, stdout: '' })
-    expect(wrong.stderr).toContain('Did you mean `skein run`?')
   })
 
   test('an address that does not answer, or is not of Skein, is named, without its password', async () => {
@@ -108,16 +161,10 @@ describe('the words around commands', { timeout: 60_000 }, () => {
   })
 
   test('completion in bash: commands, verbs, flags, agents', async () => {
-    const cwd = tempFolder()
-    const { stdout: script } = await skein(['completion', 'bash'], { cwd })
-    const bin = join(cwd, 'skein')
-    writeFileSync(bin, `#!/bin/sh\nexec "${process.execPath}" "${skeinBin}" "$@"\n`, {
-      mode: 0o755,
-    })
+    const { cwd, env, script } = await withCompletion('bash')
     const complete = (...words: string[]): string => {
       const list = words.map((word) => `'${word}'`).join(' ')
-      const text = `${script}\nCOMP_WORDS=(${list}); COMP_CWORD=${words.length - 1}; _skein; echo "\${COMPREPLY[@]}"`
-      const env = { ...ownEnv(), PATH: `${cwd}:${process.env['PATH']}` }
+      const text = `source ${script}\nCOMP_WORDS=(${list}); COMP_CWORD=${words.length - 1}; _skein; echo "\${COMPREPLY[@]}"`
       return execFileSync('bash', ['-c', text], { cwd, env, encoding: 'utf8' }).trim()
     }
     expect(complete('skein', 'dea')).toBe('')
@@ -131,6 +178,72 @@ describe('the words around commands', { timeout: 60_000 }, () => {
     const { stdout } = await skein(['completion', shell], { cwd: tempFolder() })
     for (const { name } of leaves)
       for (const word of name.split(' ')) expect(stdout).toContain(word)
-    expect((await skein(['completion', 'tcsh'], { cwd: tempFolder() })).code).toBe(2)
+  })
+
+  test.skipIf(!has('fish'))('completion loaded by fish', async () => {
+    const { cwd, env, script } = await withCompletion('fish')
+    const complete = (line: string): string[] => {
+      const text = `source ${script}; complete -C '${line}'`
+      const printed = execFileSync('fish', ['--no-config', '-c', text], {
+        cwd,
+        env,
+        encoding: 'utf8',
+      })
+      return printed.split('\n').map((candidate) => candidate.split('\t')[0] ?? '')
+    }
+    expect(complete('skein do')).toEqual(['doctor', ''])
+    expect(complete('skein thread fo')).toEqual(['fork', ''])
+    expect(complete('skein thread list --a')).toEqual(['--agent', '--all', ''])
+    expect(complete('skein chat refu')).toEqual(['refunds', ''])
+  })
+
+  test.skipIf(!has('zsh') || typeof pty === 'string')('completion loaded by zsh', async () => {
+    const { cwd, env, script } = await withCompletion('zsh')
+    const shell = (pty as Exclude<typeof pty, string>).spawn('zsh', ['-f', '-i'], { cwd, env })
+    let shown = ''
+    let tell = (): void => undefined
+    shell.onData((text) => {
+      shown += text
+      tell()
+    })
+    const until = async (wanted: string): Promise<void> => {
+      while (!shown.includes(wanted)) await new Promise<void>((resolve) => (tell = resolve))
+    }
+    try {
+      shell.write(`source ${script}; echo ready$((1 + 1))\r`)
+      await until('ready2')
+      for (const [line, whole] of [
+        ['skein do', 'skein doctor'],
+        ['skein thread fo', 'skein thread fork'],
+        ['skein chat refu', 'skein chat refunds'],
+      ]) {
+        shell.write(`${line}\t`)
+        await until(whole!)
+        expect(shown).toContain(whole)
+        shell.write('\u0015') // empties the line
+      }
+    } finally {
+      shell.kill('SIGKILL')
+    }
   })
 })
+
+function has(shell: string): boolean {
+  const isThere = spawnSync(shell, ['--version'], { stdio: 'ignore' }).error === undefined
+  if (!isThere) process.stderr.write(`skipped: completion in ${shell}, which is not installed\n`)
+  return isThere
+}
+
+/** A folder with the command on the path of its own environment, and a script of completion. */
+async function withCompletion(
+  shell: string,
+): Promise<{ readonly cwd: string; readonly env: NodeJS.ProcessEnv; readonly script: string }> {
+  const cwd = tempFolder()
+  const { stdout } = await skein(['completion', shell], { cwd })
+  const script = join(cwd, 'completion')
+  writeFileSync(script, stdout)
+  const command = `#!/bin/sh\nexec "${process.execPath}" "${skeinBin}" "$@"\n`
+  writeFileSync(join(cwd, 'skein'), command, { mode: 0o755 })
+  const env = { ...ownEnv(), HOME: cwd, PATH: `${cwd}:${process.env['PATH']}`, TERM: 'xterm' }
+  return { cwd, env, script }
+}

@@ -1,9 +1,8 @@
 import type { JsonValue } from '@skein/base'
 import type { ApprovalAnswer } from './contract/approval.ts'
 import type { TaskClass } from './contract/governed.ts'
-import type { Actor } from './contract/envelope.ts'
 import { GovernanceError, reason, type Reason } from './contract/reason.ts'
-import type { Delivered, FailedSafe, Init, Result, Run } from './contract/run.ts'
+import type { Delivered, FailedSafe, Init, Result, Run, Resume, Opening } from './contract/run.ts'
 import { admit, type Admission, type CallRequest, previewCall } from './governor/admit.ts'
 import { closedResult, deliver, failAttempt, type Delivery } from './governor/deliver.ts'
 import { drive, type Body } from './governor/drive.ts'
@@ -23,33 +22,11 @@ import {
   settleDoubt,
   type Recovered,
 } from './governor/recover.ts'
-import { conflict, toAdmitted, type GovernedRequest } from './governor/request.ts'
+import { conflict, type GovernedRequest } from './governor/request.ts'
 import { settle, type GovernedOutcome, type Settlement } from './governor/execute.ts'
 import { isClosed, isInDoubt } from './journal/reduce.ts'
 import { type GovernorState } from './journal/journal.ts'
-
-/** The options of `resume`: the answers that people gave, and the callbacks to use from now on. */
-export interface Resume extends Pick<Init, 'approve' | 'onChunk' | 'signal'> {
-  /** Approval tokens in any order; each is matched to the request that it was signed for. */
-  readonly tokens?: readonly string[]
-  readonly denials?: readonly Denial[]
-}
-
-/** A person's refusal of one approval request. */
-export interface Denial {
-  /** Id of the approval request. */
-  readonly id: string
-  readonly reason: string
-  readonly by?: Actor
-}
-
-/**
- * The answer to `open`: the request's ids, or the failed result if intake refused the request or the log
- * could not be written.
- */
-export type Opening =
-  | { readonly type: 'opened'; readonly request_id: string; readonly trace_id: string }
-  | { readonly type: 'fail_safe'; readonly result: FailedSafe }
+import { toAdmitted } from './governor/candidate.ts'
 
 /**
  * Owns the state of governed requests; only the governor changes it. It can be used in two ways that

@@ -36,10 +36,8 @@ export type {
   Journal,
   JournalEntry,
   JournalRecord,
-  PayloadStore,
   LogReadOptions,
 } from './journal/journal.ts'
-export { memoryPayloads } from './journal/journal.ts'
 export type { JournalEvent, JournalItem } from './journal/events.ts'
 export {
   governed,
@@ -60,11 +58,14 @@ export {
 export { defineTaskClass, type TaskClass, type TaskLimits } from './contract/governed.ts'
 export type { Delivered, FailedSafe, Pending, Receipt, Result, Undo } from './contract/run.ts'
 export type { CallResult, Init, Run } from './contract/run.ts'
-export { governor, type Governor, type Opening } from './governor.ts'
+export { governor, type Governor } from './governor.ts'
 export type { GovernorLimits, GovernorOptions } from './governor/options.ts'
 
 export type { Admission } from './governor/admit.ts'
 export type { GovernedOutcome, Settlement } from './governor/execute.ts'
 export type { Delivery } from './governor/deliver.ts'
 
-export type { AdmittedCall } from './governor/request.ts'
+export type { PayloadStore } from './contract/evidence.ts'
+export { memoryPayloads } from './contract/evidence.ts'
+export type { Opening } from './contract/run.ts'
+export type { AdmittedCall } from './governor/candidate.ts'

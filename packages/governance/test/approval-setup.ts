@@ -11,11 +11,10 @@ import {
   type ApprovalIssuer,
   approvals,
   type ApprovalsOptions,
-  approve,
-  type ApproveOptions,
-  memorySpent,
 } from '../src/approvals/approvals.ts'
 import { generateKey, type PrivateJwk, type PublicJwk } from '../src/keys/keys.ts'
+import { memorySpent } from '../src/contract/approval.ts'
+import { type ApproveOptions, approve } from '../src/approvals/approval-token.ts'
 
 export const START: number = Date.UTC(2026, 0, 1, 12)
 export const AUDIENCE = 'governor.test'

@@ -14,9 +14,11 @@ import {
   rules,
   type TaskClass,
 } from '../src/index.ts'
-import { approvals, approve, type ApproveOptions, memorySpent } from '../src/approvals/approvals.ts'
+import { approvals } from '../src/approvals/approvals.ts'
 import { memoryLog, type MemoryLog } from '../src/audit/memory-log.ts'
 import { generateKey, type PrivateJwk, type PublicJwk } from '../src/keys/keys.ts'
+import { memorySpent } from '../src/contract/approval.ts'
+import { type ApproveOptions, approve } from '../src/approvals/approval-token.ts'
 
 export const identity: Identity = {
   agent_id: 'agent-1',

@@ -5,11 +5,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { decodeBase64Url, encodeBase64Url, type JsonObject, seededRandom } from '@skein/base'
-import { approvals, memorySpent } from '../src/approvals/approvals.ts'
+import { approvals } from '../src/approvals/approvals.ts'
 import { type Action, actionDigest, type ApprovalRequest, type Redemption } from '../src/index.ts'
 import { generateKey } from '../src/keys/keys.ts'
 import { AUDIENCE, desk, ISSUER, request } from './approval-setup.ts'
 import { type Bank, identity, openBank } from './bank.ts'
+import { memorySpent } from '../src/contract/approval.ts'
 
 type Json = Record<string, unknown>
 const encode = (value: unknown): string =>

@@ -1,6 +1,7 @@
 import { agent, AgentState, type Agent, type AgentStreamEvent } from '@skein/agents'
 import { loop, react } from '@skein/agents/execution'
 import { memoryCheckpoints } from '@skein/agents/checkpoint'
+import type { Tool } from '@skein/ai'
 import { calls, says, scripted, type ScriptStep } from '@skein/ai/testing'
 import { describe, expect, test } from 'vitest'
 import {
@@ -31,7 +32,8 @@ function clerk(bank: Bank, script: readonly ScriptStep[], options: ClerkOptions 
   const { hold = false, task = bank.task, inner = loop(), more } = options
   const init = (): { identity: typeof identity; input: string } => ({ identity, input: 'Go.' })
   const execution = governedExecution(task, inner, { governor: bank.governor, init, hold })
-  return agent({ model: scripted([...script]), tools: task.tools, execution, ...more }) as Agent
+  const tools: readonly Tool[] = task.tools
+  return agent({ model: scripted([...script]), tools, execution, ...more }) as Agent
 }
 
 const start = (): AgentState => AgentState.initial()

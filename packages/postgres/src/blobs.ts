@@ -1,3 +1,4 @@
+import { encodeBase64 } from '@skein/base'
 import type { Blob } from '@skein/runtime'
 import type { Connections, SendStatements, Statement } from './connections.ts'
 import { insertStatements } from './rows.ts'
@@ -18,6 +19,8 @@ export interface BlobStore {
 /** How long a content that no commit has named is kept, because its commit may still be under way. */
 const KEEP_MS = 3_600_000
 const CHUNK_BYTES = 1024 * 1024
+/** Contents of a commit up to this size are sent with its other rows, in one statement. */
+const SHORT_BYTES = 64 * 1024
 
 /**
  * The contents of a store. By default they are rows of 1 MiB in the transaction of their commit, written before
@@ -46,6 +49,33 @@ export class Blobs {
       )
       await this.#outside.put(hash, bytes)
     }
+  }
+
+  /** Whether contents are written by `putOutside` and `putInside`, not by `putting`. */
+  areLong(blobs: readonly Blob[]): boolean {
+    if (blobs.length === 0) return false
+    const bytes = blobs.reduce((sum, blob) => sum + blob.bytes.length, 0)
+    return this.#outside !== undefined || bytes > SHORT_BYTES
+  }
+
+  /** Returns the statement that does for short contents what `putInside` does for others. */
+  putting(blobs: readonly Blob[]): Statement[] {
+    const own = inOrder(blobs)
+    if (own.length === 0) return []
+    return [
+      {
+        text: `WITH given AS (
+            SELECT hash, decode(text, 'base64') AS bytes FROM unnest($1::text[], $2::text[]) AS g (hash, text)
+          ), named AS (
+            INSERT INTO ${this.#s}.blobs AS old (hash, size, written_at, is_stored)
+            SELECT hash, length(bytes), clock_timestamp(), true FROM given ORDER BY hash COLLATE "C"
+            ON CONFLICT (hash) DO UPDATE SET is_stored = true
+            RETURNING hash, (xmax = 0) AS is_new)
+          INSERT INTO ${this.#s}.blob_chunks (hash, number, bytes)
+          SELECT hash, 0, bytes FROM named JOIN given USING (hash) WHERE is_new AND length(bytes) > 0`,
+        values: [own.map(({ hash }) => hash), own.map(({ bytes }) => encodeBase64(bytes))],
+      },
+    ]
   }
 
   /**

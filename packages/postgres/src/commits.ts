@@ -14,6 +14,7 @@ import {
 } from '@skein/runtime'
 import type { Blobs } from './blobs.ts'
 import type { Connections, SendStatements } from './connections.ts'
+import { changeNumber } from './rows.ts'
 
 /** A commit or a claim that waits for its transaction. */
 interface Job {
@@ -21,6 +22,8 @@ interface Job {
   readonly keys: readonly string[]
   readonly blobs: readonly Blob[]
   readonly isClaim: boolean
+  /** Whether its contents are written before the heads are locked, because that may take long. */
+  readonly isLong: boolean
   /** Decides on the locked rows, and puts the changes into the view. Throws if the job is refused. */
   readonly decide: (view: CommitView, now: number) => unknown
   readonly resolve: (value: never) => void
@@ -133,16 +136,9 @@ export class Commits {
   ): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const keys = names.keys(blobs)
-      this.#waiting.push({
-        names,
-        keys,
-        blobs,
-        isClaim,
-        decide,
-        resolve,
-        reject,
-        isAlone: blobs.length > 0,
-      })
+      const isLong = this.#blobs.areLong(blobs)
+      const isAlone = isLong
+      this.#waiting.push({ names, keys, blobs, isClaim, isLong, decide, resolve, reject, isAlone })
       // Not at once, so that jobs that come together go together.
       if (this.#isStarting) return
       this.#isStarting = true
@@ -254,16 +250,15 @@ export class Commits {
     this.transactions += 1
     const names = jobs.length === 1 ? jobs[0]!.names : joined(jobs)
     const reads = names.reading(this.#s)
-    const blobs = jobs.flatMap((job) => job.blobs)
+    const long = jobs.flatMap((job) => (job.isLong ? job.blobs : []))
     const isTimed = jobs.some((job) => job.isClaim)
     const beginning = [{ text: 'BEGIN ISOLATION LEVEL READ COMMITTED' }, this.#laneStatement(lane)]
     const reading = [
       ...reads.map(({ statement }) => statement),
       ...(isTimed ? [{ text: CLOCK, values: [] }] : []),
     ]
-    // Contents are written before the heads are locked, because that may take long.
-    const first = await run(blobs.length > 0 ? beginning : [...beginning, ...reading])
-    const number = first[1]![0]!['number'] as number
+    const first = await run(long.length > 0 ? beginning : [...beginning, ...reading])
+    const { number, change } = first[1]![0] as { readonly number: number; readonly change: number }
     const { unsure } = lane
     if (unsure) {
       // The lane is locked now, so the lost transaction has ended, and the number says how. Nothing is noted
@@ -276,9 +271,9 @@ export class Commits {
         return unsure
       }
     }
-    if (blobs.length > 0) await this.#blobs.putInside(run, blobs)
-    const rows = blobs.length > 0 ? await run(reading) : first.slice(2)
-    const view = new CommitView()
+    if (long.length > 0) await this.#blobs.putInside(run, long)
+    const rows = long.length > 0 ? await run(reading) : first.slice(2)
+    const view = new CommitView(change)
     for (const [index, { put }] of reads.entries()) put(rows[index]!, view)
     const now = isTimed ? (rows[reads.length]![0]!['now'] as number) : 0
     const outcomes = jobs.map(({ decide }): Outcome => {
@@ -292,7 +287,11 @@ export class Commits {
       await run([{ text: 'ROLLBACK' }])
       return outcomes
     }
-    const writing = [...view.statements(this.#s), { text: 'COMMIT' }]
+    // Short contents are written with the rest, and only those of commits that were not refused.
+    const short = jobs.flatMap((job, index) =>
+      job.isLong || 'error' in outcomes[index]! ? [] : job.blobs,
+    )
+    const writing = [...this.#blobs.putting(short), ...view.statements(this.#s), { text: 'COMMIT' }]
     // Until the number of the lane is known, a lost COMMIT could not be told from one that was performed.
     lane.number ??= number - 1
     onCommit(outcomes)
@@ -301,7 +300,7 @@ export class Commits {
     return outcomes
   }
 
-  /** Takes the lane. The settings end with the transaction, so they pass through a pooler. */
+  /** Takes the lane, and numbers the changes of the transaction. The settings end with the transaction, so they pass through a pooler. */
   #laneStatement({ name }: Lane): { text: string; values: string[] } {
     const limits = ['idle_in_transaction_session_timeout', 'lock_timeout']
       .map((setting) => `set_config('${setting}', '${TRANSACTION_MS}', true)`)
@@ -310,7 +309,7 @@ export class Commits {
       text: `INSERT INTO ${this.#s}.lanes AS lane (name, number, used_at)
         VALUES ($1, 1, clock_timestamp())
         ON CONFLICT (name) DO UPDATE SET number = lane.number + 1, used_at = clock_timestamp()
-        RETURNING number, ${limits}`,
+        RETURNING number, ${changeNumber(this.#s)} AS change, ${limits}`,
       values: [name],
     }
   }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import pg from 'pg'
 import { StoreError } from '@skein/runtime'
 import { isConflict, isLost, storeFailure } from './errors.ts'
@@ -167,7 +168,8 @@ export class Connections {
   #nameOf(text: string): string {
     let name = this.#names.get(text)
     if (name === undefined) {
-      name = `skein_${this.#names.size}`
+      // Made from the text, because stores that share a pool share the statements of its connections.
+      name = `skein_${createHash('sha256').update(text).digest('base64url').slice(0, 32)}`
       this.#names.set(text, name)
     }
     return name

@@ -412,7 +412,7 @@ class DatabaseStore implements PostgresStore {
           values: [isStorable(threadId) ? threadId : ''],
         },
         { text: `SELECT nextval('${s}.log_ids') AS id`, values: [] },
-        { text: changeNumber(s), values: [] },
+        { text: `SELECT ${changeNumber(s)} AS change`, values: [] },
       ])
       const before = rows[0] && headOfRow(rows[0])
       const { head, statements, hashes } = plan(before, {

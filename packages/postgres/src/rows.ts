@@ -157,6 +157,9 @@ export function headStatements(
 /** The most rows of one INSERT; a statement has at most 65,535 values. */
 const MAX_ROWS = 500
 
+/** The server keeps the plan of small inserts only, because each number of rows is another statement. */
+const MAX_PREPARED_ROWS = 16
+
 const updates = new Map<string, string>()
 
 function updateText(s: string, columns: typeof PROGRESS): string {
@@ -189,16 +192,63 @@ function insertStatement(
   rows: readonly (readonly Value[])[],
   conflict = '',
 ): Statement {
-  const groups = rows.map(
-    (_, row) =>
-      `(${columns.map((_, column) => `$${row * columns.length + column + 1}`).join(',')})`,
-  )
   return {
-    text: `INSERT INTO ${table} (${columns.join(', ')}) VALUES ${groups.join(',')} ${conflict}`,
+    text: `INSERT INTO ${table} (${columns.join(', ')}) ${valuesList(rows.length, columns)} ${conflict}`,
     values: rows.flat(),
-    // The server keeps the plan of small inserts only, because each number of rows is another statement.
-    isScript: rows.length > 4,
+    isScript: rows.length > MAX_PREPARED_ROWS,
   }
+}
+
+/** Returns `VALUES ($1,$2),($3,$4)` for this number of rows. */
+function valuesList(
+  rows: number,
+  columns: readonly string[],
+  { after = 0, types }: { readonly after?: number; readonly types?: readonly string[] } = {},
+): string {
+  const groups = Array.from({ length: rows }, (_, row) => {
+    const places = columns.map((_, column) => {
+      const type = types ? `::${types[column]}` : ''
+      return `$${after + row * columns.length + column + 1}${type}`
+    })
+    return `(${places.join(',')})`
+  })
+  return `VALUES ${groups.join(',')}`
+}
+
+/** A line of an audit log, with its place in the log. */
+export interface AuditRow {
+  readonly index: number
+  readonly requestId: string
+  readonly seq: number
+  readonly line: string
+}
+
+/**
+ * Returns the statements that append lines to the audit log of a tree and set its length. The row of a tree that is
+ * new is made here. If two transactions make it at once, the second fails on the number of its first line and is
+ * tried again.
+ */
+export function auditStatements(s: string, tree: string, lines: readonly AuditRow[]): Statement[] {
+  const columns = ['number', 'request_id', 'seq', 'line']
+  const types = ['int', 'text', 'int', 'text']
+  const statements: Statement[] = []
+  for (let at = 0; at < lines.length; at += MAX_ROWS) {
+    const rows = lines.slice(at, at + MAX_ROWS)
+    statements.push({
+      text: `WITH tree AS (
+          INSERT INTO ${s}.audit_trees (tree, length) VALUES ($1, $2)
+          ON CONFLICT (tree) DO UPDATE SET length = excluded.length RETURNING key)
+        INSERT INTO ${s}.audit (tree_key, ${columns.join(', ')})
+        SELECT tree.key, line.* FROM tree, (${valuesList(rows.length, columns, { after: 2, types })}) line`,
+      values: [
+        tree,
+        rows.at(-1)!.index + 1,
+        ...rows.flatMap(({ index, requestId, seq, line }) => [index, requestId, seq, line]),
+      ],
+      isScript: rows.length > MAX_PREPARED_ROWS,
+    })
+  }
+  return statements
 }
 
 const orders = {
@@ -223,9 +273,9 @@ function changeBase(s: string): string {
 /** The setting of the store that holds the base of the numbers of changes. */
 export const CHANGES = ' changes'
 
-/** Selects the number of the changes of this transaction. Numbers grow in the order of transactions. */
+/** The expression for the number of the changes of this transaction. Numbers grow in the order of transactions. */
 export function changeNumber(s: string): string {
-  return `SELECT pg_current_xact_id()::text::bigint + ${changeBase(s)} AS change`
+  return `pg_current_xact_id()::text::bigint + ${changeBase(s)}`
 }
 
 /** Builds the statement that lists the threads of a query; undefined if no thread can match. */

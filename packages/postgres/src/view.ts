@@ -8,7 +8,7 @@ import {
 } from '@skein/runtime'
 import type { DatabaseRow, Statement } from './connections.ts'
 import {
-  changeNumber,
+  auditStatements,
   HEAD_COLUMNS,
   headOfRow,
   headStatements,
@@ -104,7 +104,6 @@ export class Names {
     ): void => void reads.push({ statement: { text, values }, put })
     const ids = [...this.threads]
     if (ids.length > 0) {
-      read(changeNumber(s), [], (rows, view) => (view.change = rows[0]!['change'] as number))
       read(
         `SELECT ${HEAD_COLUMNS} FROM ${s}.threads WHERE id = ANY($1) ORDER BY id FOR UPDATE`,
         [ids],
@@ -144,16 +143,10 @@ export class Names {
     if (this.trees.size === 0) return
     const trees = [...this.trees]
     read(
-      `INSERT INTO ${s}.audit_trees (tree) SELECT tree FROM unnest($1::text[]) tree ORDER BY tree
-      ON CONFLICT DO NOTHING`,
-      [trees],
-    )
-    read(
-      `SELECT tree, key, length FROM ${s}.audit_trees WHERE tree = ANY($1) ORDER BY tree FOR UPDATE`,
+      `SELECT tree, length FROM ${s}.audit_trees WHERE tree = ANY($1) ORDER BY tree FOR UPDATE`,
       [trees],
       (rows, view) => {
-        for (const { tree, key, length } of rows)
-          view.trees.set(tree as string, { key: key as number, length: length as number })
+        for (const { tree, length } of rows) view.trees.set(tree as string, length as number)
       },
     )
     read(
@@ -236,10 +229,11 @@ export function lockUsers(s: string): string {
 export class CommitView implements StoreView {
   readonly heads: Map<string, ThreadHead> = new Map()
   /** The number of the changes of this transaction; its commits share it. */
-  change = 0
+  readonly change: number
   readonly clientIds: Set<string> = new Set()
   readonly logIds: number[] = []
-  readonly trees: Map<string, { readonly key: number; length: number }> = new Map()
+  /** The lengths of audit logs. */
+  readonly trees: Map<string, number> = new Map()
   readonly lines: Set<string> = new Set()
   readonly spent: Set<string> = new Set()
   readonly counters: Map<string, number> = new Map()
@@ -250,6 +244,10 @@ export class CommitView implements StoreView {
   /** The heads that change, as they were before the transaction. */
   readonly #before = new Map<string, ThreadHead | undefined>()
   readonly #plans: CommitPlan[] = []
+
+  constructor(change: number) {
+    this.change = change
+  }
 
   head(id: string): ThreadHead | undefined {
     return this.heads.get(id)
@@ -272,7 +270,7 @@ export class CommitView implements StoreView {
   }
 
   auditLength(tree: string): number {
-    return this.trees.get(tree)?.length ?? 0
+    return this.trees.get(tree) ?? 0
   }
 
   isSpent(jti: string): boolean {
@@ -301,8 +299,7 @@ export class CommitView implements StoreView {
     for (const { head } of plan.heads) this.setHead(head)
     for (const { tree, requestId, seq, index } of plan.audit) {
       this.lines.add(JSON.stringify([requestId, seq]))
-      const known = this.trees.get(tree)
-      if (known) known.length = index + 1
+      this.trees.set(tree, index + 1)
     }
     for (const { jti } of plan.spent) this.spent.add(jti)
     for (const [name, value] of plan.counters) this.counters.set(name, value ?? 0)
@@ -366,23 +363,15 @@ export class CommitView implements StoreView {
   }
 
   #auditStatements(s: string): Statement[] {
-    const rows = this.#plans.flatMap((plan) =>
-      plan.audit.map(({ tree, index, requestId, seq, line }) => [
-        this.trees.get(tree)!.key,
-        index,
-        requestId,
-        seq,
-        line,
-      ]),
-    )
-    const written = new Set(this.#plans.flatMap((plan) => plan.audit.map(({ tree }) => tree)))
-    return [
-      ...insertStatements(`${s}.audit`, ['tree_key', 'number', 'request_id', 'seq', 'line'], rows),
-      ...[...written].map((tree) => ({
-        text: `UPDATE ${s}.audit_trees SET length = $2 WHERE tree = $1`,
-        values: [tree, this.trees.get(tree)!.length],
-      })),
-    ]
+    const byTree = new Map<string, CommitPlan['audit'][number][]>()
+    for (const line of this.#plans.flatMap((plan) => plan.audit)) {
+      const known = byTree.get(line.tree)
+      if (known) known.push(line)
+      else byTree.set(line.tree, [line])
+    }
+    return [...byTree]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .flatMap(([tree, lines]) => auditStatements(s, tree, lines))
   }
 
   #counterStatements(s: string): Statement[] {

@@ -1,7 +1,7 @@
 import { postgresStore, tenantAccessSql, type BlobStore, type PostgresStore } from '@skein/postgres'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { add, append, event } from './kit.ts'
+import { add, append, event, valuesOf } from './kit.ts'
 import { newSchema, noPostgres, startPostgres, type TestPostgres } from './server.ts'
 
 describe.skipIf(noPostgres !== undefined)('the tables', () => {
@@ -282,6 +282,83 @@ describe.skipIf(noPostgres !== undefined)('the tables', () => {
     expect((await held).seqs.get('a')).toBe(1)
     expect((await behind).seqs.get('a')).toBe(2)
     await store.close()
+  })
+
+  test('commits with short contents share transactions, and a refused one leaves no content', async () => {
+    const schema = newSchema()
+    const store = await open(schema)
+    const ids = Array.from({ length: 30 }, (_, index) => `t${index}`)
+    await Promise.all(ids.map((id) => add(store, id)))
+    const before = store.counts()
+    const hashOf = (index: number): string => String(index).padStart(64, '0')
+    const commits = ids.map((id, index) =>
+      store.commit({
+        point: 'test',
+        // Every third commit is refused, because nobody has claimed its thread.
+        threads: [{ id, fence: index % 3 === 0 ? 7 : undefined, append: [event(hashOf(index))] }],
+        blobs: [{ hash: hashOf(index), bytes: new Uint8Array(index).fill(index) }],
+        audit: [{ tree: id, requestId: `r${index}`, seq: 0, line: 'a' }],
+      }),
+    )
+    const outcomes = await Promise.allSettled(commits)
+    expect(outcomes.filter(({ status }) => status === 'rejected')).toHaveLength(10)
+    expect(store.counts().transactions - before.transactions).toBeLessThanOrEqual(3)
+    for (const [index, { status }] of outcomes.entries()) {
+      const bytes = status === 'rejected' ? undefined : new Uint8Array(index).fill(index)
+      const found = await store.blob(hashOf(index))
+      expect(found && [...found], String(index)).toEqual(bytes && [...bytes])
+    }
+    const { rows } = await admin.query(`SELECT count(*)::int AS n FROM ${schema}.blobs`)
+    expect(rows).toEqual([{ n: 20 }])
+    const [one, two] = ids as [string, string]
+    // The same content again, by another thread: its bytes are there once, and it goes with the last of them.
+    await store.commit({
+      point: 'test',
+      threads: [{ id: one, append: [event(hashOf(1))] }],
+      blobs: [{ hash: hashOf(1), bytes: Uint8Array.of(1) }],
+    })
+    await store.erase(two, [])
+    expect(await store.blob(hashOf(1))).toEqual(Uint8Array.of(1))
+    await store.erase(one, [])
+    expect(await store.blob(hashOf(1))).toBeUndefined()
+    await store.close()
+  })
+
+  test('two nodes that begin the audit log of one tree at once lose no line', async () => {
+    const schema = newSchema()
+    const stores = [await open(schema), await open(schema)]
+    const line = (store: PostgresStore, tree: string, number: number) =>
+      store.commit({
+        point: 'test',
+        threads: [],
+        audit: [{ tree, requestId: `${tree} ${number}`, seq: 0, line: String(number) }],
+      })
+    for (let round = 0; round < 15; round++) {
+      const tree = `tree ${round}`
+      await Promise.all([0, 1, 2, 3].map((number) => line(stores[number % 2]!, tree, number)))
+      const lines = await stores[0]!.audit(tree)
+      expect(lines.map(({ index }) => index)).toEqual([0, 1, 2, 3])
+      expect(lines.map((one) => one.line).toSorted()).toEqual(['0', '1', '2', '3'])
+    }
+    await Promise.all(stores.map((store) => store.close()))
+  })
+
+  test('stores that share a pool do not mix up their prepared statements', async () => {
+    const config: pg.PoolConfig & { readonly pipeline: boolean } = {
+      connectionString: server.url,
+      max: 1,
+      pipeline: true,
+    }
+    const pool = new pg.Pool(config)
+    const one = await postgresStore({ pool, schema: newSchema() })
+    await add(one, 't')
+    const two = await postgresStore({ pool, schema: newSchema() })
+    await add(two, 't')
+    await append(two, 't', 2)
+    await append(one, 't', 1)
+    expect([await valuesOf(one, 't'), await valuesOf(two, 't')]).toEqual([[1], [2]])
+    await Promise.all([one.close(), two.close()])
+    await pool.end()
   })
 
   test('commits that come together share transactions and round trips', async () => {

@@ -186,6 +186,7 @@ class ThreadDrain implements DrainContext {
   #last: Promise<void> = Promise.resolve()
   readonly #hidden = new Set<string>()
   #tools: { readonly key: readonly unknown[]; readonly tools: readonly Tool[] } | undefined
+  #time = { ms: NaN, text: '' }
   #redactor: { readonly key: string; readonly redactor: Redactor | undefined } | undefined
 
   constructor(environment: KernelEnvironment, { lease, place, fold, timers, breaks }: OwnParts) {
@@ -401,7 +402,10 @@ class ThreadDrain implements DrainContext {
   }
 
   at(): string {
-    return new Date(this.environment.clock.now()).toISOString()
+    const ms = this.environment.clock.now()
+    // Events that are written together mostly have the same time.
+    if (ms !== this.#time.ms) this.#time = { ms, text: new Date(ms).toISOString() }
+    return this.#time.text
   }
 
   /**

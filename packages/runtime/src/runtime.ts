@@ -33,6 +33,7 @@ import type { Registry } from './definitions/resolved.ts'
 import {
   type Dispatcher,
   idle,
+  SHARED_LEASE_MS,
   steadyClock,
   systemTimers,
   type Timers,
@@ -216,7 +217,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
   const dispatcherOf = options.dispatcher ?? inProcessDispatcher
   const sweepMs = nodes?.SWEEP_MS
   const dispatcher = dispatcherOf({ store, timers, maxConcurrent, onError, sweepMs })
-  const { leaseMs = defaultLimits.leaseMs } = dispatcher
+  const { leaseMs = nodes ? SHARED_LEASE_MS : defaultLimits.leaseMs } = dispatcher
   const limits = { ...defaultLimits, leaseMs, ...options.limits }
   const watchdog = watchdogOf({ ...options, logger }, limits)
   const live = createLiveBus({ store, clock })

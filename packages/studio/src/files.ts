@@ -23,9 +23,12 @@ export interface StudioFile {
   readonly isImmutable: boolean
 }
 
-/** The files of the page, by their paths below `/studio/`. */
+/** The files of the page, by their paths below `/studio/`. The documentation is below `docs/`. */
 export interface StudioPage {
-  /** Returns a file. Every path that is not a file's is an address of the page itself and returns the page. */
+  /**
+   * Returns a file. Every path that is not a file's is an address of the page itself and returns the page; below
+   * `docs/` and `assets/` only files have addresses.
+   */
   get(path: string): StudioFile | undefined
 }
 
@@ -42,8 +45,9 @@ export function studioFiles(): StudioPage {
   const pages = new Map<number, StudioFile>()
   return {
     get(path) {
-      files ??= readFiles(pageFolder())
       const name = path.replace(/^\/+/, '')
+      if (name.startsWith('docs/')) return docsFile(name.slice('docs/'.length))
+      files ??= readFiles(pageFolder())
       if (name.startsWith('assets/')) return files.get(name)
       const depth = name === 'index.html' ? 0 : name.split('/').length - 1
       const known = pages.get(depth)
@@ -63,6 +67,25 @@ function pageAt({ body }: StudioFile, depth: number): StudioFile {
   return fileOf('index.html', Buffer.from(html))
 }
 
+/** Returns a file of the documentation, or a page that says how to build it. */
+function docsFile(name: string): StudioFile | undefined {
+  const folder = ['docs', '../dist/docs']
+    .map((path) => join(import.meta.dirname, path))
+    .find((path) => existsSync(path))
+  if (folder === undefined)
+    return name === '' ? fileOf('index.html', Buffer.from(NO_DOCS)) : undefined
+  const path = name === '' ? 'index.html' : name
+  // Only plain names: nothing outside of the folder has an address.
+  if (!/^(?:[\w-]+\/)*[\w-]+\.\w+$/.test(path)) return undefined
+  const file = join(folder, path)
+  return existsSync(file) ? fileOf(path, readFileSync(file)) : undefined
+}
+
+const NO_DOCS = `<!doctype html>
+<html lang="en"><meta charset="utf-8" /><title>Documentation</title>
+<p>The documentation is not built here: <code>npm run docs</code> in the repository builds it.</p></html>
+`
+
 const TYPES: Readonly<Record<string, string>> = {
   html: 'text/html; charset=utf-8',
   js: 'text/javascript; charset=utf-8',
@@ -70,6 +93,8 @@ const TYPES: Readonly<Record<string, string>> = {
   svg: 'image/svg+xml',
   png: 'image/png',
   json: 'application/json',
+  md: 'text/markdown; charset=utf-8',
+  txt: 'text/plain; charset=utf-8',
 }
 
 function readFiles(folder: string): ReadonlyMap<string, StudioFile> {

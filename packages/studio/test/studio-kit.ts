@@ -69,6 +69,7 @@ export async function withStudio(
 }
 
 export async function exampleRegistry(): Promise<Awaited<ReturnType<typeof discover>>> {
+  process.env['SHOP_DB'] = ':memory:' // the orders of one test file are not those of another
   return discover(`${root}/examples/agents`)
 }
 

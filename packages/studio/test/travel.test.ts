@@ -194,3 +194,28 @@ test('a fork with one word changed says what runs again, and both branches know 
     expect((await runtime.threads.events(id)).length).toBe(length)
   })
 }, 60_000)
+
+test('a fork in the middle has everything before, and the comparison begins where they part', async () => {
+  await withStudio({}, async ({ runtime, open }) => {
+    const id = await start(runtime, 'Where is order O-7?')
+    for (const order of ['O-8', 'O-9', 'O-7', 'O-8'])
+      await runtime.threads.run(id, `Where is order ${order}?`)
+    const steps = threadView(await runtime.threads.events(id)).items.length
+    const page = await open(`/threads/${id}`, { height: 1600 })
+    const chat = page.getByRole('region', { name: 'Conversation' })
+    await chat.getByRole('article').nth(9).waitFor()
+    // The fifth message of the person, with one word changed.
+    await page.getByRole('button', { name: 'Edit and fork' }).nth(4).click()
+    await page.getByLabel('The message in the new branch').fill('Where is order O-9?')
+    await page.getByRole('button', { name: 'Fork and run' }).click()
+    await page.waitForURL((url) => !url.pathname.includes(id))
+    await page.getByText('2/2').waitFor()
+    await page.getByRole('link', { name: 'Compare' }).click()
+    const alike = steps - 3 // a question, a call and an answer differ
+    await page.getByText(`${alike} steps alike before the first difference`).waitFor()
+    expect(await page.locator('.diff-first').count()).toBe(1)
+    const pair = page.locator('.diff-pair').filter({ hasText: 'First difference' })
+    expect(await pair.locator('.removed mark').allInnerTexts()).toEqual(['O-9?'])
+    expect(await pair.locator('.added mark').allInnerTexts()).toEqual(['O-8?'])
+  })
+}, 60_000)

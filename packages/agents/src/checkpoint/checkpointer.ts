@@ -1,6 +1,9 @@
 import { messageOf } from '@skein/base'
-import type { StepEffect } from '../contract/agent-types.ts'
-import type { CheckpointErrorHandler, CheckpointStore } from '../contract/checkpoint-store.ts'
+import type {
+  CheckpointErrorHandler,
+  CheckpointStore,
+  StepEffect,
+} from '../contract/checkpoint-store.ts'
 import type { AgentState } from '../state/state.ts'
 import { openCallsOf } from '../state/transcript.ts'
 import type { AgentStateJSON } from '../state/state-types.ts'

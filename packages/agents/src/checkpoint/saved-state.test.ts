@@ -7,12 +7,13 @@ import {
   zeroUsage,
 } from '@skein/ai'
 import { calls, says, scripted } from '@skein/ai/testing'
-import { expect, test } from 'vitest'
-import { agent } from '../index.ts'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { agent, ThreadTree } from '../index.ts'
 import { newAccount } from '../state/run-account.ts'
 import { AgentState } from '../state/state.ts'
 import type { CallRecord } from '../contract/checkpoint-store.ts'
-import { foldJournal, memoryCheckpoints } from './index.ts'
+import { foldJournal, memoryCheckpoints, packTree, unpackTree } from './index.ts'
 
 const asked = ['a', 'b'].map((toolCallId) => ({ toolCallId, toolName: 'kid', arguments: {} }))
 const open = AgentState.initial()
@@ -96,4 +97,126 @@ test('the journal of a run has its finished calls, and not those that wait for a
   const { interrupts } = await worker.generate('go', AgentState.initial())
   expect(interrupts?.map(({ toolCallId }) => toolCallId)).toEqual(['a'])
   expect(recorded).toEqual(['p'])
+})
+
+test('a checkpoint names the session and the agent that saved it, also if a hook returns a state of others', async () => {
+  const store = memoryCheckpoints()
+  const worker = agent({
+    model: scripted([says('a')]),
+    checkpoints: store,
+    sessionId: 'mine',
+    strategy: {
+      onStepEnd: (_, { state }) =>
+        state.withMetadata('sessionId', 'another').withMetadata('agentId', 'another'),
+    },
+  })
+  await worker.generate('x', AgentState.initial())
+  await worker.flush()
+  const owner = { sessionId: 'mine', agentId: worker.id }
+  expect((await store.load('mine'))?.metadata).toMatchObject(owner)
+  expect(await store.loadMetadata?.('mine')).toMatchObject(owner)
+})
+
+/** What is done to a tree: a branch below a node, or a change of the state of a node. */
+const change = fc.record({
+  node: fc.nat(1000),
+  what: fc.constantFrom('branch', 'say', 'think', 'trace', 'cut', 'replace'),
+  text: fc.string({ maxLength: 20 }),
+})
+
+function grown(changes: readonly { node: number; what: string; text: string }[]): ThreadTree {
+  let count = 0
+  const tree = new ThreadTree({ ids: () => `n${count++}` })
+  for (const { node: place, what, text } of changes) {
+    const nodes = [...tree.nodes.values()]
+    const node = nodes[place % nodes.length]!
+    const { messages } = node.state
+    if (what === 'branch') tree.checkout(tree.branch(node.id, text === '' ? undefined : text))
+    if (what === 'say') node.state = node.state.withMessages([new UserMessage(text)])
+    if (what === 'think') node.state = node.state.withReasoning(text)
+    if (what === 'trace') node.state = node.state.withSubagentTrace(trace(text))
+    if (what === 'cut') node.state = node.state.withContext(messages.slice(messages.length >> 1))
+    if (what === 'replace' && messages.length > 0)
+      node.state = node.state.withContext([
+        new UserMessage(text, { id: messages[0]!.id }),
+        ...messages.slice(1),
+      ])
+  }
+  return tree
+}
+
+const again = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T
+
+describe('a packed tree', () => {
+  test('property: unpacking gives the JSON of the tree, and a tree that was read packs the same', () => {
+    const changes = fc.array(change, { maxLength: 40 })
+    fc.assert(
+      fc.property(changes, fc.boolean(), (list, isReversed) => {
+        const json = again(grown(list).toJSON())
+        // A tree whose nodes stand in another order is packed less, and right all the same.
+        const given = isReversed ? { ...json, nodes: json.nodes.toReversed() } : json
+        const packed = again(packTree(given))
+        expect(unpackTree(packed)).toEqual(given)
+        const read = ThreadTree.fromJSON(unpackTree(packed))
+        if (!isReversed) expect(packTree(read)).toEqual(packed)
+        expect(unpackTree(given)).toEqual(given) // the form of UAP §12.2 can be given too
+      }),
+      { numRuns: process.env['SKEIN_DEEP'] ? 2_000 : 100 },
+    )
+  })
+
+  test('has each message once: bytes grow with the messages, not with messages times branches', () => {
+    const tree = new ThreadTree()
+    const bytes = [50, 100, 200].map((count) => {
+      while (tree.nodes.size < count) {
+        const { current } = tree
+        current.state = current.state.withMessages([new UserMessage('x'.repeat(500))])
+        tree.checkout(tree.branch(current.id))
+      }
+      return JSON.stringify(packTree(tree)).length
+    })
+    expect(bytes[2]! / bytes[1]!).toBeLessThan(2.1)
+    expect(bytes[1]! / bytes[0]!).toBeLessThan(2.1)
+    expect(JSON.stringify(tree).length).toBeGreaterThan(20 * bytes[2]!)
+  })
+
+  test.each([
+    ['more than the parent has', { messages: 3 }],
+    ['less than none', { messages: -1 }],
+    ['half a message', { messages: 0.5 }],
+    ['a text', { messages: '1' }],
+    ['no object', 7],
+    ['another list', { metadata: 1 }],
+    ['an inherited name', JSON.parse('{"__proto__":1}')],
+  ])('counts that are not right are refused: %s', (_, shared: unknown) => {
+    const state = AgentState.initial().withMessages([new UserMessage('a'), new UserMessage('b')])
+    const tree = new ThreadTree({ state })
+    tree.branch(tree.root.id)
+    const { nodes, ...json } = packTree(tree)
+    expect(nodes[1]!.shared).toEqual({ messages: 2 })
+    const wrong = { ...json, nodes: [nodes[0], { ...nodes[1], shared }] }
+    expect(() => unpackTree(wrong)).toThrow(/nodes\[1\]\.shared/)
+    const rootless = { ...json, nodes: [{ ...nodes[0], shared: { messages: 1 } }, nodes[1]] }
+    expect(() => unpackTree(rootless)).toThrow('nodes[0].shared')
+  })
+
+  test('what is no tree is refused, there or by the tree itself', () => {
+    for (const json of [undefined, [], {}, { nodes: {} }])
+      expect(() => unpackTree(json)).toThrow('nodes is not a list')
+    for (const nodes of [[7], [{ state: 7 }], [{ state: { messages: 7 }, shared: {} }]])
+      expect(() => ThreadTree.fromJSON(unpackTree({ nodes }))).toThrow('not the JSON of')
+  })
+
+  test('a short text does not become a tree of any size', () => {
+    const messages = Array.from({ length: 5_000 }, () => 0)
+    const child = (id: string) => ({
+      id,
+      parentId: 'r',
+      state: { messages: [] },
+      shared: { messages: 5_000 },
+    })
+    const nodes = Array.from({ length: 2_100 }, (_, index) => child(`n${index}`))
+    const root = { id: 'r', parentId: null, state: { messages } }
+    expect(() => unpackTree({ nodes: [root, ...nodes] })).toThrow('more than 10000000 items')
+  })
 })

@@ -2,14 +2,11 @@ import { isDeepFrozen, isPlainObject, SkeinError } from '@skein/base'
 import type { CheckpointMetadata, CheckpointStore } from '../contract/checkpoint-store.ts'
 import { invalidUse } from '../contract/agent-error.ts'
 import type { AgentStateJSON } from '../state/state-types.ts'
-import { stateText } from './saved-state.ts'
+import { isSame, LISTS, sharedItems, stateText } from './saved-state.ts'
 
 // A store keeps every version of a session as a chain: a whole state, then changes. As soon as the changes are
 // together as long as the whole state was, the next version is whole again. So the bytes written grow linearly
 // with the steps, and reading any version reads at most about twice its own size.
-
-/** The lists of a state that mostly grow at their end. */
-const LISTS = ['messages', 'reasoning', 'subagentTraces'] as const
 
 /** What changed from one version to the next. */
 interface StateChange {
@@ -86,8 +83,7 @@ function changeOf(before: AgentStateJSON, after: AgentStateJSON): StateChange {
     if (!Array.isArray(had) || !Array.isArray(has)) continue
     delete old![name]
     delete next![name]
-    let keep = 0
-    while (keep < had.length && keep < has.length && isSame(had[keep], has[keep])) keep++
+    const keep = sharedItems(has, had)
     if (keep < had.length || keep < has.length) lists[name] = { keep, add: has.slice(keep) }
   }
   const set: Record<string, unknown> = {}
@@ -95,10 +91,6 @@ function changeOf(before: AgentStateJSON, after: AgentStateJSON): StateChange {
     if (!isSame(old![name], value)) set[name] = value
   const drop = Object.keys(old!).filter((name) => next![name] === undefined)
   return { set, drop, lists }
-}
-
-function isSame(a: unknown, b: unknown): boolean {
-  return a === b || JSON.stringify(a) === JSON.stringify(b)
 }
 
 function isChange(value: unknown): value is StateChange {

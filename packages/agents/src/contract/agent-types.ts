@@ -12,14 +12,19 @@ import type {
   Tool,
   ToolCall,
   ToolContext,
-  ToolEffect,
   ToolExecution,
   Turn,
 } from '@skein/ai'
-import type { Answer, Answers, Interrupt, SubagentExecutionTrace } from '../state/state-types.ts'
+import type { Answer, Answers, Interrupt, RunTotals } from '../state/state-types.ts'
 import type { AgentState } from '../state/state.ts'
-import type { CheckpointStore } from './checkpoint-store.ts'
-import type { AgentStopReason, AgentStreamEvent, SubagentEvent, UAPEventData } from './event.ts'
+import type { CheckpointStore, StepEffect } from './checkpoint-store.ts'
+import type {
+  AgentStopReason,
+  AgentStreamEvent,
+  AnyCalls,
+  SubagentEvent,
+  UAPEventData,
+} from './event.ts'
 
 // An agent has a strategy, and both strategies and middleware get the agent. These types refer to each other,
 // so they are in one file; otherwise two files would import each other.
@@ -31,7 +36,8 @@ import type { AgentStopReason, AgentStreamEvent, SubagentEvent, UAPEventData } f
 export interface AgentOptions<
   Data = unknown,
   Model extends ModelReference = ModelReference,
-> extends Omit<LLMOptions<Data, Tool, Model>, 'middleware'> {
+  T extends Tool = Tool,
+> extends Omit<LLMOptions<Data, T, Model>, 'middleware'> {
   readonly model: Model
   /** Default: `loop()`. */
   readonly execution?: ExecutionStrategy
@@ -49,30 +55,42 @@ export interface AgentOptions<
 }
 
 /** Options of an agent without a model: as a sub-agent it runs with its caller's model (UAP §8.4). */
-export type ModellessOptions<Data = unknown, Model extends ModelReference = ModelReference> = Omit<
-  AgentOptions<Data, Model>,
-  'model'
-> & {
+export type ModellessOptions<
+  Data = unknown,
+  Model extends ModelReference = ModelReference,
+  T extends Tool = Tool,
+> = Omit<AgentOptions<Data, Model, T>, 'model'> & {
   readonly model?: Model
 }
 
 /**
  * A pure function of input and state (UAP §4.3). An agent keeps no state between calls. Its options are its
  * properties, so that `agent({ ...other, execution: react() })` makes a variant.
+ *
+ * `Calls` are the types of the results of its tools, by name. Turns of `resume` do not have them, because an
+ * answer of type `result` is whatever the person gave.
  */
-export interface Agent<Data = unknown> extends AgentOptions<Data> {
+export interface Agent<
+  Data = unknown,
+  Calls extends AnyCalls = AnyCalls,
+  T extends Tool = Tool,
+> extends AgentOptions<Data> {
   readonly id: string
-  readonly tools: readonly Tool[]
+  readonly tools: readonly T[]
   generate(
     input: AgentInput,
     state: AgentState,
     options?: RunOptions,
-  ): Promise<GenerateResult<Data>>
-  stream(input: AgentInput, state: AgentState, options?: RunOptions): AgentRun<Data>
+  ): Promise<GenerateResult<Data, Calls>>
+  stream(input: AgentInput, state: AgentState, options?: RunOptions): AgentRun<Data, Calls>
   /** Like `generate`, but the state contains the whole exchange even if a strategy left messages out. */
-  ask(input: AgentInput, state: AgentState, options?: RunOptions): Promise<GenerateResult<Data>>
+  ask(
+    input: AgentInput,
+    state: AgentState,
+    options?: RunOptions,
+  ): Promise<GenerateResult<Data, Calls>>
   /** Answers once, starting from an empty state; the resulting state is dropped. */
-  query(input: AgentInput, options?: RunOptions): Promise<Turn<Data>>
+  query(input: AgentInput, options?: RunOptions): Promise<Turn<Data, Calls>>
   /**
    * Continues a run that was interrupted or whose process died. Calls without a result are run, whereas
    * `generate` gives them error results.
@@ -84,7 +102,11 @@ export interface Agent<Data = unknown> extends AgentOptions<Data> {
 }
 
 /** An agent whose model is missing or optional: it can be spread, or run as a sub-agent. */
-export type ModellessAgent<Data = unknown> = Omit<Agent<Data>, 'model'> & {
+export type ModellessAgent<
+  Data = unknown,
+  Calls extends AnyCalls = AnyCalls,
+  T extends Tool = Tool,
+> = Omit<Agent<Data, Calls, T>, 'model'> & {
   readonly model?: ModelReference
 }
 
@@ -103,8 +125,8 @@ export interface RunOptions {
 }
 
 /** What a run returns: the turn, and the state to continue from. */
-export interface GenerateResult<Data = unknown> {
-  readonly turn: Turn<Data>
+export interface GenerateResult<Data = unknown, Calls extends AnyCalls = AnyCalls> {
+  readonly turn: Turn<Data, Calls>
   readonly state: AgentState
   /** Set when calls wait for an answer: pass the state and the answers to `resume`. */
   readonly interrupts?: readonly Interrupt[]
@@ -116,13 +138,19 @@ export interface GenerateResult<Data = unknown> {
  * A streamed run (UAP §11.1). The run starts when its events or `result` are first read. Leaving the loop
  * over the events early aborts the run; a failure that nobody handles never causes an unhandled rejection.
  */
-export interface AgentStreamResult<Data = unknown> extends AsyncIterable<AgentStreamEvent> {
-  readonly result: Promise<GenerateResult<Data>>
+export interface AgentStreamResult<
+  Data = unknown,
+  Calls extends AnyCalls = AnyCalls,
+> extends AsyncIterable<AgentStreamEvent<Calls>> {
+  readonly result: Promise<GenerateResult<Data, Calls>>
   abort(reason?: unknown): void
 }
 
 /** The stream that agents and the built-in strategies return. */
-export interface AgentRun<Data = unknown> extends AgentStreamResult<Data> {
+export interface AgentRun<
+  Data = unknown,
+  Calls extends AnyCalls = AnyCalls,
+> extends AgentStreamResult<Data, Calls> {
   /** The state after the last completed step, also of a run that was aborted or failed. */
   readonly state: AgentState
   /**
@@ -200,22 +228,6 @@ export interface ExecutionContext extends Partial<AgentLineage> {
   readonly ids?: IdSource
 }
 
-/** One record for a journal: the start or the end of an inference or of a call. */
-export type StepEffect =
-  | { readonly type: 'inference_start'; readonly step: number; readonly state: AgentState }
-  | {
-      readonly type: 'inference_end'
-      readonly step: number
-      readonly turn: Turn
-      /** The state with the answer, before its calls run. */
-      readonly state: AgentState
-    }
-  | (ToolEffect & {
-      readonly step: number
-      /** At the end of a call: the traces of the sub-agents that it ran. */
-      readonly traces?: readonly SubagentExecutionTrace[]
-    })
-
 /** What a hook returns: a value or nothing, at once or later. */
 type Answered<T = void> = void | T | Promise<void | T>
 
@@ -281,18 +293,6 @@ export interface InferenceChanges {
   readonly params?: Params
   /** Entries for the metadata of the state, saved with it. */
   readonly metadata?: JsonObject
-}
-
-/** What a run has done so far, before and after each `resume`, and the tokens it has used. */
-export interface RunTotals {
-  /** What this call of the agent has produced so far, as a turn. */
-  readonly turn: Turn
-  /** Tokens used, including those of all sub-agents. */
-  readonly usage: TokenUsage
-  /** The number of steps that the run has started, and its sub-agents that share the budget. */
-  readonly steps: number
-  /** Milliseconds that the run has worked, without the time in which it waited for answers. */
-  readonly durationMs: number
 }
 
 /** Wraps whole runs (UAP §9): `before` in order, `after` and `onError` in reverse. */

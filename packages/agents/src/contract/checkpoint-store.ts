@@ -1,5 +1,6 @@
-import type { MessageJSON } from '@skein/ai'
+import type { MessageJSON, ToolEffect, Turn } from '@skein/ai'
 import type { AgentStateJSON, SubagentExecutionTrace } from '../state/state-types.ts'
+import type { AgentState } from '../state/state.ts'
 
 /** Stores the states of sessions (UAP §12.4). Every save is a version of its session. */
 export interface CheckpointStore {
@@ -69,3 +70,19 @@ export type FullCheckpointStore = CheckpointStore &
 
 /** Called when a session's checkpoint cannot be saved or read. The run continues (UAP §12.4.7). */
 export type CheckpointErrorHandler = (error: unknown, sessionId: string) => void
+
+/** One record for a journal: the start or the end of an inference or of a call. */
+export type StepEffect =
+  | { readonly type: 'inference_start'; readonly step: number; readonly state: AgentState }
+  | {
+      readonly type: 'inference_end'
+      readonly step: number
+      readonly turn: Turn
+      /** The state with the answer, before its calls run. */
+      readonly state: AgentState
+    }
+  | (ToolEffect & {
+      readonly step: number
+      /** At the end of a call: the traces of the sub-agents that it ran. */
+      readonly traces?: readonly SubagentExecutionTrace[]
+    })

@@ -1,19 +1,25 @@
-import type { StreamEvent, TokenUsage, ToolCall, ToolExecution } from '@skein/ai'
+import type { StreamEvent, TokenUsage, Tool, ToolCall, ToolExecution, TypesOf } from '@skein/ai'
 import type { PlanStep, SubagentExecutionTrace, ToolExecutionTrace } from '../state/state-types.ts'
 
-/** One event of a run (UAP §11.2): an event of the agent (`uap`) or of its model (`upp`). */
-export type AgentStreamEvent =
-  | { readonly source: 'uap'; readonly uap: UAPEvent; readonly upp?: never }
-  | { readonly source: 'upp'; readonly upp: StreamEvent; readonly uap?: never }
+/** The types of the results of any tools: what is known without the tools of an agent. */
+export type AnyCalls = TypesOf<Tool>
+
+/**
+ * One event of a run (UAP §11.2): an event of the agent (`uap`) or of its model (`upp`). `Calls` are the types of
+ * the results of the agent's tools.
+ */
+export type AgentStreamEvent<Calls extends AnyCalls = AnyCalls> =
+  | { readonly source: 'uap'; readonly uap: UAPEvent<Calls>; readonly upp?: never }
+  | { readonly source: 'upp'; readonly upp: StreamEvent<Calls>; readonly uap?: never }
 
 /** The data of each event type. More types may be added: ignore unknown ones. */
-export interface UAPEventData {
+export interface UAPEventData<Calls extends AnyCalls = AnyCalls> {
   readonly step_start: { readonly phase?: 'plan' | 'execute' }
   /** `stopReason` is set on the last step of a run. */
   readonly step_end: { readonly usage: TokenUsage; readonly stopReason?: AgentStopReason }
   readonly reasoning: { readonly reasoning: string }
   readonly action: { readonly toolCalls: readonly ToolCall[] }
-  readonly observation: { readonly observations: readonly ToolExecution[] }
+  readonly observation: { readonly observations: readonly Calls['execution'][] }
   /** A value that a running tool has yielded. */
   readonly tool_progress: {
     readonly toolCallId: string
@@ -40,12 +46,12 @@ export type UAPEventType = keyof UAPEventData
 /**
  * An event of UAP. `step` and `agentId` are those of the running agent, also for events of its sub-agents.
  */
-export type UAPEvent = {
+export type UAPEvent<Calls extends AnyCalls = AnyCalls> = {
   readonly [Type in UAPEventType]: {
     readonly type: Type
     readonly step: number
     readonly agentId: string
-    readonly data: UAPEventData[Type]
+    readonly data: UAPEventData<Calls>[Type]
   }
 }[UAPEventType]
 

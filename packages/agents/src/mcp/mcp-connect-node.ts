@@ -1,9 +1,10 @@
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
-import { isPlainObject, isPrivateAddress, type JsonObject } from '@skein/base'
-import { defer, deriveTool, type Tool, withToolContext } from '@skein/ai'
+import { isPrivateAddress } from '@skein/base'
+import { type Tool } from '@skein/ai'
 import { invalidUse } from '../contract/agent-error.ts'
-import type { AgentContext, Middleware } from '../contract/agent-types.ts'
+import type { Middleware } from '../contract/agent-types.ts'
 import { mcpTools, type McpToolsOptions } from './mcp-tools.ts'
+import { Elicitations } from './mcp-handlers.ts'
 
 /** The address or the command of an MCP server. */
 export type McpServerSource =
@@ -251,71 +252,4 @@ export function pinnedFetch(
       })
       request.end(typeof body === 'string' ? body : undefined)
     })
-}
-
-/** What the person has answered to the questions of one call, in order. */
-type Given = readonly JsonObject[]
-
-interface AskedCall {
-  readonly given: Given
-  next: number
-  open?: JsonObject
-}
-
-/** Turns questions that a server asks during a call into interrupts of that call. */
-class Elicitations {
-  /** The call that is running: its known answers, and the question that nobody has answered. */
-  #call: AskedCall | undefined
-  #queue: Promise<unknown> = Promise.resolve()
-
-  ask(params: Readonly<Record<string, unknown>>): { action: 'accept' | 'cancel'; content?: never } {
-    const call = this.#call
-    const known = call?.given[call.next]
-    if (call) call.next++
-    if (known) return { action: 'accept', content: known as never } // the SDK checks it against the schema
-    const { message, requestedSchema } = JSON.parse(JSON.stringify(params)) as JsonObject
-    if (call) call.open ??= { message: message ?? '', requestedSchema: requestedSchema ?? {} }
-    return { action: 'cancel' }
-  }
-
-  /**
-   * Returns a tool whose calls can be asked. A question does not say which call it belongs to, so the calls of a
-   * connection run one after the other.
-   */
-  wrap(tool: Tool): Tool {
-    const run = (params: never, context: AgentContext): Promise<unknown> => {
-      const result = this.#queue.then(() => this.#run(tool, params, context))
-      this.#queue = result.catch(() => {})
-      return result
-    }
-    return withToolContext(deriveTool(tool, { run }))
-  }
-
-  async #run(tool: Tool, params: never, context: AgentContext): Promise<unknown> {
-    context.signal.throwIfAborted()
-    const given = answersOf(context)
-    const call: AskedCall = { given, next: 0 }
-    this.#call = call
-    try {
-      const result = await Promise.resolve(tool.run(params, context as never)).catch(
-        (error: unknown) => {
-          if (!call.open) throw error // the server may fail because its question was cancelled
-        },
-      )
-      if (!call.open) return result
-      return defer({ kind: 'input', request: { elicitation: call.open, given } })
-    } finally {
-      this.#call = undefined
-    }
-  }
-}
-
-function answersOf({ deferred, answer }: AgentContext): Given {
-  const request = isPlainObject(deferred?.request) ? deferred.request : {}
-  const before = Array.isArray(request['given']) ? (request['given'] as unknown as Given) : []
-  if (!('elicitation' in request) || answer?.type !== 'approve') return before
-  const data: unknown = JSON.parse(answer.token ?? '{}')
-  if (!isPlainObject(data))
-    throw invalidUse('The token of an answered elicitation is the JSON of an object.')
-  return [...before, data as JsonObject]
 }

@@ -6,9 +6,18 @@ import {
   messageOf,
   systemClock,
 } from '@skein/base'
-import { contentOf, executeTools, type Tool, UPPError, type UserContent } from '@skein/ai'
+import {
+  contentOf,
+  executeTools,
+  type Tool,
+  UPPError,
+  type UserContent,
+  defer,
+  deriveTool,
+  withToolContext,
+} from '@skein/ai'
 import { invalidUse } from '../contract/agent-error.ts'
-import type { Agent } from '../contract/agent-types.ts'
+import type { Agent, AgentContext } from '../contract/agent-types.ts'
 import { AgentState } from '../state/state.ts'
 import { drain } from '../step/live-events.ts'
 import type { McpCallResult, McpContent, McpTool } from './mcp-tools.ts'
@@ -191,4 +200,71 @@ function toContent(block: UserContent): McpContent {
  */
 function toResource(blob: string, mimeType: string): McpContent {
   return { type: 'resource', resource: { uri: `data:${mimeType}`, mimeType, blob } }
+}
+
+/** What the person has answered to the questions of one call, in order. */
+type Given = readonly JsonObject[]
+
+interface AskedCall {
+  readonly given: Given
+  next: number
+  open?: JsonObject
+}
+
+/** Turns questions that a server asks during a call into interrupts of that call. */
+export class Elicitations {
+  /** The call that is running: its known answers, and the question that nobody has answered. */
+  #call: AskedCall | undefined
+  #queue: Promise<unknown> = Promise.resolve()
+
+  ask(params: Readonly<Record<string, unknown>>): { action: 'accept' | 'cancel'; content?: never } {
+    const call = this.#call
+    const known = call?.given[call.next]
+    if (call) call.next++
+    if (known) return { action: 'accept', content: known as never } // the SDK checks it against the schema
+    const { message, requestedSchema } = JSON.parse(JSON.stringify(params)) as JsonObject
+    if (call) call.open ??= { message: message ?? '', requestedSchema: requestedSchema ?? {} }
+    return { action: 'cancel' }
+  }
+
+  /**
+   * Returns a tool whose calls can be asked. A question does not say which call it belongs to, so the calls of a
+   * connection run one after the other.
+   */
+  wrap(tool: Tool): Tool {
+    const run = (params: never, context: AgentContext): Promise<unknown> => {
+      const result = this.#queue.then(() => this.#run(tool, params, context))
+      this.#queue = result.catch(() => {})
+      return result
+    }
+    return withToolContext(deriveTool(tool, { run }))
+  }
+
+  async #run(tool: Tool, params: never, context: AgentContext): Promise<unknown> {
+    context.signal.throwIfAborted()
+    const given = answersOf(context)
+    const call: AskedCall = { given, next: 0 }
+    this.#call = call
+    try {
+      const result = await Promise.resolve(tool.run(params, context as never)).catch(
+        (error: unknown) => {
+          if (!call.open) throw error // the server may fail because its question was cancelled
+        },
+      )
+      if (!call.open) return result
+      return defer({ kind: 'input', request: { elicitation: call.open, given } })
+    } finally {
+      this.#call = undefined
+    }
+  }
+}
+
+function answersOf({ deferred, answer }: AgentContext): Given {
+  const request = isPlainObject(deferred?.request) ? deferred.request : {}
+  const before = Array.isArray(request['given']) ? (request['given'] as unknown as Given) : []
+  if (!('elicitation' in request) || answer?.type !== 'approve') return before
+  const data: unknown = JSON.parse(answer.token ?? '{}')
+  if (!isPlainObject(data))
+    throw invalidUse('The token of an answered elicitation is the JSON of an object.')
+  return [...before, data as JsonObject]
 }

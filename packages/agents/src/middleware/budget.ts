@@ -1,7 +1,7 @@
 import { type Message, messageToJSON } from '@skein/ai'
 import { systemClock, type Clock } from '@skein/base'
 import type { AgentState } from '../state/state.ts'
-import type { RunTotals } from '../contract/agent-types.ts'
+import type { RunTotals } from '../state/state-types.ts'
 
 /** A function for `strategy.stopCondition`, which is called after every step. */
 export type StopCondition = (state: AgentState, totals: RunTotals) => boolean | Promise<boolean>

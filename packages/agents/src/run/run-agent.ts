@@ -28,11 +28,10 @@ import type {
   ExecutionContext,
   GenerateResult,
   RunOptions,
-  RunTotals,
 } from '../contract/agent-types.ts'
 import type { CheckpointConflict } from '../checkpoint/versions.ts'
 import type { AgentStreamEvent, UAPEventData } from '../contract/event.ts'
-import type { Answers } from '../state/state-types.ts'
+import type { Answers, RunTotals } from '../state/state-types.ts'
 import type { AgentState } from '../state/state.ts'
 import { isInsideTool } from '../step/step.ts'
 import { withAnswers } from '../step/calls.ts'

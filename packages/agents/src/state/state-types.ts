@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from '@skein/base'
-import type { DeferRequest, MessageJSON, TokenUsage, ToolResultMessage } from '@skein/ai'
+import type { DeferRequest, MessageJSON, TokenUsage, ToolResultMessage, Turn } from '@skein/ai'
 
 /** A state as JSON (UAP §12.1). */
 export interface AgentStateJSON {
@@ -21,7 +21,7 @@ export interface AgentStateJSON {
  * What one run has done so far, over all its parts. It is kept in the state, so that limits do not start
  * again with `resume`.
  */
-export interface RunAccount {
+export type RunAccount = {
   /** Begins the idempotency keys of the run's calls and the session ids of its sub-agents. */
   readonly id: string
   /** For a sub-agent: the id of the caller's message that contains its call. */
@@ -37,6 +37,18 @@ export interface RunAccount {
   readonly usage: TokenUsage
   /** Tokens of all sub-agents that have ended, at any depth. */
   readonly subagentUsage: TokenUsage
+}
+
+/** What a run has done so far, before and after each `resume`, and the tokens it has used. */
+export interface RunTotals {
+  /** What this call of the agent has produced so far, as a turn. */
+  readonly turn: Turn
+  /** Tokens used, including those of all sub-agents. */
+  readonly usage: TokenUsage
+  /** The number of steps that the run has started, and its sub-agents that share the budget. */
+  readonly steps: number
+  /** Milliseconds that the run has worked, without the time in which it waited for answers. */
+  readonly durationMs: number
 }
 
 /** A suspension as JSON. */

@@ -12,7 +12,7 @@ export interface ThreadTreeJSON {
 }
 
 /** A node as JSON (UAP §12.2). */
-export interface ThreadNodeJSON {
+export type ThreadNodeJSON = {
   readonly id: string
   readonly parentId: string | null
   readonly name?: string

@@ -1,7 +1,7 @@
 import { llm, UserMessage, type Tool, type ToolOutcome } from '@skein/ai'
 import { calls, says, scripted } from '@skein/ai/testing'
 import { expect, test } from 'vitest'
-import type { StepEffect } from '../contract/agent-types.ts'
+import type { StepEffect } from '../contract/checkpoint-store.ts'
 import { AgentState } from '../state/state.ts'
 import { step, type StepInput, type StepResult } from './step.ts'
 

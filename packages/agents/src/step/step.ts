@@ -15,7 +15,8 @@ import {
   wantsContext,
 } from '@skein/ai'
 import { type Clock, type IdSource, linkAbort, messageOf, systemClock, uuidV4 } from '@skein/base'
-import type { AgentStrategy, StepEffect } from '../contract/agent-types.ts'
+import type { AgentStrategy } from '../contract/agent-types.ts'
+import type { StepEffect } from '../contract/checkpoint-store.ts'
 import { type AgentStreamEvent, uapEvent } from '../contract/event.ts'
 import type { AgentState } from '../state/state.ts'
 import { openCallsOf } from '../state/transcript.ts'

@@ -1,5 +1,5 @@
 export { loop, type LoopOptions } from './loop.ts'
-export { react, type ReactOptions } from './react.ts'
+export { react } from './react.ts'
 export { plan, type PlanOptions } from './plan.ts'
 export { step, type StepResult } from '../step/step.ts'
-export type { StepEffect } from '../contract/agent-types.ts'
+export type { StepEffect } from '../contract/checkpoint-store.ts'

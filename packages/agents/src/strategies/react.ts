@@ -4,7 +4,7 @@ import { bareModel } from './planner.ts'
 import type { StrategyRun } from './strategy-run.ts'
 
 /** Options of `react`. */
-export interface ReactOptions {
+interface ReactOptions {
   /** The number of cycles of reason, act and observe after which the run ends. Default: no limit. */
   readonly maxSteps?: number
   /** The prompt that asks the model to reason. */

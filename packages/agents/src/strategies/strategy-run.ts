@@ -21,7 +21,6 @@ import type {
   ExecutionResult,
   InferenceChanges,
   InferenceRequest,
-  RunTotals,
 } from '../contract/agent-types.ts'
 import {
   type AgentStopReason,
@@ -30,7 +29,7 @@ import {
   type UAPEventType,
 } from '../contract/event.ts'
 import { newAccount, type Spending } from '../state/run-account.ts'
-import type { Answers, Interrupt, RunAccount } from '../state/state-types.ts'
+import type { Answers, Interrupt, RunAccount, RunTotals } from '../state/state-types.ts'
 import { frozenData } from '../state/state-data.ts'
 import { advance, type AgentState, extendsHistory } from '../state/state.ts'
 import { lastCallsOf, openCallsOf, repairHistory } from '../state/transcript.ts'

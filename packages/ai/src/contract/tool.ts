@@ -33,13 +33,19 @@ export interface ToolResult {
   readonly metadata?: ProviderMetadata
 }
 
-/** A finished call, as the turn reports it (UPP §7.3). `duration` is in milliseconds. */
-export interface ToolExecution<
+/**
+ * A finished call, as the turn reports it (UPP §7.3). `duration` is in milliseconds.
+ *
+ * A type alias because of the compiler's time: TypeScript keeps the members of a union in order, and compares
+ * those of an alias by its type arguments, the name first. References to an interface inside `TypesOf` would
+ * be compared by the whole tools, which doubled the time of narrowing 100 results with a chain of `if`.
+ */
+export type ToolExecution<
   Name extends string = string,
   Arguments extends JsonObject = JsonObject,
   Result = unknown,
   IsError extends boolean = boolean,
-> {
+> = {
   readonly toolName: Name
   readonly toolCallId: string
   readonly arguments: Arguments

@@ -14,8 +14,12 @@ import {
   type MemberAnswer,
   type MemberPolicy,
   withReport,
+  openStream,
+  readOpened,
+  originOf,
+  emptyAnswer,
 } from './member.ts'
-import { ErrorCode, type ErrorOrigin, type Modality, UPPError } from '../contract/error.ts'
+import { type Modality } from '../contract/error.ts'
 import type { BoundEmbeddingModel, EmbeddingHandler, EmbeddingRequest } from '../embedding.ts'
 import type { BoundImageModel, ImageCapabilities, ImageHandler, ImageRequest } from '../image.ts'
 
@@ -137,63 +141,10 @@ function llmCapabilities(
   })
 }
 
-/** A stream whose first content has arrived. From then on no other model can take over. */
-interface OpenedStream<T> {
-  /** The items up to and including the first content. */
-  readonly first: readonly T[]
-  readonly rest: AsyncIterator<readonly T[]>
-}
-
-/** Reads a stream up to its first content; throws errors before that, so that another member can be tried. */
-async function openStream<T>(
-  source: AsyncIterable<readonly T[]>,
-  isContent: (item: T) => boolean,
-  origin: ErrorOrigin,
-): Promise<OpenedStream<T>> {
-  const rest = source[Symbol.asyncIterator]()
-  const first: T[] = []
-  for (;;) {
-    const step = await rest.next()
-    if (step.done) throw emptyAnswer(origin)
-    for (const item of step.value) first.push(item)
-    if (step.value.some(isContent)) return { first, rest }
-  }
-}
-
-/** Yields the whole stream and closes it if the consumer stops early. */
-async function* readOpened<T>(opened: OpenedStream<T>): AsyncGenerator<readonly T[], void> {
-  const { first, rest } = opened
-  let isDone = false
-  try {
-    yield first
-    for (;;) {
-      const step = await rest.next()
-      if ((isDone = step.done === true)) return
-      yield step.value
-    }
-  } catch (error) {
-    isDone = true
-    throw error
-  } finally {
-    if (!isDone) await rest.return?.()
-  }
-}
-
 /** Checks whether an event is content: any except the start of a message, text or reasoning. */
 function isContent({ type, delta }: StreamEvent): boolean {
   if (type === 'message_start') return false
   return type !== 'content_block_start' || (delta.block !== 'text' && delta.block !== 'reasoning')
-}
-
-function originOf({ provider }: { readonly provider: string }, modality: Modality): ErrorOrigin {
-  return { provider, modality }
-}
-
-function emptyAnswer(origin: ErrorOrigin): UPPError {
-  return new UPPError(`The answer of ${origin.provider} ended without its terminal event.`, {
-    code: ErrorCode.InvalidResponse,
-    ...origin,
-  })
 }
 
 /** Makes the handler that embeds with the member chosen by the policy; the smallest batch limits apply. */

@@ -30,6 +30,21 @@ export interface ErrorContext {
 
 /** Returns the URL of one request. The base may end in slashes and may have a query. */
 export function requestUrl(base: string, path: string, context: ErrorContext): string {
+  const key = `${base}\n${path}`
+  let known = urls.get(key)
+  if (known === undefined) {
+    known = joinUrl(base, path, context)
+    if (urls.size >= MAX_URLS) urls.clear()
+    urls.set(key, known)
+  }
+  return known
+}
+
+/** The URLs of recent requests; an application uses few of them, again and again. */
+const urls = new Map<string, string>()
+const MAX_URLS = 100
+
+function joinUrl(base: string, path: string, context: ErrorContext): string {
   const url = parseBase(base, context)
   const mark = path.indexOf('?')
   const pathname = mark < 0 ? path : path.slice(0, mark)
@@ -50,11 +65,7 @@ export function requestUrl(base: string, path: string, context: ErrorContext): s
   return `${url.origin}${prefix}${pathname}${search && `?${search}`}`
 }
 
-const parsed = new Map<string, URL>()
-
 function parseBase(base: string, context: ErrorContext): URL {
-  const known = parsed.get(base)
-  if (known) return known
   const url = URL.canParse(base) ? new URL(base) : undefined
   const problem = !url
     ? 'is not an absolute URL'
@@ -71,8 +82,6 @@ function parseBase(base: string, context: ErrorContext): URL {
       'Expected http(s)://host/prefix; put credentials in config.apiKey or config.headers.',
     )
   }
-  if (parsed.size > 100) parsed.clear()
-  parsed.set(base, url)
   return url
 }
 

@@ -3,13 +3,25 @@ import { defineVendor } from './define-vendor.ts'
 import { chatCompletions, chooseApi, responses } from './openai-family.ts'
 import type { ChatParams, ResponsesParams, TwoApis } from './openai.ts'
 
-/** Known parameters: those the APIs share with OpenAI, and those that `@ai-sdk/xai 3.0.138` sends. */
+/** Known parameters of Chat Completions: those it shares with OpenAI, and those that `@ai-sdk/xai 3.0.138` sent. */
 type XaiChatParams = ChatParams & {
   readonly max_completion_tokens?: number
   readonly parallel_function_calling?: boolean
   readonly reasoning_effort?: 'none' | 'low' | 'medium' | 'high'
   readonly search_parameters?: object
   readonly service_tier?: string
+}
+
+/** Known parameters of Responses: those it shares with OpenAI, and those that `@ai-sdk/xai 5.0.12` sends. */
+type XaiResponsesParams = Omit<ResponsesParams, 'include'> & {
+  readonly include?: readonly (
+    NonNullable<ResponsesParams['include']>[number] | 'no_inline_citations'
+  )[]
+  readonly logprobs?: boolean
+  readonly max_turns?: number
+  readonly min_p?: number
+  readonly seed?: number
+  readonly top_k?: number
 }
 
 /** Models of the catalogue. */
@@ -34,7 +46,7 @@ type ModelId =
  * The facts are those of `@ai-sdk/xai 5.0.12`, which uses Responses alone and reads Chat Completions in its
  * batches, and of docs.x.ai, read in November 2026.
  */
-export const xai: TwoApis<XaiChatParams, ResponsesParams, 'chat', ModelId> = defineVendor({
+export const xai: TwoApis<XaiChatParams, XaiResponsesParams, 'chat', ModelId> = defineVendor({
   name: 'xai',
   baseUrl: 'https://api.x.ai/v1',
   keyVariables: ['XAI_API_KEY'],

@@ -86,7 +86,8 @@ function lastSent(messages: readonly Message[], key: string): Sent | undefined {
 
 function remember(key: string, now: Sent, before: Sent | undefined): void {
   const oldLast = before?.messages.at(-1)
-  if (oldLast) sent.get(oldLast)?.delete(key)
+  const old = oldLast && sent.get(oldLast)
+  if (old?.delete(key) && old.size === 0) sent.delete(oldLast!)
   const last = now.messages.at(-1)
   if (!last) return
   const byKey = sent.get(last)
@@ -95,12 +96,16 @@ function remember(key: string, now: Sent, before: Sent | undefined): void {
 }
 
 interface Encoded {
+  readonly key: string
   readonly texts: readonly string[]
   readonly warnings: readonly Warning[]
+  /** The same message for another key. There is seldom one, so a list takes less memory than a Map. */
+  readonly next: Encoded | undefined
 }
 
-/** The JSON texts of each message, by key. They are garbage-collected together with the message. */
-const cache = new WeakMap<Message, Map<string, Encoded>>()
+/** The JSON texts of each message. They are garbage-collected together with the message. */
+const cache = new WeakMap<Message, Encoded>()
+const NO_WARNINGS: readonly Warning[] = []
 
 /**
  * Writes one message as JSON texts, once for each `key`. Only deep-frozen messages are cached, so an
@@ -115,16 +120,14 @@ export function encodeOnce(
   encode: (warnings: Warning[]) => readonly JsonObject[],
   warnings: Warning[] = [],
 ): readonly string[] {
-  let byKey = cache.get(message)
-  let encoded = byKey?.get(key)
+  const first = cache.get(message)
+  let encoded = first
+  while (encoded && encoded.key !== key) encoded = encoded.next
   if (!encoded) {
     const own: Warning[] = []
-    encoded = { texts: encode(own).map((item) => JSON.stringify(item)), warnings: own }
-    if (byKey) byKey.set(key, encoded)
-    else if (isDeepFrozen(message)) {
-      byKey = new Map([[key, encoded]])
-      cache.set(message, byKey)
-    }
+    const texts = encode(own).map((item) => JSON.stringify(item))
+    encoded = { key, texts, warnings: own.length > 0 ? own : NO_WARNINGS, next: first }
+    if (first || isDeepFrozen(message)) cache.set(message, encoded)
   }
   for (const warning of encoded.warnings) warnings.push(warning)
   return encoded.texts

@@ -1,6 +1,7 @@
 import type { JsonObject, JsonValue } from '@skein/base'
 import type { ModelReference } from '@skein/ai'
 import { anthropic } from '@skein/ai/anthropic'
+import { cerebras } from '@skein/ai/cerebras'
 import { google } from '@skein/ai/google'
 import { groq } from '@skein/ai/groq'
 import { mistral } from '@skein/ai/mistral'
@@ -423,6 +424,33 @@ const groqVendor: VendorSdk = {
   },
 }
 
+const cerebrasVendor: VendorSdk = {
+  name: 'cerebras',
+  sdk: '@cerebras/cerebras_cloud_sdk',
+  model: cerebras('gpt-oss-120b'),
+  prefix: '/v1',
+  params: {
+    tools: chatChoice,
+    reasoning: { reasoning_effort: 'low', reasoning_format: 'parsed' },
+    sampling: { temperature: 0.5, max_completion_tokens: 100, stop: ['END'] },
+  },
+  absent: { document: noDocuments },
+  explained: [[/^\+\/stream_options=\{"include_usage":true\}$/, usageInStreams]],
+  async send(peers, origin, task) {
+    const { default: Cerebras } = await peers.load<{
+      default: New<{ chat: { completions: { create: Send } } }>
+    }>('@cerebras/cerebras_cloud_sdk')
+    const settings = { apiKey: 'k', baseURL: origin, maxRetries: 0, warmTCPConnection: false }
+    return new Cerebras(settings).chat.completions.create(
+      chatBody(task, {
+        model: 'gpt-oss-120b',
+        reasoning: { reasoning_effort: 'low', reasoning_format: 'parsed' },
+        sampling: { temperature: 0.5, max_completion_tokens: 100, stop: ['END'] },
+      }),
+    )
+  },
+}
+
 const ollamaVendor: VendorSdk = {
   name: 'ollama',
   sdk: 'ollama',
@@ -511,6 +539,7 @@ export const vendorSdks: readonly VendorSdk[] = [
   googleVendor,
   mistralVendor,
   groqVendor,
+  cerebrasVendor,
   ollamaVendor,
   openrouterVendor,
 ]

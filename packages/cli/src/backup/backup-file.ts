@@ -228,7 +228,12 @@ function wholeBlob(
 /** Yields the lines of a file. Only a line feed ends a line: texts may contain other line separators. */
 async function* fileLines(path: string): AsyncGenerator<string, void, undefined> {
   const handle = await open(path).catch((cause: unknown) => {
-    throw new CommandError(`${path} cannot be read.`, { code: 'FILE_UNREADABLE', cause })
+    const isMissing = (cause as NodeJS.ErrnoException).code === 'ENOENT'
+    throw new CommandError(`${path} cannot be read.`, {
+      code: 'FILE_UNREADABLE',
+      hint: `${isMissing ? 'The file does not exist. ' : ''}Name a file that \`skein backup\` has written.`,
+      cause,
+    })
   })
   const raw = createReadStream(path, { fd: handle, highWaterMark: 1024 * 1024 })
   const input: AsyncIterable<Buffer> = path.endsWith('.gz') ? raw.pipe(createGunzip()) : raw

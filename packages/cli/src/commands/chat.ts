@@ -292,6 +292,11 @@ export const run: Command = defineCommand({
         '--if-busy says what the message does to a thread that is busy.',
         `Give --thread, and one of ${IF_BUSY.join(', ')}.`,
       )
+    if (given === undefined && /\s/.test(agent))
+      throw usageError(
+        `"${agent}" is not the name of an agent.`,
+        `Name the agent first: skein run <agent> "${agent}"`,
+      )
     if (given === undefined && process.stdin.isTTY)
       throw usageError(
         '<text> is missing.',

@@ -159,7 +159,12 @@ const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 export const api: Command = defineCommand({
   operands: [
     { name: 'method', description: `${METHODS.join(', ')}.` },
-    { name: 'path', description: 'Path of the operation, e.g. /threads; docs/http.md lists them.' },
+    {
+      name: 'path',
+      description: 'Path of the operation, e.g. /threads; docs/http.md lists them.',
+      // Checked below, where the answer can say what to type.
+      isOptional: true,
+    },
   ],
   options: {
     data: {
@@ -175,8 +180,17 @@ export const api: Command = defineCommand({
   ],
   async run({ values, operands: [word = '', path = ''], output }) {
     const method = METHODS.find((known) => known === word.toUpperCase())
-    if (!method) throw usageError(`"${word}" is not one of ${METHODS.join(', ')}.`)
-    if (!path.startsWith('/')) throw usageError(`The path "${path}" does not begin with /.`)
+    if (!method)
+      throw usageError(
+        `"${word}" is not one of ${METHODS.join(', ')}.`,
+        word.startsWith('/') ? `Name the method first: skein api GET ${word}` : undefined,
+      )
+    if (path === '') throw usageError('<path> is missing.', `E.g.: skein api ${method} /threads`)
+    if (!path.startsWith('/'))
+      throw usageError(
+        `The path "${path}" does not begin with a slash.`,
+        `Write it with a slash: skein api ${method} /${path}`,
+      )
     const { text: readAll } = await import('node:stream/consumers')
     const body = values.data === '-' ? await readAll(process.stdin) : values.data
     return withConnection(values, output, async ({ send, url = 'this process' }) => {

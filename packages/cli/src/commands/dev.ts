@@ -10,6 +10,7 @@ import {
   missingKeys,
   modelsOf,
   openRuntime,
+  readEnvFile,
   removeServerFile,
   storeFile,
   writeServerFile,
@@ -56,6 +57,7 @@ export const dev: Command = defineCommand({
   },
   examples: ['skein dev', 'skein dev ./my-agents --port 8080'],
   async run({ values, operands: [folder], output }) {
+    readEnvFile() // before the configuration, which may use its variables
     const { config, problems } = await loadConfig(undefined)
     for (const { setting, message } of problems) output.say(`warning: ${setting}: ${message}`)
     const port = portOf(values.port ?? config.port)

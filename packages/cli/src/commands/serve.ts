@@ -222,13 +222,16 @@ async function startRuntime(
   { current, previous }: Definitions,
   parts: Pick<RuntimeOptions, 'owner' | 'logger'> & { readonly store: Store },
 ): Promise<EmbeddedRuntime> {
-  const { config, secretKey, oldSecretKeys } = settings
+  const { config, secretKey, oldSecretKeys, nodeSecret } = settings
+  // Beside nodes of another version a session that goes on anywhere may find its tools gone.
+  const { pin = nodeSecret === undefined ? 'none' : 'session' } = config
   const { createRuntime } = await import('@skein/runtime')
   const { limits, maxConcurrent, spending, retention, id } = config
   try {
     const runtime = await createRuntime({
       registry: current,
       previous,
+      pin,
       nodes: await createNodes(settings),
       id,
       secretKey,

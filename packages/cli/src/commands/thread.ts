@@ -236,7 +236,11 @@ export const threadImport: Command = defineCommand({
   async run({ values, operands: [file = '-'], output }) {
     const reading = file === '-' ? readAll(process.stdin) : readFile(file, 'utf8')
     const lines = await reading.catch((cause: unknown) => {
-      throw new CommandError(`${file} cannot be read.`, { code: 'FILE_UNREADABLE', cause })
+      throw new CommandError(`${file} cannot be read.`, {
+        code: 'FILE_UNREADABLE',
+        hint: 'Name a file that `skein thread export` has written; `-` reads standard input.',
+        cause,
+      })
     })
     return withConnection(values, output, async ({ client }) =>
       printNew(await client.threads.import(lines), values, output),

@@ -15,6 +15,11 @@ export interface SkeinConfig {
   readonly agents?: string
   /** Folder with the definitions of the version before, for sessions that began with them. */
   readonly previous?: string
+  /**
+   * `session`: a session goes on only with the definitions with which it began; `none`: with those of any node.
+   * Default: `session` if there are several nodes (`nodeSecret`), else `none`.
+   */
+  readonly pin?: 'none' | 'session'
   /** Address to listen on. Default `127.0.0.1`. */
   readonly host?: string
   /** Default 4111. */
@@ -87,6 +92,7 @@ type Kind = 'text' | 'path' | 'file' | 'number' | 'list' | 'json' | 'store'
 export const SETTINGS: { readonly [Name in keyof SkeinConfig]-?: readonly [Kind, string] } = {
   agents: ['path', 'folder with `agents/`, `prompts/`, `tools/` … Default: that of the file'],
   previous: ['path', 'folder with the definitions of the version before'],
+  pin: ['text', '`session` (default of several nodes): sessions keep their definitions. Or `none`'],
   host: ['text', 'address to listen on. Default `127.0.0.1`'],
   port: ['number', 'default 4111'],
   prefix: ['text', 'put before every path, e.g. `/api`'],

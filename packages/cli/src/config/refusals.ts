@@ -79,7 +79,11 @@ export function checkSettings(
 
 type Refuse = (setting: string, message: string) => void
 
-function checkFolders({ agents = resolve('.'), previous }: SkeinConfig, refuse: Refuse): void {
+function checkFolders(
+  { agents = resolve('.'), previous, pin = 'none' }: SkeinConfig,
+  refuse: Refuse,
+): void {
+  if (pin !== 'none' && pin !== 'session') refuse('pin', `"${pin}" is neither none nor session.`)
   if (!existsSync(join(agents, 'agents')))
     refuse('agents', `The folder ${agents} has no agents/; the examples are not served to others.`)
   if (previous === undefined) return

@@ -183,7 +183,7 @@ export async function findWaiting(
       code: 'INTERRUPT_NOT_FOUND',
       hint:
         waiting.length === 0
-          ? 'The inbox has none of them; somebody may have decided already.'
+          ? 'Somebody may have decided already: `skein inbox` lists the calls that wait, and none does.'
           : '`skein inbox` lists the calls that wait.',
     })
   const ids = found.map(({ threadId, interruptId }) => `${threadId} ${interruptId}`)

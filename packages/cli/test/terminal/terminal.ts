@@ -18,9 +18,13 @@ export class Terminal {
 
   constructor(
     args: readonly string[],
-    { cwd, env = {} }: { readonly cwd: string; readonly env?: Record<string, string> },
+    {
+      cwd,
+      env = {},
+      bin = skeinBin,
+    }: { readonly cwd: string; readonly env?: Record<string, string>; readonly bin?: string },
   ) {
-    this.#process = (pty as Pty).spawn(process.execPath, [skeinBin, ...args], {
+    this.#process = (pty as Pty).spawn(process.execPath, [bin, ...args], {
       cols: 100,
       rows: 30,
       cwd,

@@ -1,8 +1,8 @@
 import type { JsonValue } from '@skein/base'
 import type { TaskClass } from '../contract/governed.ts'
-import type { Governor, Resume } from '../governor.ts'
+import type { Governor } from '../governor.ts'
 import { GovernanceError, reason, type Reason } from '../contract/reason.ts'
-import type { Init, Result, Run } from '../contract/run.ts'
+import type { Init, Result, Run, Resume } from '../contract/run.ts'
 import type { CallingRun } from './call-through.ts'
 import {
   EventGate,

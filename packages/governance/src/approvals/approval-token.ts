@@ -1,19 +1,21 @@
 import {
-  decodeBase64Url,
-  encodeBase64Url,
   isPlainObject,
   type JsonObject,
   type JsonValue,
   SkeinError,
+  type Clock,
+  type IdSource,
+  systemClock,
+  uuidV4,
 } from '@skein/base'
 import type { ApprovalRequest } from '../contract/approval.ts'
 import { actionDigest, hashJson, isAtLeast, type Risk } from '../contract/envelope.ts'
 import {
-  type KeyAlgorithm,
-  type PublicJwk,
-  type SigningKey,
-  toVerifyKey,
   type VerifyKey,
+  type PrivateJwk,
+  type SigningKey,
+  toSigningKey,
+  signJws,
 } from '../keys/keys.ts'
 import type { Action } from '../contract/policy.ts'
 import { reason, type Reason } from '../contract/reason.ts'
@@ -176,136 +178,80 @@ function isForGrant(details: TokenClaims['details'], action: Action): boolean {
   return Object.entries(scope).every(([name, value]) => name in facts && facts[name] === value)
 }
 
-/** The protected header of a compact JWS (RFC 7515). */
-interface JwsHeader {
-  readonly alg: string
-  readonly kid?: string
-  readonly typ?: string
-  readonly [parameter: string]: unknown
-}
-
-/** A parsed compact JWS. Nothing in it can be trusted before `verifyJws`. */
-interface ParsedJws {
-  readonly header: JwsHeader
-  readonly payload: JsonObject
-  /** The ASCII bytes that were signed: header and payload exactly as received, not encoded again. */
-  readonly signed: Uint8Array
-  readonly signature: Uint8Array
+/** The options for signing an approval: who signs, for which governor, and for how long. */
+export interface ApproveOptions {
+  /** The governor's id, which becomes the token's `aud`. */
+  readonly audience: string
+  /** The name of the issuer in the governor's `issuers`; its keys must include the signing key. */
+  readonly issuer: string
+  /** The person or system that approves. */
+  readonly approver: string
+  readonly key: PrivateJwk | SigningKey
+  readonly ttlMs: number
+  readonly clock?: Clock
+  readonly ids?: IdSource
 }
 
 /**
- * The maximum length of a token. An approval contains digests and no arguments, so a valid token is far
- * shorter.
+ * Signs an approval of exactly the action in the request. It needs no governor, so it can run on the
+ * person's own device. Throws if the digest of the request does not belong to the action that it shows.
  */
-const MAX_TOKEN_CHARACTERS = 16_384
+export async function approve(request: ApprovalRequest, options: ApproveOptions): Promise<string> {
+  if (!isDigestOfAction(request)) {
+    const { id, action } = request
+    throw new SkeinError(
+      `Approval request "${id}" shows a call of "${action.tool}", but its digest is that of another action.`,
+      {
+        code: 'APPROVAL_REQUEST_INVALID',
+        hint: 'The request was changed on its way. Do not sign it; fetch it again from the governor.',
+      },
+    )
+  }
+  // Rounded down to seconds, because a token must not be valid for longer than the request.
+  const latest = Math.floor(Date.parse(request.expires_at) / 1000)
+  return sign(actionDetails(request), options, { typ: APPROVAL_TYP, latest })
+}
 
-const utf8 = new TextEncoder()
-const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+/**
+ * The actions that a standing grant covers. Every member that is given must be equal to that of the
+ * action, except `risk`, which is the highest risk allowed.
+ */
+export interface GrantScope {
+  readonly tool: string
+  readonly risk: 'write_low_risk' | 'write_high_risk'
+  readonly request_id?: string
+  readonly task?: string
+  readonly agent_id?: string
+  readonly owner_id?: string
+  readonly user_id?: string
+  readonly args_hash?: string
+  /** Namespaced members of the identity. */
+  readonly [namespaced: `${string}:${string}`]: string
+}
 
-/** Signs a payload as a compact JWS; `alg` and `kid` come from the key. */
-export async function signJws(
-  payload: JsonObject,
-  key: SigningKey,
-  { typ }: { readonly typ: string },
+/**
+ * Signs a standing grant: a wider consent that expires ("this tool, for this agent, until five"). A grant
+ * approves nothing by itself: a policy has to return it in its decision, and every use of it is logged.
+ */
+export async function signGrant(scope: GrantScope, options: ApproveOptions): Promise<string> {
+  return sign({ type: 'uaicp_grant', ...scope }, options, { typ: GRANT_TYP, latest: Infinity })
+}
+
+async function sign(
+  details: JsonObject,
+  { audience, issuer, approver, key, ttlMs, clock = systemClock, ids = uuidV4 }: ApproveOptions,
+  { typ, latest }: { readonly typ: string; readonly latest: number },
 ): Promise<string> {
-  const header = { alg: key.alg, kid: key.kid, typ }
-  const signed = `${encodeJson(header)}.${encodeJson(payload)}`
-  return `${signed}.${encodeBase64Url(await key.sign(utf8.encode(signed)))}`
-}
-
-/** Parses a compact JWS; undefined for anything else. */
-export function parseJws(token: unknown): ParsedJws | undefined {
-  if (typeof token !== 'string' || token.length > MAX_TOKEN_CHARACTERS) return undefined
-  const first = token.indexOf('.')
-  const second = token.indexOf('.', first + 1)
-  if (first < 1 || second < 0 || token.includes('.', second + 1)) return undefined
-  try {
-    const header = decodeJson(token.slice(0, first))
-    const payload = decodeJson(token.slice(first + 1, second))
-    const signature = decodeBase64Url(token.slice(second + 1))
-    if (!isPlainObject(header) || !isPlainObject(payload)) return undefined
-    // `crit` lists extensions that the reader must understand; none is supported here (RFC 7515 §4.1.11).
-    if (typeof header['alg'] !== 'string' || 'crit' in header) return undefined
-    return {
-      header: header as JwsHeader,
-      payload: payload as JsonObject,
-      signed: utf8.encode(token.slice(0, second)),
-      signature,
-    }
-  } catch {
-    return undefined // Not base64url, not UTF-8 or not JSON.
-  }
-}
-
-/**
- * True when this key signed these bytes with the key's own algorithm. The header's `alg` must be that of
- * the key, so a token cannot choose "none" or HMAC with the public key as secret.
- */
-export async function verifyJws(jws: ParsedJws, key: VerifyKey): Promise<boolean> {
-  if (jws.header.alg !== key.alg) return false
-  try {
-    return await key.verify(jws.signed, jws.signature)
-  } catch {
-    return false // A signature that the platform cannot read is not valid.
-  }
-}
-
-function encodeJson(value: unknown): string {
-  return encodeBase64Url(utf8.encode(JSON.stringify(value)))
-}
-
-function decodeJson(part: string): unknown {
-  return JSON.parse(strictUtf8.decode(decodeBase64Url(part)))
-}
-
-/** A public key of an issuer, in any of the supported forms. */
-export type IssuerKey = PublicJwk | VerifyKey | CryptoKey
-
-/**
- * Returns a function that finds an issuer's keys by `kid`. The `kid` only reduces the number of keys to
- * try and proves nothing. Keys without a `kid` are always tried.
- */
-export function createIssuerKeys(
-  issuer: string,
-  keys: readonly IssuerKey[],
-  alg: KeyAlgorithm,
-): (kid: unknown) => Promise<readonly VerifyKey[]> {
-  const plain = keys.flatMap((key): NamedKey[] =>
-    isCryptoKey(key) ? [] : [{ name: key.kid, key: toVerifyKey(key) }],
-  )
-  for (const { key } of plain) if (key.alg !== alg) throw wrongAlgorithm(issuer, key.alg, alg)
-  let all: Promise<readonly NamedKey[]> | undefined
-  return async (kid) => {
-    all ??= Promise.all(
-      keys.filter(isCryptoKey).map((key) => fromCryptoKey(issuer, key, alg)),
-    ).then((exported) => [...plain, ...exported])
-    const known = await all
-    return known
-      .filter(({ name }) => name === undefined || kid === undefined || name === kid)
-      .map(({ key }) => key)
-  }
-}
-
-interface NamedKey {
-  readonly name: string | undefined
-  readonly key: VerifyKey
-}
-
-function isCryptoKey(key: IssuerKey): key is CryptoKey {
-  return typeof CryptoKey === 'function' && key instanceof CryptoKey
-}
-
-async function fromCryptoKey(issuer: string, key: CryptoKey, alg: KeyAlgorithm): Promise<NamedKey> {
-  const jwk = (await crypto.subtle.exportKey('jwk', key)) as unknown as PublicJwk
-  const { kty, crv, x, y } = jwk
-  const found = toVerifyKey(y === undefined ? { kty, crv, x } : { kty, crv, x, y })
-  if (found.alg !== alg || key.type !== 'public') throw wrongAlgorithm(issuer, found.alg, alg)
-  return { name: undefined, key: found }
-}
-
-function wrongAlgorithm(issuer: string, found: string, wanted: string): SkeinError {
-  return new SkeinError(`Issuer "${issuer}" is set to ${wanted}, but has a key for ${found}.`, {
-    code: 'KEY_INVALID',
-    hint: `Set alg: '${found}' for the issuer, or give it public keys of one kind.`,
-  })
+  if (!(ttlMs > 0))
+    throw new SkeinError(`An approval cannot be valid for ${ttlMs} ms.`, {
+      code: 'APPROVAL_TTL_INVALID',
+      hint: 'Give ttlMs as a positive number of milliseconds.',
+    })
+  // The clock is read once. If a second began between two readings, the token would be valid for a second
+  // longer than `ttlMs`, and an issuer with exactly that limit would refuse it.
+  const now = clock.now()
+  const iat = Math.floor(now / 1000)
+  const exp = Math.min(Math.floor((now + ttlMs) / 1000), latest)
+  const claims = { iss: issuer, sub: approver, aud: audience, jti: ids(), iat, nbf: iat, exp }
+  return signJws({ ...claims, authorization_details: [details] }, toSigningKey(key), { typ })
 }

@@ -2,8 +2,10 @@ import { describe, expect, test } from 'vitest'
 import * as jose from 'jose'
 import { encodeBase64Url } from '@skein/base'
 import { action, AUDIENCE, desk, ISSUER, request, START } from '../../test/approval-setup.ts'
-import { approvals, approve, memorySpent, signGrant } from './approvals.ts'
+import { approvals } from './approvals.ts'
 import { fromCryptoKeyPair, generateKey, toSigningKey } from '../keys/keys.ts'
+import { memorySpent } from '../contract/approval.ts'
+import { approve, signGrant } from './approval-token.ts'
 
 const encode = (value: unknown): string =>
   encodeBase64Url(new TextEncoder().encode(JSON.stringify(value)))

@@ -1,11 +1,4 @@
-import {
-  type Clock,
-  type IdSource,
-  type JsonObject,
-  SkeinError,
-  systemClock,
-  uuidV4,
-} from '@skein/base'
+import { type Clock, SkeinError, systemClock } from '@skein/base'
 import type {
   ApprovalRequest,
   Approvals,
@@ -14,24 +7,25 @@ import type {
   SpentStore,
 } from '../contract/approval.ts'
 import {
-  actionDetails,
   APPROVAL_TYP,
   type CheckContext,
   checkTimes,
   checkUse,
-  createIssuerKeys,
   GRANT_TYP,
   isDigestOfAction,
-  type IssuerKey,
   type KnownIssuer,
   MAX_SKEW_MS,
-  parseJws,
   readClaims,
-  signJws,
   type TokenClaims,
-  verifyJws,
 } from './approval-token.ts'
-import { type KeyAlgorithm, type PrivateJwk, type SigningKey, toSigningKey } from '../keys/keys.ts'
+import {
+  type KeyAlgorithm,
+  parseJws,
+  verifyJws,
+  type PublicJwk,
+  toVerifyKey,
+  type VerifyKey,
+} from '../keys/keys.ts'
 import type { Action } from '../contract/policy.ts'
 import { reason, type Reason } from '../contract/reason.ts'
 
@@ -220,103 +214,54 @@ class BoundedSet {
   }
 }
 
+/** A public key of an issuer, in any of the supported forms. */
+export type IssuerKey = PublicJwk | VerifyKey | CryptoKey
+
 /**
- * Creates a store of spent tokens in memory, for tests and for systems with a single process whose tokens
- * need not stay spent after it ends.
+ * Returns a function that finds an issuer's keys by `kid`. The `kid` only reduces the number of keys to
+ * try and proves nothing. Keys without a `kid` are always tried.
  */
-export function memorySpent({ clock = systemClock }: { readonly clock?: Clock } = {}): SpentStore {
-  const spent = new Map<string, number>()
-  let sweptAt = -Infinity
-  return {
-    async spend(jti, exp) {
-      const now = clock.now()
-      if (now >= sweptAt + 60_000) {
-        for (const [key, end] of spent) if (end < now) spent.delete(key)
-        sweptAt = now
-      }
-      // A token that had expired at the last sweep may have been spent and forgotten. If the clock was set
-      // back since, the token looks valid again.
-      if (exp < sweptAt || spent.has(jti)) return false
-      spent.set(jti, exp)
-      return true
-    },
+export function createIssuerKeys(
+  issuer: string,
+  keys: readonly IssuerKey[],
+  alg: KeyAlgorithm,
+): (kid: unknown) => Promise<readonly VerifyKey[]> {
+  const plain = keys.flatMap((key): NamedKey[] =>
+    isCryptoKey(key) ? [] : [{ name: key.kid, key: toVerifyKey(key) }],
+  )
+  for (const { key } of plain) if (key.alg !== alg) throw wrongAlgorithm(issuer, key.alg, alg)
+  let all: Promise<readonly NamedKey[]> | undefined
+  return async (kid) => {
+    all ??= Promise.all(
+      keys.filter(isCryptoKey).map((key) => fromCryptoKey(issuer, key, alg)),
+    ).then((exported) => [...plain, ...exported])
+    const known = await all
+    return known
+      .filter(({ name }) => name === undefined || kid === undefined || name === kid)
+      .map(({ key }) => key)
   }
 }
 
-/** The options for signing an approval: who signs, for which governor, and for how long. */
-export interface ApproveOptions {
-  /** The governor's id, which becomes the token's `aud`. */
-  readonly audience: string
-  /** The name of the issuer in the governor's `issuers`; its keys must include the signing key. */
-  readonly issuer: string
-  /** The person or system that approves. */
-  readonly approver: string
-  readonly key: PrivateJwk | SigningKey
-  readonly ttlMs: number
-  readonly clock?: Clock
-  readonly ids?: IdSource
+interface NamedKey {
+  readonly name: string | undefined
+  readonly key: VerifyKey
 }
 
-/**
- * Signs an approval of exactly the action in the request. It needs no governor, so it can run on the
- * person's own device. Throws if the digest of the request does not belong to the action that it shows.
- */
-export async function approve(request: ApprovalRequest, options: ApproveOptions): Promise<string> {
-  if (!isDigestOfAction(request)) {
-    const { id, action } = request
-    throw new SkeinError(
-      `Approval request "${id}" shows a call of "${action.tool}", but its digest is that of another action.`,
-      {
-        code: 'APPROVAL_REQUEST_INVALID',
-        hint: 'The request was changed on its way. Do not sign it; fetch it again from the governor.',
-      },
-    )
-  }
-  // Rounded down to seconds, because a token must not be valid for longer than the request.
-  const latest = Math.floor(Date.parse(request.expires_at) / 1000)
-  return sign(actionDetails(request), options, { typ: APPROVAL_TYP, latest })
+function isCryptoKey(key: IssuerKey): key is CryptoKey {
+  return typeof CryptoKey === 'function' && key instanceof CryptoKey
 }
 
-/**
- * The actions that a standing grant covers. Every member that is given must be equal to that of the
- * action, except `risk`, which is the highest risk allowed.
- */
-export interface GrantScope {
-  readonly tool: string
-  readonly risk: 'write_low_risk' | 'write_high_risk'
-  readonly request_id?: string
-  readonly task?: string
-  readonly agent_id?: string
-  readonly owner_id?: string
-  readonly user_id?: string
-  readonly args_hash?: string
-  /** Namespaced members of the identity. */
-  readonly [namespaced: `${string}:${string}`]: string
+async function fromCryptoKey(issuer: string, key: CryptoKey, alg: KeyAlgorithm): Promise<NamedKey> {
+  const jwk = (await crypto.subtle.exportKey('jwk', key)) as unknown as PublicJwk
+  const { kty, crv, x, y } = jwk
+  const found = toVerifyKey(y === undefined ? { kty, crv, x } : { kty, crv, x, y })
+  if (found.alg !== alg || key.type !== 'public') throw wrongAlgorithm(issuer, found.alg, alg)
+  return { name: undefined, key: found }
 }
 
-/**
- * Signs a standing grant: a wider consent that expires ("this tool, for this agent, until five"). A grant
- * approves nothing by itself: a policy has to return it in its decision, and every use of it is logged.
- */
-export async function signGrant(scope: GrantScope, options: ApproveOptions): Promise<string> {
-  return sign({ type: 'uaicp_grant', ...scope }, options, { typ: GRANT_TYP, latest: Infinity })
-}
-
-async function sign(
-  details: JsonObject,
-  { audience, issuer, approver, key, ttlMs, clock = systemClock, ids = uuidV4 }: ApproveOptions,
-  { typ, latest }: { readonly typ: string; readonly latest: number },
-): Promise<string> {
-  if (!(ttlMs > 0))
-    throw new SkeinError(`An approval cannot be valid for ${ttlMs} ms.`, {
-      code: 'APPROVAL_TTL_INVALID',
-      hint: 'Give ttlMs as a positive number of milliseconds.',
-    })
-  // The clock is read once. If a second began between two readings, the token would be valid for a second
-  // longer than `ttlMs`, and an issuer with exactly that limit would refuse it.
-  const now = clock.now()
-  const iat = Math.floor(now / 1000)
-  const exp = Math.min(Math.floor((now + ttlMs) / 1000), latest)
-  const claims = { iss: issuer, sub: approver, aud: audience, jti: ids(), iat, nbf: iat, exp }
-  return signJws({ ...claims, authorization_details: [details] }, toSigningKey(key), { typ })
+function wrongAlgorithm(issuer: string, found: string, wanted: string): SkeinError {
+  return new SkeinError(`Issuer "${issuer}" is set to ${wanted}, but has a key for ${found}.`, {
+    code: 'KEY_INVALID',
+    hint: `Set alg: '${found}' for the issuer, or give it public keys of one kind.`,
+  })
 }

@@ -1,6 +1,4 @@
-export { approve, signGrant } from './approvals.ts'
 export { approvals, type ApprovalIssuer, type ApprovalsOptions } from './approvals.ts'
-export { memorySpent } from './approvals.ts'
 export {
   fromCryptoKeyPair,
   generateKey,
@@ -13,3 +11,5 @@ export {
   type SigningKey,
   type VerifyKey,
 } from '../keys/keys.ts'
+export { memorySpent } from '../contract/approval.ts'
+export { approve, signGrant } from './approval-token.ts'

@@ -5,9 +5,8 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, describe, expect, test } from 'vitest'
 import { manualClock, type Clock } from '@skein/base'
-import type { SpentStore } from '../contract/approval.ts'
+import { type SpentStore, memorySpent } from '../contract/approval.ts'
 import { fileSpent } from './file-spent-node.ts'
-import { memorySpent } from './approvals.ts'
 import { sqliteSpent } from './sqlite-spent-node.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'skein-spent-'))

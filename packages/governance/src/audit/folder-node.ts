@@ -12,7 +12,7 @@ import { open, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { SkeinError } from '@skein/base'
 import type { Hash } from '../contract/envelope.ts'
-import type { PayloadStore } from '../journal/journal.ts'
+import type { PayloadStore } from '../contract/evidence.ts'
 
 /** The paths of the lock files that this process holds. */
 const held = new Set<string>()

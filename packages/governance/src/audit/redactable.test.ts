@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { hashJson, hashText } from '../contract/envelope.ts'
-import { memoryPayloads } from '../journal/journal.ts'
 import { filePayloads } from './folder-node.ts'
 import { commitFields, openFields } from './redactable.ts'
+import { memoryPayloads } from '../contract/evidence.ts'
 
 const payload = { customer: { name: 'Ida', 'a/b': 7 }, items: [{ iban: 'X1' }], total: 3 }
 const fields = ['/customer/name', '/items/0/iban', '/customer/a~1b', '/customer/absent']

@@ -5,8 +5,8 @@ import {
   type JsonValue,
   SkeinError,
 } from '@skein/base'
-import type { PayloadStore } from '../journal/journal.ts'
 import { type Hash, hashText } from '../contract/envelope.ts'
+import type { PayloadStore } from '../contract/evidence.ts'
 
 /** The name of the only member of the object that replaces a committed value. */
 const COMMITMENT = 'uaicp:commitment'

@@ -1,6 +1,7 @@
 import type { Actor, Hash } from './envelope.ts'
 import type { Action } from './policy.ts'
 import type { Reason } from './reason.ts'
+import { type Clock, systemClock } from '@skein/base'
 
 /** The approval request that a person is shown. It is plain data, so it can be stored and sent. */
 export interface ApprovalRequest {
@@ -62,4 +63,27 @@ export interface SpentStore {
    * token's id.
    */
   spend(jti: string, exp: number): Promise<boolean>
+}
+
+/**
+ * Creates a store of spent tokens in memory, for tests and for systems with a single process whose tokens
+ * need not stay spent after it ends.
+ */
+export function memorySpent({ clock = systemClock }: { readonly clock?: Clock } = {}): SpentStore {
+  const spent = new Map<string, number>()
+  let sweptAt = -Infinity
+  return {
+    async spend(jti, exp) {
+      const now = clock.now()
+      if (now >= sweptAt + 60_000) {
+        for (const [key, end] of spent) if (end < now) spent.delete(key)
+        sweptAt = now
+      }
+      // A token that had expired at the last sweep may have been spent and forgotten. If the clock was set
+      // back since, the token looks valid again.
+      if (exp < sweptAt || spent.has(jti)) return false
+      spent.set(jti, exp)
+      return true
+    },
+  }
 }

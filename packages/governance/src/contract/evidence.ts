@@ -78,3 +78,27 @@ export interface VerificationReport {
   readonly checks: readonly Check[]
   readonly generated_at: string
 }
+
+/**
+ * Stores payloads, such as arguments, results and values of steps. The log contains only hashes of
+ * payloads, so that the log can still be verified after a payload was erased. `text` is canonical JSON.
+ */
+export interface PayloadStore {
+  /**
+   * Stores a payload. It is called before the journal entry with this hash is written, with the same
+   * `durable` as the entry.
+   */
+  put(hash: Hash, text: string, options?: { readonly durable?: boolean }): void | Promise<void>
+  /** Reads a payload; undefined when it was erased or never stored. */
+  get(hash: Hash): string | undefined | Promise<string | undefined>
+}
+
+/** Creates a payload store in memory, for tests and for runs that need not survive their process. */
+export function memoryPayloads(): PayloadStore & { readonly erase: (hash: Hash) => void } {
+  const texts = new Map<Hash, string>()
+  return {
+    put: (hash, text) => void texts.set(hash, text),
+    get: (hash) => texts.get(hash),
+    erase: (hash) => void texts.delete(hash),
+  }
+}

@@ -1,7 +1,7 @@
 import type { JsonValue } from '@skein/base'
 import type { ApprovalAnswer, ApprovalRequest } from './approval.ts'
 import type { GovernedTool, TaskClass } from './governed.ts'
-import type { Envelope, Identity, RollbackAction } from './envelope.ts'
+import type { Envelope, Identity, RollbackAction, Actor } from './envelope.ts'
 import type { Evidence, MissingNeed, VerificationReport } from './evidence.ts'
 import type { Reason } from './reason.ts'
 import type { Checkpoint } from '../journal/journal.ts'
@@ -151,3 +151,26 @@ export interface Receipt {
   /** The signed size and root hash of the log, if the log makes checkpoints. */
   readonly checkpoint?: Checkpoint
 }
+
+/** The options of `resume`: the answers that people gave, and the callbacks to use from now on. */
+export interface Resume extends Pick<Init, 'approve' | 'onChunk' | 'signal'> {
+  /** Approval tokens in any order; each is matched to the request that it was signed for. */
+  readonly tokens?: readonly string[]
+  readonly denials?: readonly Denial[]
+}
+
+/** A person's refusal of one approval request. */
+export interface Denial {
+  /** Id of the approval request. */
+  readonly id: string
+  readonly reason: string
+  readonly by?: Actor
+}
+
+/**
+ * The answer to `open`: the request's ids, or the failed result if intake refused the request or the log
+ * could not be written.
+ */
+export type Opening =
+  | { readonly type: 'opened'; readonly request_id: string; readonly trace_id: string }
+  | { readonly type: 'fail_safe'; readonly result: FailedSafe }

@@ -1,7 +1,7 @@
 import { type Clock, type JsonSchema, type JsonValue, systemClock } from '@skein/base'
-import { approvals, approve, memorySpent } from '../approvals/approvals.ts'
+import { approvals } from '../approvals/approvals.ts'
 import { memoryLog } from '../audit/memory-log.ts'
-import type { ApprovalRequest, Approvals } from '../contract/approval.ts'
+import { type ApprovalRequest, type Approvals, memorySpent } from '../contract/approval.ts'
 import { hashJson, type Identity, uuidOf } from '../contract/envelope.ts'
 import {
   defineTaskClass,
@@ -14,9 +14,11 @@ import { type Policy, standardPolicy } from '../contract/policy.ts'
 import { NoEffectError, reason, refusal } from '../contract/reason.ts'
 import type { Result, Run } from '../contract/run.ts'
 import { governor, type Governor } from '../governor.ts'
-import type { AuditLog, PayloadStore } from '../journal/journal.ts'
+import type { AuditLog } from '../journal/journal.ts'
 import { isClosed, isNamedCall, openReviews } from '../journal/reduce.ts'
 import { generateKey } from '../keys/keys.ts'
+import type { PayloadStore } from '../contract/evidence.ts'
+import { approve } from '../approvals/approval-token.ts'
 
 /**
  * Options of `governAiSdk`, `governOpenAiAgents` and `governLangChain`. Each of them may be left out in

@@ -10,9 +10,11 @@ import {
   declareRollback,
   findLimitReasons,
   snapshot,
+  type AdmittedCall,
+  toAdmitted,
 } from './candidate.ts'
 import { judge, review, toAction } from './decide.ts'
-import { type AdmittedCall, conflict, type GovernedRequest, toAdmitted } from './request.ts'
+import { conflict, type GovernedRequest } from './request.ts'
 import { evidenceOf } from './execute.ts'
 
 /** A call that is to be made. `id` is unique within the request, and the same when the call is replayed. */

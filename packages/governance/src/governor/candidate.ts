@@ -6,7 +6,36 @@ import { thrownText, reason, toLogText, type Reason } from '../contract/reason.t
 import { findRollbackIssues } from '../schema/validate.ts'
 import type { CallRequest } from './admit.ts'
 import { toolContext } from './execute.ts'
-import { toAdmitted, type GovernedRequest } from './request.ts'
+import type { GovernedRequest } from './request.ts'
+import type { GovernedCallState } from '../journal/journal.ts'
+
+/** A call that `admit` allowed and that has not been settled. */
+export interface AdmittedCall {
+  readonly request_id: string
+  readonly call: string
+  readonly tool: string
+  readonly risk: Risk
+  /**
+   * A frozen snapshot of the arguments, so that the tool runs with exactly the arguments that were
+   * judged.
+   */
+  readonly args: JsonValue
+  readonly args_hash: Hash
+  readonly idempotency_key: string
+}
+
+/** Builds the admitted call that a tool is run with, from a new call or from one in the journal. */
+export function toAdmitted(
+  { state: { request_id } }: GovernedRequest,
+  made: Pick<GovernedCallState, 'call' | 'tool' | 'risk' | 'args_hash' | 'attempt'>,
+  args: JsonValue,
+): AdmittedCall {
+  const { call, tool, risk, args_hash, attempt } = made
+  // The key stays the same when a call is repeated after a crash, but differs when a later attempt makes
+  // the call again, because that is a new effect.
+  const idempotency_key = `${request_id}/${call}@${attempt}`
+  return { request_id, call, tool, risk, args, args_hash, idempotency_key }
+}
 
 /** The fields that identify a call in the journal. */
 export interface CallNames {

@@ -1,14 +1,33 @@
 import type { JsonValue } from '@skein/base'
 import { GovernanceError, thrownText, reason, refusal, type Reason } from '../contract/reason.ts'
-import type { Result, Run } from '../contract/run.ts'
+import type { Result, Run, Init } from '../contract/run.ts'
 import type { ChildData } from '../journal/events.ts'
 import { isClosed } from '../journal/reduce.ts'
 import { rewindChunks } from './execute.ts'
 import { closedResult, deliver, failAttempt, type Delivery } from './deliver.ts'
 import { brokenResult, failSafe, settleChild } from './fail.ts'
-import { GovernedRun, type ApprovalAnswers, type Child, type Waiting } from './governed-run.ts'
+import { GovernedRun, type ApprovalAnswers, type Waiting } from './governed-run.ts'
 import { loadState, newUuid, openRequest, reviveRequest } from './open.ts'
 import { conflict, type GovernedRequest, type Listeners } from './request.ts'
+import type { TaskClass } from '../contract/governed.ts'
+
+/** A child run that a body starts with `run.child`. */
+export interface Child {
+  readonly id: string
+  readonly task: TaskClass
+  readonly init: Partial<Pick<Init, 'identity' | 'input'>>
+  readonly body: (run: Run) => Promise<JsonValue>
+}
+
+/**
+ * The function that opens and drives a child. `drive` passes it in, because importing it from `drive.ts`
+ * would make the two modules import each other.
+ */
+export type RunChild = (
+  parent: GovernedRequest,
+  child: Child,
+  answers: ApprovalAnswers,
+) => Promise<{ readonly value: JsonValue } | { readonly waiting: readonly Waiting[] }>
 
 /** The user's code that runs as one governed request. */
 export type Body = (run: Run) => Promise<JsonValue>

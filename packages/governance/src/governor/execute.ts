@@ -1,7 +1,7 @@
 import type { EvidenceClaim, GovernedContext, ToolCore } from '../contract/governed.ts'
 import { thrownText, reason, type Reason, refusal } from '../contract/reason.ts'
 import { withTimeout } from './options.ts'
-import { type AdmittedCall, conflict, type GovernedRequest } from './request.ts'
+import { conflict, type GovernedRequest } from './request.ts'
 import {
   type Envelope,
   type Hash,
@@ -16,7 +16,7 @@ import { type GovernedCallState } from '../journal/journal.ts'
 import { canonicalJson, type JsonValue } from '@skein/base'
 import { type Evidence, EVIDENCE_TYPES } from '../contract/evidence.ts'
 import type { RecordedEffect, EvidenceData, SettledData } from '../journal/events.ts'
-import type { CallNames } from './candidate.ts'
+import type { CallNames, AdmittedCall } from './candidate.ts'
 
 /** Error codes with which a tool reports that it failed before it changed anything. */
 const CLEAN_FAILURES: ReadonlySet<unknown> = new Set(['NO_EFFECT', 'TOOL_ARGUMENTS_INVALID'])

@@ -8,25 +8,8 @@ import type { CallOptions, CallResult, Init, Run } from '../contract/run.ts'
 import { isNamedCall } from '../journal/reduce.ts'
 import { type Admission, admit, admitNative, type CallRequest } from './admit.ts'
 import { emitChunk, execute, settle } from './execute.ts'
-import { conflict, type GovernedRequest } from './request.ts'
-
-/** A child run that a body starts with `run.child`. */
-export interface Child {
-  readonly id: string
-  readonly task: TaskClass
-  readonly init: Partial<Pick<Init, 'identity' | 'input'>>
-  readonly body: (run: Run) => Promise<JsonValue>
-}
-
-/**
- * The function that opens and drives a child. `drive` passes it in, because importing it from `drive.ts`
- * would make the two modules import each other.
- */
-export type RunChild = (
-  parent: GovernedRequest,
-  child: Child,
-  answers: ApprovalAnswers,
-) => Promise<{ readonly value: JsonValue } | { readonly waiting: readonly Waiting[] }>
+import { conflict, type GovernedRequest, untilStopped } from './request.ts'
+import type { RunChild } from './drive.ts'
 
 /** An open approval request and, if tokens were given, why they were not accepted. */
 export interface Waiting {
@@ -296,17 +279,6 @@ export class GovernedRun implements Run {
 function stepFailed(name: string, message: string, cause?: unknown): GovernanceError {
   const why = reason('RUN_ERROR', name, message)
   return new GovernanceError(`The step "${name}" failed: ${message}`, [why], { cause })
-}
-
-/** Waits for `work`, the answer of a person, but rejects as soon as the run is stopped. */
-function untilStopped<T>({ controller }: GovernedRequest, work: Promise<T>): Promise<T> {
-  const { signal } = controller
-  return new Promise((resolve, reject) => {
-    const stop = (): void => reject(signal.reason as Error)
-    if (signal.aborted) return stop()
-    signal.addEventListener('abort', stop, { once: true })
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop))
-  })
 }
 
 /** Creates the error of a call that waits for approval. Its reason's `detail` is the id of the request. */

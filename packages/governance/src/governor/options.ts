@@ -1,15 +1,11 @@
 import { type Clock, type IdSource, randomIds, SkeinError, systemClock } from '@skein/base'
 import type { Approvals } from '../contract/approval.ts'
-import {
-  type AuditLog,
-  type Journal,
-  memoryPayloads,
-  type PayloadStore,
-} from '../journal/journal.ts'
+import { type AuditLog, type Journal } from '../journal/journal.ts'
 import type { GovernedContext, TaskClass } from '../contract/governed.ts'
 import type { RollbackAction } from '../contract/envelope.ts'
 import type { JournalItem } from '../journal/events.ts'
 import type { Policy } from '../contract/policy.ts'
+import { type PayloadStore, memoryPayloads } from '../contract/evidence.ts'
 
 /** The options of `governor`. Only `id` and `audit` are required. */
 export interface GovernorOptions {

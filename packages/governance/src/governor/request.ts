@@ -8,7 +8,6 @@ import {
   hashText,
   type Outcome,
   parseFrozen,
-  type Risk,
   type RollbackAction,
   type State,
   type Streaming,
@@ -19,8 +18,9 @@ import { GovernanceError, reason, type Reason } from '../contract/reason.ts'
 import type { JournalEvent, JournalItem } from '../journal/events.ts'
 import { type AuditAppendOptions, createLineWriter, type LineWriter } from '../journal/journal.ts'
 import { isClosed, reduceJournal } from '../journal/reduce.ts'
-import { type GovernedCallState, type GovernorState } from '../journal/journal.ts'
+import { type GovernorState } from '../journal/journal.ts'
 import type { GovernorCore } from './options.ts'
+import type { AdmittedCall } from './candidate.ts'
 
 /**
  * The members of an entry's envelope beside the event. `state` is set only for transitions; otherwise it
@@ -32,21 +32,6 @@ export interface EntryOptions extends AuditAppendOptions {
   readonly state?: State
   readonly rollback?: RollbackAction
   readonly streaming?: Streaming
-}
-
-/** A call that `admit` allowed and that has not been settled. */
-export interface AdmittedCall {
-  readonly request_id: string
-  readonly call: string
-  readonly tool: string
-  readonly risk: Risk
-  /**
-   * A frozen snapshot of the arguments, so that the tool runs with exactly the arguments that were
-   * judged.
-   */
-  readonly args: JsonValue
-  readonly args_hash: Hash
-  readonly idempotency_key: string
 }
 
 /** The callbacks of the code that started the run. */
@@ -300,15 +285,13 @@ export function conflict({ state }: GovernedRequest, detail: string): Governance
   ])
 }
 
-/** Builds the admitted call that a tool is run with, from a new call or from one in the journal. */
-export function toAdmitted(
-  { state: { request_id } }: GovernedRequest,
-  made: Pick<GovernedCallState, 'call' | 'tool' | 'risk' | 'args_hash' | 'attempt'>,
-  args: JsonValue,
-): AdmittedCall {
-  const { call, tool, risk, args_hash, attempt } = made
-  // The key stays the same when a call is repeated after a crash, but differs when a later attempt makes
-  // the call again, because that is a new effect.
-  const idempotency_key = `${request_id}/${call}@${attempt}`
-  return { request_id, call, tool, risk, args, args_hash, idempotency_key }
+/** Waits for `work`, the answer of a person, but rejects as soon as the run is stopped. */
+export function untilStopped<T>({ controller }: GovernedRequest, work: Promise<T>): Promise<T> {
+  const { signal } = controller
+  return new Promise((resolve, reject) => {
+    const stop = (): void => reject(signal.reason as Error)
+    if (signal.aborted) return stop()
+    signal.addEventListener('abort', stop, { once: true })
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop))
+  })
 }

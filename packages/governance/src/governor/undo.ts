@@ -6,7 +6,8 @@ import { type GovernedCallState } from '../journal/journal.ts'
 import { toolContext, probe } from './execute.ts'
 import { loadState, reviveRequest } from './open.ts'
 import { withTimeout } from './options.ts'
-import { toAdmitted, type GovernedRequest } from './request.ts'
+import { type GovernedRequest } from './request.ts'
+import { toAdmitted } from './candidate.ts'
 
 /**
  * Undoes the writes of a request, the last one first. A failure is recorded and the remaining writes are

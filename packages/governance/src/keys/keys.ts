@@ -1,4 +1,12 @@
-import { canonicalJson, decodeBase64Url, encodeBase64Url, sha256, SkeinError } from '@skein/base'
+import {
+  canonicalJson,
+  decodeBase64Url,
+  encodeBase64Url,
+  sha256,
+  SkeinError,
+  isPlainObject,
+  type JsonObject,
+} from '@skein/base'
 import { nodeSign, nodeVerify } from './keys-node.ts'
 
 /** The signature algorithms. The key determines which one is used, never the token (RFC 8725 §3.1). */
@@ -197,4 +205,87 @@ export function keyError(message: string): SkeinError {
     code: 'KEY_INVALID',
     hint: 'Keys are JWKs: kty "OKP" with crv "Ed25519", or kty "EC" with crv "P-256".',
   })
+}
+
+/** The protected header of a compact JWS (RFC 7515). */
+interface JwsHeader {
+  readonly alg: string
+  readonly kid?: string
+  readonly typ?: string
+  readonly [parameter: string]: unknown
+}
+
+/** A parsed compact JWS. Nothing in it can be trusted before `verifyJws`. */
+interface ParsedJws {
+  readonly header: JwsHeader
+  readonly payload: JsonObject
+  /** The ASCII bytes that were signed: header and payload exactly as received, not encoded again. */
+  readonly signed: Uint8Array
+  readonly signature: Uint8Array
+}
+
+/**
+ * The maximum length of a token. An approval contains digests and no arguments, so a valid token is far
+ * shorter.
+ */
+const MAX_TOKEN_CHARACTERS = 16_384
+
+const utf8 = new TextEncoder()
+
+const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** Signs a payload as a compact JWS; `alg` and `kid` come from the key. */
+export async function signJws(
+  payload: JsonObject,
+  key: SigningKey,
+  { typ }: { readonly typ: string },
+): Promise<string> {
+  const header = { alg: key.alg, kid: key.kid, typ }
+  const signed = `${encodeJson(header)}.${encodeJson(payload)}`
+  return `${signed}.${encodeBase64Url(await key.sign(utf8.encode(signed)))}`
+}
+
+/** Parses a compact JWS; undefined for anything else. */
+export function parseJws(token: unknown): ParsedJws | undefined {
+  if (typeof token !== 'string' || token.length > MAX_TOKEN_CHARACTERS) return undefined
+  const first = token.indexOf('.')
+  const second = token.indexOf('.', first + 1)
+  if (first < 1 || second < 0 || token.includes('.', second + 1)) return undefined
+  try {
+    const header = decodeJson(token.slice(0, first))
+    const payload = decodeJson(token.slice(first + 1, second))
+    const signature = decodeBase64Url(token.slice(second + 1))
+    if (!isPlainObject(header) || !isPlainObject(payload)) return undefined
+    // `crit` lists extensions that the reader must understand; none is supported here (RFC 7515 §4.1.11).
+    if (typeof header['alg'] !== 'string' || 'crit' in header) return undefined
+    return {
+      header: header as JwsHeader,
+      payload: payload as JsonObject,
+      signed: utf8.encode(token.slice(0, second)),
+      signature,
+    }
+  } catch {
+    return undefined // Not base64url, not UTF-8 or not JSON.
+  }
+}
+
+/**
+ * True when this key signed these bytes with the key's own algorithm. The header's `alg` must be that of
+ * the key, so a token cannot choose "none" or HMAC with the public key as secret.
+ */
+export async function verifyJws(jws: ParsedJws, key: VerifyKey): Promise<boolean> {
+  if (jws.header.alg !== key.alg) return false
+  try {
+    return await key.verify(jws.signed, jws.signature)
+  } catch {
+    return false // A signature that the platform cannot read is not valid.
+  }
+}
+
+function encodeJson(value: unknown): string {
+  return encodeBase64Url(utf8.encode(JSON.stringify(value)))
+}
+
+function decodeJson(part: string): unknown {
+  return JSON.parse(strictUtf8.decode(decodeBase64Url(part)))
 }

@@ -107,7 +107,7 @@ export async function threadInfos(
   heads: readonly ThreadHead[],
 ): Promise<readonly ThreadInfo[]> {
   // Each tree is read once, however many of its threads are listed.
-  const trees = new Map<string, Promise<readonly ThreadHead[]>>()
+  const trees = new Map<string, ReturnType<typeof readTree>>()
   return Promise.all(
     heads.map(async (head) => {
       const { costUsd, unpriced, createdAt, updatedAt, wakeAt, ...others } = head
@@ -130,10 +130,15 @@ export async function threadInfos(
   )
 
   async function subtree(head: ThreadHead): Promise<TreeUsage> {
-    const reading = trees.get(head.rootId) ?? treeOf(store, head.rootId)
+    // Most threads have no children. One that is asked for alone need not read the whole tree to learn this.
+    if (heads.length === 1 && (await store.list({ parentId: head.id, limit: 1 })).length === 0)
+      return head
+    const reading = trees.get(head.rootId) ?? readTree(store, head.rootId)
     trees.set(head.rootId, reading)
+    const { tree, parents } = await reading
+    if (!parents.has(head.id)) return head
     const sum = { tokens: 0, costUsd: 0, unpriced: 0, waiting: 0 }
-    for (const one of [head, ...below(await reading, head.id)]) {
+    for (const one of [head, ...below(tree, head.id)]) {
       sum.tokens += one.tokens
       sum.costUsd += one.costUsd
       sum.unpriced += one.unpriced
@@ -141,6 +146,14 @@ export async function threadInfos(
     }
     return sum
   }
+}
+
+async function readTree(
+  store: Store,
+  rootId: string,
+): Promise<{ readonly tree: readonly ThreadHead[]; readonly parents: ReadonlySet<string | null> }> {
+  const tree = await treeOf(store, rootId)
+  return { tree, parents: new Set(tree.map(({ parentId }) => parentId)) }
 }
 
 function timeText(ms: number): string {

@@ -124,6 +124,16 @@ describe('an effect that was running when its process died', () => {
     expect(await runtime.threads.effects.list(id)).toEqual([])
   })
 
+  test('with the calendar of a time zone goes on by the clocks of that zone', async () => {
+    const { charge } = charging()
+    const it = stage([charge])
+    await crashIn(it, { cron: '31 * * * *', timeZone: 'Asia/Kolkata' })
+    await it.advance(60 * 60_000)
+    const ends = await it.events('effect_ended')
+    // Kolkata is five and a half hours ahead of UTC.
+    expect(ends.map(({ runAt }) => runAt?.slice(11, 16))).toEqual(['01:01', '02:01'])
+  })
+
   test('with a calendar goes on at its next time, with another key', async () => {
     const { charge, seen } = charging()
     const it = stage([charge])

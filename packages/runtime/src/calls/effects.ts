@@ -175,11 +175,11 @@ interface Ending extends Pick<EffectEnded, 'error' | 'settledBy'> {
  */
 async function endRun(context: DrainContext, run: EffectRun, ending: Ending): Promise<void> {
   const { outcome, error, settledBy, retryAfterMs, write = {} } = ending
-  const { effectId, cron, name } = run.effect.scheduled
+  const { effectId, cron, timeZone, name } = run.effect.scheduled
   const now = context.environment.clock.now()
   const isRetry = retryAfterMs !== undefined
   // The next cron time is computed from now: after a pause the effect runs once, not once per missed time.
-  const cronAt = cron === undefined ? undefined : nextCronTime(cron, now)
+  const cronAt = cron === undefined ? undefined : nextCronTime(cron, now, timeZone)
   const next = isRetry ? now + retryAfterMs : cronAt
   const ended: RuntimeEvent = {
     type: 'effect_ended',

@@ -34,8 +34,8 @@ import { boundAttachments, boundMessage, orderedCalls } from '../session/decide.
 import type { LogWrites } from '../model/log.ts'
 import { shownAs } from '../model/view.ts'
 import { isStoreError } from '../store/store.ts'
-import { type ChangesWrite, findFiles, statusToParent, writeOf } from '../thread/changes.ts'
-import { fileExtension } from '../thread/paths.ts'
+import { type ChangesWrite, statusToParent, writeOf } from '../thread/changes.ts'
+import { fileExtension, findFiles } from '../thread/paths.ts'
 import type { FacadeChanges } from '../thread/facade.ts'
 import { admitCall, isResultNotJson, refuseReplayed, settleCall, withdrawReview } from './gate.ts'
 

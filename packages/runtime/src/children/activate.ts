@@ -13,8 +13,9 @@ import {
   variablesError,
   type NewChild,
   type SpawnPlan,
+  refuseBeyondLimits,
 } from './spawn.ts'
-import { payloadOf, refuseBeyondLimits } from './tools.ts'
+import { payloadOf } from './tools.ts'
 
 /**
  * Creates the immediate children of the agent after the thread was created or handed to it (Standard Agents

@@ -1,15 +1,8 @@
 import type { DrainContext } from '../contract/context.ts'
 import type { ChildReport, RuntimeEvent, SessionOutcome } from '../contract/event.ts'
 import type { ThreadChange } from '../store/store.ts'
-import {
-  copyFiles,
-  findFiles,
-  liveParent,
-  silentMessage,
-  withPaths,
-  type CopiedFiles,
-} from '../thread/changes.ts'
-import { normalisePath } from '../thread/paths.ts'
+import { liveParent, silentMessage, withPaths } from '../thread/changes.ts'
+import { normalisePath, type CopiedFiles, findFiles, copyFiles } from '../thread/paths.ts'
 
 /** The end of a child's session, as it is reported to the parent. */
 export interface ChildOutcome {

@@ -5,9 +5,10 @@ import { type EnvReader, scopedNames } from '../thread/env.ts'
 import { envContext } from '../secrets/vault.ts'
 import type { Blob, ThreadChange } from '../store/store.ts'
 import type { FileStat } from '../contract/thread-state.ts'
-import { type CopiedFiles, copyFiles, queuedText } from '../thread/changes.ts'
+import { queuedText } from '../thread/changes.ts'
 import type { DrainContext } from '../contract/context.ts'
 import { runHooks } from '../hooks/hooks.ts'
+import { type CopiedFiles, copyFiles } from '../thread/paths.ts'
 
 /** The changes that create a child or send it a message. They are part of the commit of the call. */
 export interface SpawnPlan {
@@ -256,4 +257,28 @@ export async function afterSpawn(
   const name = context.state.children.get(reference)?.created.name ?? ''
   const child = { reference, name }
   await runHooks(context, { side, name: 'after_subagent_created', args: () => [child] }, undefined)
+}
+
+/**
+ * Throws when the child would exceed the depth limit or the number of instances. Only the parent creates its
+ * children, one call at a time, so the count cannot change meanwhile.
+ */
+export function refuseBeyondLimits({ state, environment }: DrainContext, relation: Relation): void {
+  const { depth } = environment.limits
+  if (state.depth + 1 > depth)
+    throw new Error(
+      `Subagents may be nested ${depth} levels deep; this thread is on level ${state.depth}.`,
+    )
+  const live = [...state.children.values()].filter(
+    ({ created: { relation: key }, lifecycle }) =>
+      key === relation.key &&
+      lifecycle !== 'terminated' &&
+      lifecycle !== 'completed' &&
+      lifecycle !== 'failed',
+  )
+  if (live.length < relation.maxInstances) return
+  const references = live.map(({ created }) => created.reference).join(', ')
+  throw new Error(
+    `There may be ${relation.maxInstances} instances of "${relation.key}", and there are ${live.length}. Message one of them with subagent_message instead: ${references}.`,
+  )
 }

@@ -2,7 +2,6 @@ import { defer, type Tool, ToolArgumentError, type ToolContext, withToolContext 
 import { isPlainObject, type JsonObject, type JsonSchema, toJsonSchema } from '@skein/base'
 import type { Relation, ResolvedSide } from '../definitions/resolved.ts'
 import type { PromptDefinition, SubagentToolConfig } from '../definitions/types.ts'
-import { copyFiles, findFiles } from '../thread/changes.ts'
 import type { DrainContext } from '../contract/context.ts'
 import {
   messageToChild,
@@ -10,7 +9,9 @@ import {
   planSpawn,
   type SpawnPlan,
   variablesError,
+  refuseBeyondLimits,
 } from './spawn.ts'
+import { findFiles, copyFiles } from '../thread/paths.ts'
 
 /** A call that creates or messages a child. Its plan is committed with the outcome of the call. */
 export interface SpawningCall {
@@ -238,30 +239,6 @@ async function create(
   if (isAwaited)
     return defer({ kind: 'child', request: { reference: plan.reference, agent: relation.agent } })
   return `Subagent (reference: ${plan.reference}) was started. Its result will come as a message.`
-}
-
-/**
- * Throws when the child would exceed the depth limit or the number of instances. Only the parent creates its
- * children, one call at a time, so the count cannot change meanwhile.
- */
-export function refuseBeyondLimits({ state, environment }: DrainContext, relation: Relation): void {
-  const { depth } = environment.limits
-  if (state.depth + 1 > depth)
-    throw new Error(
-      `Subagents may be nested ${depth} levels deep; this thread is on level ${state.depth}.`,
-    )
-  const live = [...state.children.values()].filter(
-    ({ created: { relation: key }, lifecycle }) =>
-      key === relation.key &&
-      lifecycle !== 'terminated' &&
-      lifecycle !== 'completed' &&
-      lifecycle !== 'failed',
-  )
-  if (live.length < relation.maxInstances) return
-  const references = live.map(({ created }) => created.reference).join(', ')
-  throw new Error(
-    `There may be ${relation.maxInstances} instances of "${relation.key}", and there are ${live.length}. Message one of them with subagent_message instead: ${references}.`,
-  )
 }
 
 function messageTool(relations: readonly Relation[]): Tool {

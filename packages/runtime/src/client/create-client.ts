@@ -86,8 +86,14 @@ export interface Client {
       }
     | { readonly type: 'ready' | 'reset'; readonly position: string }
   >
-  /** Yields the events of a thread and of all its descendants, as `stream` does. */
-  streamTree(threadId: string, options?: StreamOptions): AsyncIterable<TreeEvent>
+  /**
+   * Yields the events of a thread and of all its descendants, as `stream` does. With `isLive`, of descendants that
+   * are there already only what happens from now on.
+   */
+  streamTree(
+    threadId: string,
+    options?: StreamOptions & { readonly isLive?: boolean },
+  ): AsyncIterable<TreeEvent>
 }
 
 /**
@@ -104,7 +110,7 @@ export function createClient(options: ClientOptions): Client {
     call('decide', { threadId, interruptId }, { json })
   const read = (
     threadId: string,
-    query: { readonly tree?: boolean },
+    query: { readonly tree?: boolean; readonly live?: boolean },
     { after = '0', untilParked, includesDeltas, signal }: StreamOptions,
   ) => {
     const until = untilParked === true ? 'parked' : undefined
@@ -148,8 +154,8 @@ export function createClient(options: ClientOptions): Client {
       for await (const { id, data } of read(threadId, {}, stream))
         yield { id, event: JSON.parse(data) as NumberedEvent['event'] } // the server sends JSON of this type
     },
-    async *streamTree(threadId, stream = {}) {
-      for await (const { id, data } of read(threadId, { tree: true }, stream))
+    async *streamTree(threadId, { isLive: live, ...stream } = {}) {
+      for await (const { id, data } of read(threadId, { tree: true, live }, stream))
         // The server sends JSON of this type.
         yield { ...(JSON.parse(data) as Omit<TreeEvent, 'position'>), position: id }
     },

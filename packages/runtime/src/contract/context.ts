@@ -231,7 +231,8 @@ export interface RuntimeLimits extends Pick<InputLimits, 'maxToolCalls' | 'maxTo
   readonly drainAttempts: number
   /**
    * How long a process may work on a thread without renewing its lease. It renews after a third, and gives up
-   * its calls after two thirds. Default 30 s.
+   * its calls after two thirds. Default 30 s; with `nodes` or an engine 7.5 s, so that another node goes on
+   * within 10 s after a death.
    */
   readonly leaseMs: number
   /** How many levels deep children may be nested. Default 8. */

@@ -2,6 +2,7 @@ import { messageOf } from '@skein/base'
 import { RuntimeError } from './error.ts'
 
 const MINUTE = 60_000
+const DAY = 86_400_000
 /** The calendar repeats every 400 years, so a date that does not occur within 400 years never occurs. */
 const MAX_MONTHS = 400 * 12
 
@@ -19,10 +20,42 @@ interface CronTimes {
   readonly isEitherDay: boolean
 }
 
-/** Returns the first minute after a time (ms) that a cron expression matches, in UTC. */
-export function nextCronTime(cron: string, afterMs: number): number {
+/**
+ * Returns the first minute after a time (ms) that a cron expression matches, in a time zone. Clocks that change
+ * are treated as most cron programs do. An expression with one minute and one hour runs once a day: when its
+ * time is left out, as the clock changes; when its time comes twice, the first time. All others match each time
+ * that the clock of the zone shows, so a time that is left out is skipped and one that comes twice runs twice.
+ */
+export function nextCronTime(cron: string, afterMs: number, timeZone = 'UTC'): number {
   const times = parseCron(cron)
-  const start = (Math.floor(afterMs / MINUTE) + 1) * MINUTE
+  const isDaily = times.minutes.size === 1 && times.hours.size === 1
+  const offsetAt = offsetsOf(timeZone)
+  // `seen` is a minute from which on the offset is known to hold until a change; matches count from `start` on.
+  let seen = Math.floor(afterMs / MINUTE) * MINUTE
+  let start = seen + MINUTE
+  for (;;) {
+    const offset = offsetAt(seen)
+    const found = nextMatch(cron, times, start + offset) - offset
+    const end = Math.min(found, seen + DAY)
+    if (offsetAt(end) !== offset) {
+      const change = changeBetween(seen, end, offsetAt)
+      const isLeftOut = found + offset < change + offsetAt(change)
+      if (isDaily && isLeftOut) return change
+      seen = start = change
+    } else if (found > end) {
+      // Nothing matches before `found`; a change of the clock that matters is less than a day before it.
+      seen = start = Math.max(end, found - DAY)
+    } else if (isDaily && isSecond(found, offset, offsetAt)) {
+      seen = found
+      start = found + MINUTE
+    } else {
+      return found
+    }
+  }
+}
+
+/** Returns the first match from a time on, where both are what the clock of the zone shows, as if it were UTC. */
+function nextMatch(cron: string, times: CronTimes, start: number): number {
   const first = new Date(start)
   let year = first.getUTCFullYear()
   let month = first.getUTCMonth()
@@ -142,7 +175,7 @@ function firstInMonth(
   start: number,
 ): number | undefined {
   const monthStart = Date.UTC(year, month, 1)
-  const firstDay = Math.max(1, Math.floor((start - monthStart) / 86_400_000) + 1)
+  const firstDay = Math.max(1, Math.floor((start - monthStart) / DAY) + 1)
   const lastDay = new Date(Date.UTC(year, month + 1, 0)).getUTCDate()
   for (let day = firstDay; day <= lastDay; day++) {
     const midnight = Date.UTC(year, month, day)
@@ -157,6 +190,46 @@ function firstInMonth(
   return undefined
 }
 
+type OffsetAt = (time: number) => number
+
+/** Returns a function for how far (ms) the clock of a zone is ahead of UTC. Throws if there is no such zone. */
+function offsetsOf(timeZone: string): OffsetAt {
+  if (timeZone === 'UTC') return () => 0
+  let format: Intl.DateTimeFormat
+  try {
+    format = new Intl.DateTimeFormat('en', { timeZone, timeZoneName: 'longOffset' })
+  } catch (cause) {
+    throw new RuntimeError(`There is no time zone "${timeZone}".`, {
+      code: 'EFFECT_INVALID',
+      hint: 'Use a name of the IANA list, e.g. Europe/Zurich or America/New_York.',
+      cause,
+    })
+  }
+  return (time) => {
+    const name = format.formatToParts(time).find(({ type }) => type === 'timeZoneName')?.value
+    const [, sign, hours, minutes] = /([+-])(\d\d):(\d\d)/.exec(name ?? '') ?? []
+    return Number(`${sign ?? ''}1`) * (Number(hours ?? 0) * 60 + Number(minutes ?? 0)) * MINUTE
+  }
+}
+
+/** Returns the minute in which the offset at the end of a period begins. The offset changes once in it. */
+function changeBetween(start: number, end: number, offsetAt: OffsetAt): number {
+  const before = offsetAt(start)
+  let [from, to] = [start, end]
+  while (to - from > MINUTE) {
+    const middle = from + Math.floor((to - from) / MINUTE / 2) * MINUTE
+    if (offsetAt(middle) === before) from = middle
+    else to = middle
+  }
+  return to
+}
+
+/** Whether the clock showed the same time before, because it was put back in the day before. */
+function isSecond(time: number, offset: number, offsetAt: OffsetAt): boolean {
+  const before = offsetAt(time - DAY)
+  return before > offset && offsetAt(time + offset - before) === before
+}
+
 function badCron(cron: string, problem: string, words?: string): RuntimeError {
   return new RuntimeError(`The calendar line "${cron}" cannot be used: ${problem}.`, {
     code: 'EFFECT_INVALID',
@@ -164,19 +237,32 @@ function badCron(cron: string, problem: string, words?: string): RuntimeError {
   })
 }
 
+/** Where a source text sets `cron` or `timeZone` to a string. */
+const WRITTEN = /\b(cron|timeZone)\s*:\s*(['"`])/g
+
 /**
  * Finds cron expressions that are written in a source text, and says of each wrong one what is wrong with it,
  * e.g. that it never comes. Expressions that are put together at run time are checked when they are scheduled.
  */
 export function cronProblems(source: string): readonly string[] {
-  return [...source.matchAll(/\bcron\s*:\s*(['"`])([^'"`$\n]{1,200})\1/g)].flatMap(
-    ([, , cron = '']) => {
-      try {
-        nextCronTime(cron, Date.now())
-        return []
-      } catch (error) {
-        return [messageOf(error)]
-      }
-    },
-  )
+  const crons: string[] = []
+  const zones: string[] = []
+  for (const { 0: start, 1: name, 2: quote = '', index } of source.matchAll(WRITTEN)) {
+    const begin = index + start.length
+    const text = source.slice(begin, source.indexOf(quote, begin))
+    // Text with a line break or `${…}` is no plain string.
+    if (!/[\n$]/.test(text)) (name === 'cron' ? crons : zones).push(text)
+  }
+  return [
+    ...crons.map((cron) => () => nextCronTime(cron, Date.now())),
+    ...(crons.length > 0 ? zones : []).map((zone) => () => offsetsOf(zone)),
+  ].flatMap((attempt) => {
+    try {
+      attempt()
+      return []
+    } catch (error) {
+      const { hint } = error as { readonly hint?: string }
+      return [[messageOf(error), hint].filter(Boolean).join(' ')]
+    }
+  })
 }

@@ -330,6 +330,7 @@ export interface EffectScheduled extends EventBase<'effect_scheduled'> {
   readonly args: JsonValue
   readonly runAt: string
   readonly cron?: string
+  readonly timeZone?: string
   readonly key?: string
 }
 

@@ -73,6 +73,7 @@ export interface ScheduledEffect {
   /** When the effect runs next (ISO 8601). */
   readonly at: string
   readonly cron?: string
+  readonly timeZone?: string
   readonly key?: string
   readonly attempts: number
 }
@@ -81,9 +82,14 @@ export interface ScheduledEffect {
 export interface EffectSchedule {
   readonly delayMs?: number
   /**
-   * A cron expression with five fields, in UTC. After a pause the effect runs once, not once per missed time.
+   * A cron expression with five fields. After a pause the effect runs once, not once per missed time.
    */
   readonly cron?: string
+  /**
+   * The time zone of `cron`, e.g. `Europe/Zurich`; UTC by default. When clocks change, an effect with one time a
+   * day runs once that day.
+   */
+  readonly timeZone?: string
   /** A new effect with the same key replaces the earlier one. */
   readonly key?: string
 }

@@ -40,6 +40,12 @@ export interface Dispatcher {
   stop(options?: { readonly graceMs?: number }): Promise<void>
 }
 
+/**
+ * The length of leases where several nodes share a store: what a node held when it died goes on elsewhere
+ * within 10 s, sweep included. A node that cannot renew for two thirds of it (5 s) gives up its drains.
+ */
+export const SHARED_LEASE_MS = 7_500
+
 /** How often the store is asked by callers that wait for a thread whose dispatcher cannot tell them. */
 const LOOK_MS = 25
 

@@ -5,6 +5,7 @@ import {
   type Drain,
   type DrainEnd,
   FairQueue,
+  SHARED_LEASE_MS,
   type TimerHandle,
   type Timers,
 } from './dispatcher.ts'
@@ -66,8 +67,6 @@ export function engineDispatcher(options: EngineDispatcherOptions): Dispatcher {
   return new EngineDispatcher(options)
 }
 
-/** The lease of a node that died ends after this time at the latest; then another one continues its threads. */
-const LEASE_MS = 7_500
 /** How many threads one sweep asks for, besides those that this node runs. */
 const BATCH = 100
 /** How long a thread may stay due after a sweep has sent it, before this node runs it without the engine. */
@@ -100,7 +99,7 @@ interface Place {
 }
 
 class EngineDispatcher implements Dispatcher {
-  readonly leaseMs: number = LEASE_MS
+  readonly leaseMs: number = SHARED_LEASE_MS
   readonly isShared = true
   readonly #options: EngineDispatcherOptions
   readonly #maxConcurrent: number

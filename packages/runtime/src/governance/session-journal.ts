@@ -1,12 +1,8 @@
 import {
   type Admission,
-  defineTaskClass,
   type Delivery,
   type Envelope,
   type Evidence,
-  governed,
-  type GovernedContext,
-  type GovernedTool,
   type Identity,
   type Journal,
   type JournalEntry,
@@ -15,14 +11,11 @@ import {
   type LogReadOptions,
   type Reason,
   type SpentStore,
-  type TaskClass,
 } from '@skein/governance'
 import type { AuditLine, Blob, Store } from '../store/store.ts'
 import type { GovernanceWrites, GovernedSession } from './session-governors.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
-import { type JsonValue, sha256Hex } from '@skein/base'
-import type { ResolvedAgent } from '../definitions/resolved.ts'
-import type { ToolDefinition } from '../definitions/types.ts'
+import { sha256Hex } from '@skein/base'
 
 type Hash = Parameters<PayloadStore['put']>[0]
 type Writes = Omit<GovernanceWrites, 'events'>
@@ -216,51 +209,6 @@ export function evidenceEvent(evidence: Evidence, place: GatePlace): RuntimeEven
 
 function codesOf(reasons: readonly Reason[]): readonly string[] {
   return [...new Set(reasons.map(({ code }) => code))]
-}
-
-/** Runs a tool in order to undo a write. */
-type Invert = (tool: ToolDefinition, args: JsonValue, context: GovernedContext) => Promise<unknown>
-
-/** Returns the task class of a session: that of its agent, with the session's tools. Built once per agent. */
-type SessionTasks = (session: Pick<GovernedSession, 'agent' | 'tools'>) => TaskClass
-
-/** Creates the function that builds task classes; `invert` runs a tool in order to undo a write. */
-export function createSessionTasks(invert: Invert): SessionTasks {
-  const known = new WeakMap<
-    ResolvedAgent,
-    { readonly tools: readonly ToolDefinition[]; readonly task: TaskClass }
-  >()
-  return ({ agent, tools }) => {
-    const before = known.get(agent)
-    const isSame =
-      before?.tools.length === tools.length && tools.every((one, at) => one === before.tools[at])
-    if (before && isSame) return before.task
-    // Both sides may list the same tool.
-    const byName = new Map(tools.map((tool) => [tool.name, tool]))
-    const { taskClass = PLAIN } = agent.definition
-    const list = [...byName.values()].map((tool) => toGoverned(tool, invert))
-    const task = defineTaskClass({ ...taskClass, tools: list })
-    known.set(agent, { tools: [...tools], task })
-    return task
-  }
-}
-
-/** The task class of agents without one: only calls are judged, and every result is delivered. */
-const PLAIN = { name: 'session', needs: [], verifiers: [], acceptInDoubt: true } as const
-
-/**
- * Converts a tool for the governor. The governor never makes the calls of a session, so it uses `run` only to
- * undo a write.
- */
-function toGoverned(tool: ToolDefinition, invert: Invert): GovernedTool {
-  const { name, description, parameters, governance } = tool
-  const run = (args: JsonValue, context: GovernedContext): Promise<unknown> =>
-    invert(tool, args, context)
-  // The casts treat all arguments as JSON; the tool's own `run` checks them.
-  return governed(
-    { name, description, parameters, run } as Parameters<typeof governed<JsonValue, unknown>>[0],
-    governance as Parameters<typeof governed<JsonValue, unknown>>[1],
-  ) as GovernedTool
 }
 
 /** The member of an identity that contains the thread id. Grants are valid only for that thread. */

@@ -1,4 +1,4 @@
-export { createHttp, type Http, type HttpOptions } from './create-http.ts'
+export { createHttp, type Http } from './create-http.ts'
 export { serve, type ServeOptions, type Serving } from './serve.ts'
 export type { ApiKey, Auth, Verify } from './auth/authenticate.ts'
 export { jwtAuth } from './auth/jwt-auth.ts'
@@ -8,3 +8,4 @@ export type { OperationRoute } from '../operations/operation.ts'
 
 export { startWebhooks, type Webhooks } from './webhooks/start-webhooks.ts'
 export type { Webhook, WebhookMessage } from './webhooks/webhook-queue.ts'
+export type { HttpOptions } from './services.ts'

@@ -3,9 +3,10 @@ import type { AddressInfo } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import { SkeinError } from '@skein/base'
 import type { Runtime } from '../contract/runtime-api.ts'
-import { createHttp, type Http, type HttpOptions } from './create-http.ts'
+import { createHttp, type Http } from './create-http.ts'
 import { isLoopback } from './guard.ts'
 import { startWebhooks, type WebhooksOptions } from './webhooks/start-webhooks.ts'
+import type { HttpOptions } from './services.ts'
 
 /** The address on which the server listens, and who may call it. */
 export interface ServeOptions extends HttpOptions {

@@ -1,10 +1,14 @@
-import type { Clock, SkeinError } from '@skein/base'
+import type { Clock, SkeinError, IdSource } from '@skein/base'
 import type { Runtime } from '../contract/runtime-api.ts'
 import type { ApiErrorCode } from '../operations/http-error.ts'
 import { LIFECYCLES } from '../operations/schemas.ts'
 import type { OpenStreams } from './stream/event-stream.ts'
-import type { StudioSessions } from './studio.ts'
+import type { StudioSessions, StudioFiles } from './studio.ts'
 import type { Timers } from '../dispatch/dispatcher.ts'
+import type { Auth } from './auth/authenticate.ts'
+import type { Principal } from '../operations/principal.ts'
+import type { OperationRoute } from '../operations/operation.ts'
+import type { RuntimeLogger } from '../telemetry/logger.ts'
 
 /** The services that all operations share. */
 export interface Services {
@@ -77,6 +81,66 @@ export const DEFAULT_LIMITS: HttpLimits = {
   streamBufferBytes: 256 * 1024,
   heartbeatMs: 15_000,
   maxTreeThreads: 1000,
+}
+
+/** Who may call the server, from where, and with which limits. */
+export interface HttpOptions {
+  /** Who may call. `'none'` accepts every request that reaches the address; use it only for this machine. */
+  readonly auth: Auth
+  /** Put before every path, e.g. `/api`. Default none. */
+  readonly prefix?: string
+  /**
+   * Host names accepted in requests, besides those of this machine. `'*'` accepts any; use it only behind a
+   * proxy that checks them.
+   */
+  readonly allowedHosts?: readonly string[] | '*'
+  /** Origins of other sites whose pages may call the server. Default none. */
+  readonly cors?: { readonly origins: readonly string[] }
+  readonly limits?: Partial<HttpLimits>
+  /**
+   * Returns the address of the client as a trusted proxy reports it. Default: the address of the connection.
+   */
+  readonly clientAddress?: (request: Request) => string | undefined
+  /**
+   * Whether chats show text of governed agents only after the gate has delivered it. By default it is shown
+   * at once and marked as unverified.
+   */
+  readonly chat?: { readonly hold?: boolean }
+  /**
+   * The agent cards of A2A. `agent`: whose card is at `/.well-known/agent-card.json`; default the only agent.
+   * `url`: the address of the server that cards name, with the prefix; default that of the request.
+   * `isPublic`: whether cards can be read without a key. Default false.
+   */
+  readonly a2a?: { readonly agent?: string; readonly url?: string; readonly isPublic?: boolean }
+  /**
+   * Serves Studio under `/studio/`, and sends browsers there from `/`: `studioFiles()` of `@skein/studio`. The files
+   * need no key; with `auth`, people sign in with theirs.
+   */
+  readonly studio?: StudioFiles
+  /**
+   * Whether a client may choose another model and other settings for one run, e.g. to compare models. Default
+   * false; the command `skein dev` sets it.
+   */
+  readonly playground?: boolean
+  /**
+   * Called before our routes, e.g. to serve pages. Return a `Response`, or undefined to continue with our
+   * routes. Host and origin are already checked at this point, the key is not.
+   */
+  readonly before?: (request: Request) => Response | undefined | Promise<Response | undefined>
+  /** Additional routes. */
+  readonly routes?: readonly OperationRoute[]
+  /** The principal of all requests when `auth` is `'none'`. Default: tenant `default`, all scopes. */
+  readonly local?: Principal
+  /** Called with every error whose message is not sent to the client; the client receives only the id. */
+  readonly onError?: (error: unknown, id: string) => void
+  /**
+   * Logs each request (method, path without query, status, milliseconds until the answer begins, request id,
+   * tenant) and each unexpected error. A logger of pino fits. Default: none.
+   */
+  readonly logger?: RuntimeLogger
+  readonly clock?: Clock
+  readonly ids?: IdSource
+  readonly timers?: Timers
 }
 
 const BUCKETS_SECONDS: readonly number[] = [0.005, 0.025, 0.1, 0.5, 2.5, 10]

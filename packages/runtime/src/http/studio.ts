@@ -54,6 +54,7 @@ export function studioPage(
   const { pathname } = new URL(request.url)
   const root = `${prefix}/studio`
   if (pathname === root) return redirect('studio/')
+  if (pathname === `${root}/docs`) return redirect('docs/')
   const isRoot = pathname === '/' || pathname === prefix || pathname === `${prefix}/`
   if (isRoot) {
     if (!/\btext\/html\b/.test(request.headers.get('accept') ?? '')) return undefined

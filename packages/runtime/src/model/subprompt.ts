@@ -16,10 +16,10 @@ import { RuntimeError } from '../contract/error.ts'
 import { costOf, overBudget } from '../contract/usage.ts'
 import type { ResolvedModel, ResolvedSide, Subprompt } from '../definitions/resolved.ts'
 import { findCall } from '../fold/calls.ts'
-import { findFiles } from '../thread/changes.ts'
 import { hookedMessages, paramsOf, systemText } from './infer.ts'
 import { logAnswer, logFailure, logRequest, type LogWrites } from './log.ts'
 import { viewOf } from './view.ts'
+import { findFiles } from '../thread/paths.ts'
 
 /** The call that asks a prompt. The records of its requests are committed with its outcome. */
 interface AskingCall {

@@ -249,6 +249,7 @@ export const effectOperations: readonly OperationRoute[] = [
         'args?': anything,
         'delayMs?': between(0, YEAR_MS),
         'cron?': maxText(200),
+        'timeZone?': maxText(100),
         'key?': maxText(200),
       }),
     },

@@ -297,10 +297,13 @@ function userValueRows(
 }
 
 /**
- * Matches a JSON string that is a hash, with or without `sha256:`. A false match only keeps a blob for
- * longer, while a missed match would lose a file.
+ * Matches a JSON string of hexadecimal digits, with or without `sha256:`; one with 64 digits is a hash. A
+ * false match only keeps a blob for longer, while a missed match would lose a file.
  */
-const HASH_IN_JSON = /"(?:sha256:)?[0-9a-f]{64}"/g
+const HEX_IN_JSON = /"(?:sha256:)?[0-9a-f]+"/g
+const HASH_LENGTHS: ReadonlySet<number> = new Set(
+  ['""', '"sha256:"'].map((text) => text.length + 64),
+)
 
 /** A thread and a blob that it needs. */
 export interface BlobName {
@@ -319,8 +322,8 @@ function blobNames(
   const names: BlobName[] = []
   for (const { threadId, json } of events)
     // The hash is before the last quote.
-    for (const found of json.match(HASH_IN_JSON) ?? [])
-      names.push({ hash: found.slice(-65, -1), threadId })
+    for (const found of json.match(HEX_IN_JSON) ?? [])
+      if (HASH_LENGTHS.has(found.length)) names.push({ hash: found.slice(-65, -1), threadId })
   const named = new Set(names.map(({ hash }) => hash))
   const first = commit.threads[0]
   if (!first) return names

@@ -1,5 +1,5 @@
 import { existsSync, renameSync, rmSync } from 'node:fs'
-import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
+import { backup, DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { rowSum } from './migrations.ts'
 import { COUNTERS } from './plan-commit.ts'
 import { createPrivately, openDatabase, sqliteFailure } from './sqlite-file.ts'
@@ -221,4 +221,29 @@ class RowWriter {
     if (!statement) this.#statements.set(sql, (statement = this.#database.prepare(sql)))
     statement.run(...values)
   }
+}
+
+/**
+ * Copies all pages in one step, because a copy in several steps would start again after every commit in
+ * between.
+ */
+const ALL_PAGES = 2 ** 31 - 1
+
+/** Copies a database while it is in use. The copy has a temporary name until it is complete. */
+export async function copyDatabase(
+  database: DatabaseSync,
+  path: string,
+  to: string,
+): Promise<void> {
+  const part = `${to}.part`
+  rmSync(part, { force: true })
+  createPrivately(part)
+  // SQLite copies in another thread over a separate connection, while this thread continues to use ours.
+  const source = path === ':memory:' ? database : new DatabaseSync(path)
+  try {
+    await backup(source, part, { rate: ALL_PAGES })
+  } finally {
+    if (source !== database) source.close()
+  }
+  renameSync(part, to)
 }

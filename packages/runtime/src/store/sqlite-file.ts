@@ -1,7 +1,7 @@
-import { backup, DatabaseSync } from 'node:sqlite'
+import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { migrate } from './migrations.ts'
 import { isStoreError, StoreError } from './store.ts'
-import { closeSync, mkdirSync, openSync, renameSync, rmSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 
 /** Opens or creates a database, sets it up for durable commits, and migrates it to the newest version. */
@@ -103,31 +103,6 @@ function ownerIn(database: DatabaseSync): string {
     // The owner is writing its own row at this moment.
   }
   return 'another process'
-}
-
-/**
- * Copies all pages in one step, because a copy in several steps would start again after every commit in
- * between.
- */
-const ALL_PAGES = 2 ** 31 - 1
-
-/** Copies a database while it is in use. The copy has a temporary name until it is complete. */
-export async function copyDatabase(
-  database: DatabaseSync,
-  path: string,
-  to: string,
-): Promise<void> {
-  const part = `${to}.part`
-  rmSync(part, { force: true })
-  createPrivately(part)
-  // SQLite copies in another thread over a separate connection, while this thread continues to use ours.
-  const source = path === ':memory:' ? database : new DatabaseSync(path)
-  try {
-    await backup(source, part, { rate: ALL_PAGES })
-  } finally {
-    if (source !== database) source.close()
-  }
-  renameSync(part, to)
 }
 
 /**
@@ -254,10 +229,17 @@ type Outcome = { readonly value: unknown } | { readonly error: unknown }
  */
 export class GroupCommit {
   readonly #database: DatabaseSync
+  readonly #onRollBack: () => void
+  readonly #begin: StatementSync
+  readonly #commit: StatementSync
   #jobs: Job[] = []
 
-  constructor(database: DatabaseSync) {
+  /** `onRollBack` is called when writes were undone that had read or written something already. */
+  constructor(database: DatabaseSync, onRollBack: () => void = () => {}) {
     this.#database = database
+    this.#onRollBack = onRollBack
+    this.#begin = database.prepare('BEGIN IMMEDIATE')
+    this.#commit = database.prepare('COMMIT')
   }
 
   /**
@@ -279,13 +261,13 @@ export class GroupCommit {
     const isLazy = jobs.every((job) => job.isLazy)
     try {
       if (isLazy) this.#database.exec('PRAGMA synchronous = NORMAL')
-      this.#database.exec('BEGIN IMMEDIATE')
+      this.#begin.run()
       const [only, ...others] = jobs
       const outcomes =
         only && others.length === 0
           ? [{ value: only.work() }] // a single write needs no savepoint
           : jobs.map((job) => this.#attempt(job.work))
-      this.#database.exec('COMMIT')
+      this.#commit.run()
       for (const [index, { resolve, reject }] of jobs.entries()) {
         const outcome = outcomes[index]
         if (outcome && 'value' in outcome) resolve(outcome.value as never)
@@ -309,11 +291,13 @@ export class GroupCommit {
       // A full disk may have ended the whole transaction; then all writes are rejected with its error.
       if (!this.#database.isTransaction) throw error
       this.#database.exec('ROLLBACK TO job; RELEASE job')
+      this.#onRollBack()
       return { error }
     }
   }
 
   #rollBack(): void {
     if (this.#database.isTransaction) this.#database.exec('ROLLBACK')
+    this.#onRollBack()
   }
 }

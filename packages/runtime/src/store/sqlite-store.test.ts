@@ -217,6 +217,30 @@ describe('erasure', () => {
     expect(filesWith(path, secret)).toEqual([])
   })
 
+  // `secure_delete` does not find these copies: only a rewritten file has none.
+  test('copies that moving rows left in pages of other threads go too', async () => {
+    const path = newPath()
+    const store = sqliteStore({ path })
+    const ids = Array.from({ length: 30 }, (_, index) => `t${index}`)
+    await addThreads(store, ...ids)
+    const text = (id: string, size: number): string =>
+      `${id}-secret ${'y'.repeat(size)} ${id}-secret`
+    let size = 1
+    for (let round = 0; round < 150; round++) {
+      const threads = ids.map((id) => {
+        size = (size * 16_807) % 2_147_483_647
+        const title = text(id, size % 70)
+        return { id, append: [valueSet(text(id, size % 500))], head: { title, tags: [title] } }
+      })
+      await store.commit({ point: 'test', threads })
+    }
+    const erased = ids.filter((_, index) => index % 3 === 0)
+    await Promise.all(erased.map((id) => store.erase(id, [])))
+    for (const id of erased) expect(filesWith(path, `${id}-secret`)).toEqual([])
+    expect(filesWith(path, 't1-secret')).not.toEqual([])
+    await store.close()
+  })
+
   test('an erasure that a crash cut short is finished when the store is opened', async () => {
     const path = newPath()
     const store = sqliteStore({ path })

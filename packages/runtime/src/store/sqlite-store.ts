@@ -4,7 +4,6 @@ import { type Clock, type JsonObject, systemClock } from '@skein/base'
 import type { RuntimeEvent, StoredEvent } from '../contract/event.ts'
 import { planCommit, planErase, storedText } from './plan-commit.ts'
 import {
-  copyDatabase,
   createPrivately,
   GroupCommit,
   lockOwner,
@@ -32,6 +31,7 @@ import {
   type UserOf,
   type UserValue,
 } from './store.ts'
+import { copyDatabase } from './sqlite-copy.ts'
 
 /** Options of `sqliteStore`. */
 export interface SqliteStoreOptions {
@@ -100,7 +100,7 @@ class FileStore implements SqliteStore {
     this.#tables = new SqliteTables(database)
     // One process owns the file, and it has just begun: whoever held leases in it is dead.
     this.#tables.endLeases()
-    this.#writes = new GroupCommit(database)
+    this.#writes = new GroupCommit(database, () => this.#tables.forget())
   }
 
   commit(commit: Commit): Promise<CommitResult> {

@@ -58,14 +58,29 @@ export class SqliteTables implements StoreView {
   readonly #statements = new Map<string, StatementSync>()
   /** The number of the last change; undefined until it was read. Only this process changes threads. */
   #lastChange: number | undefined
+  /** Heads of threads as they are in the table, those that were used last. */
+  readonly #heads = new Map<string, ThreadHead>()
+  /** Key and number of lines of audit logs, those that were written last. */
+  readonly #trees = new Map<string, { readonly key: number; length: number }>()
 
   constructor(database: DatabaseSync) {
     this.#database = database
   }
 
+  /** Forgets what was remembered of the tables, because a transaction was rolled back. */
+  forget(): void {
+    this.#heads.clear()
+    this.#trees.clear()
+  }
+
   head(id: string): ThreadHead | undefined {
+    const known = this.#heads.get(id)
+    if (known) return known
     const row = this.#get('SELECT * FROM threads WHERE id = ?', id)
-    return row && headFrom(row)
+    if (!row) return undefined
+    const head = headFrom(row)
+    remember(this.#heads, id, head)
+    return head
   }
 
   headByClientId(tenant: string, clientId: string, owner?: string | null): ThreadHead | undefined {
@@ -109,6 +124,8 @@ export class SqliteTables implements StoreView {
   }
 
   auditLength(tree: string): number {
+    const known = this.#trees.get(tree)
+    if (known) return known.length
     const sql = `SELECT id & ${LOW} AS idx FROM audit WHERE ${inTree()} ORDER BY id DESC LIMIT 1`
     const last = this.#get(sql, tree, 0)
     return last ? Number(last['idx']) + 1 : 0
@@ -162,32 +179,41 @@ export class SqliteTables implements StoreView {
   }
 
   events(threadId: string, after: number, limit: number): StoredEvent[] {
-    const log = this.#get('SELECT log_id, seq FROM threads WHERE id = ?', threadId)
+    const log = this.#log(threadId)
     if (!log) return []
     const from = Math.max(Math.floor(after), 0)
-    const expected = Math.max(Math.min((log['seq'] as number) - from, limit), 0)
+    const expected = Math.max(Math.min(log.seq - from, limit), 0)
     if (expected === 0) return [] // a drain that looks for mail mostly finds none
+    // The last number is known, so there is no LIMIT: SQLite would prepare the statement anew for each value of it.
     const rows = this.#all(
       `SELECT id & ${LOW} AS seq, json, sum FROM events
-      WHERE id > (?1 << 32) + ?2 AND id < (?1 + 1) << 32 ORDER BY id LIMIT ?3`,
-      log['log_id']!,
+      WHERE id > (?1 << 32) + ?2 AND id <= (?1 << 32) + ?3 ORDER BY id`,
+      log.logId,
       from,
-      rowCount(limit),
+      from + expected,
     )
     if (rows.length !== expected)
       throw damaged(`The log of thread ${threadId}`, 'events are missing')
     return rows.map((row) => eventFrom(threadId, row))
   }
 
+  /** Returns which log a thread has and how long it is, also if the rest of its head is damaged. */
+  #log(id: string): Pick<ThreadHead, 'logId' | 'seq'> | undefined {
+    const known = this.#heads.get(id)
+    if (known) return known
+    const row = this.#get('SELECT log_id, seq FROM threads WHERE id = ?', id)
+    return row && { logId: row['log_id'] as number, seq: row['seq'] as number }
+  }
+
   due(now: number, limit: number): string[] {
-    return this.#all(
-      `SELECT id FROM (
+    // Mostly none or one is due, and then there is nothing to put in order.
+    const first = this.#all('SELECT id FROM threads WHERE wake_at <= ? LIMIT 2', now)
+    const sql = `SELECT id FROM (
         SELECT id, wake_at, row_number() OVER (PARTITION BY tenant ORDER BY wake_at, id) AS turn
         FROM threads WHERE wake_at <= ?
-      ) ORDER BY turn, wake_at, id LIMIT ?`,
-      now,
-      rowCount(limit),
-    ).map((row) => row['id'] as string)
+      ) ORDER BY turn, wake_at, id LIMIT ?`
+    const rows = first.length < 2 ? first.slice(0, limit) : this.#all(sql, now, rowCount(limit))
+    return rows.map((row) => row['id'] as string)
   }
 
   nextWake(after: number): number | undefined {
@@ -277,14 +303,13 @@ export class SqliteTables implements StoreView {
         rowSum(hash, 0, bytes),
       )
     this.#nameBlobs(plan.blobNames)
-    for (const tree of new Set(plan.audit.map((line) => line.tree)))
-      this.#run('INSERT OR IGNORE INTO audit_trees (tree) VALUES (?)', tree)
     for (const { tree, index, requestId, seq, line } of plan.audit) {
       const packed = packText(line)
+      const log = this.#tree(tree)
+      log.length = index + 1
       this.#run(
-        `INSERT INTO audit (id, request_id, seq, line, sum)
-        VALUES (((SELECT key FROM audit_trees WHERE tree = ?) << 32) | ?, ?, ?, ?, ?)`,
-        tree,
+        'INSERT INTO audit (id, request_id, seq, line, sum) VALUES ((?1 << 32) | ?2, ?3, ?4, ?5, ?6)',
+        log.key,
         index,
         requestId,
         seq,
@@ -329,18 +354,21 @@ export class SqliteTables implements StoreView {
 
   renew(ids: readonly string[], owner: string, until: number): string[] {
     const sql = 'UPDATE threads SET lease_until = ? WHERE id = ? AND lease_owner = ? RETURNING id'
+    for (const id of ids) this.#heads.delete(id)
     return ids.filter((id) => this.#has(sql, until, id, owner))
   }
 
   release(owner: string, ids?: readonly string[]): void {
     const free = `UPDATE threads SET lease_owner = NULL, lease_until = NULL, deaths = 0, survived = 0,
       on_trial = 0, lease_address = NULL`
+    this.#heads.clear()
     if (!ids) this.#run(`${free} WHERE lease_owner = ?`, owner)
     for (const id of ids ?? []) this.#run(`${free} WHERE id = ? AND lease_owner = ?`, id, owner)
   }
 
   /** Ends all leases without releasing them, because the process that held them no longer runs. */
   endLeases(): void {
+    this.#heads.clear()
     this.#run('UPDATE threads SET lease_until = 0 WHERE lease_owner IS NOT NULL')
   }
 
@@ -351,7 +379,7 @@ export class SqliteTables implements StoreView {
     this.#deleteLog(head.id)
     this.#run('DELETE FROM blob_names WHERE thread_id = ?', head.id)
     if (before) this.#updateHead(head, before)
-    this.#run(updateLabels, ...labels(head), head.id)
+    this.#updateLabels(head)
     this.#append(events, new Map([[head.id, head.logId]]))
     this.#nameBlobs(names)
     this.#dropUnnamed(hashes)
@@ -367,6 +395,8 @@ export class SqliteTables implements StoreView {
       this.#run(`UPDATE counters SET value = ? WHERE name = 'change'`, this.newChange())
     }
     this.#deleteLog(id)
+    this.#heads.delete(id)
+    this.#trees.delete(id)
     // The database deletes the blob names of the thread with it.
     this.#run('DELETE FROM threads WHERE id = ?', id)
     this.#run(`DELETE FROM audit WHERE ${inTree()}`, id, 0)
@@ -423,13 +453,30 @@ export class SqliteTables implements StoreView {
     this.#updateHead(head, before)
     const { owner, agent, title, tags, firstWords } = before
     const isSame = owner === head.owner && agent === head.agent && title === head.title
-    if (!isSame || tags !== head.tags || firstWords !== head.firstWords)
-      this.#run(updateLabels, ...labels(head), head.id)
+    if (!isSame || tags !== head.tags || firstWords !== head.firstWords) this.#updateLabels(head)
   }
 
   #updateHead(head: ThreadHead, before: ThreadHead): void {
     const update = headUpdate(head, before)
-    if (update) this.#run(update.sql, ...update.values)
+    if (!update) return
+    this.#run(update.sql, ...update.values)
+    remember(this.#heads, head.id, head)
+  }
+
+  #updateLabels(head: ThreadHead): void {
+    this.#run(updateLabels, ...labels(head), head.id)
+    this.#heads.delete(head.id) // SQLite does not return every text as it was given
+  }
+
+  /** Returns what is known of the audit log of a tree, which is begun if there is none. */
+  #tree(tree: string): { readonly key: number; length: number } {
+    const known = this.#trees.get(tree)
+    if (known) return known
+    this.#run('INSERT OR IGNORE INTO audit_trees (tree) VALUES (?)', tree)
+    const key = Number(this.#get('SELECT key FROM audit_trees WHERE tree = ?', tree)?.['key'])
+    const found = { key, length: this.auditLength(tree) }
+    remember(this.#trees, tree, found)
+    return found
   }
 
   #append(events: readonly EventRow[], logIds: ReadonlyMap<string, number>): void {
@@ -487,6 +534,13 @@ export class SqliteTables implements StoreView {
   #has(sql: string, ...values: SQLInputValue[]): boolean {
     return this.#get(sql, ...values) !== undefined
   }
+}
+
+const MAX_REMEMBERED = 256
+
+function remember<T>(all: Map<string, T>, id: string, value: T): void {
+  if (all.size >= MAX_REMEMBERED) all.clear()
+  all.set(id, value)
 }
 
 /** Converts a limit for SQLite, which does not accept infinity. */

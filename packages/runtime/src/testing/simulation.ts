@@ -57,16 +57,22 @@ export interface SeededSchedulerOptions {
   readonly random: Random
   /** Called at every turn, for traces. */
   readonly onTurn?: (lane: string, label: string) => void
+  /** Resolves when what answers in real time, such as a database, has answered everything. */
+  readonly settled?: (() => Promise<void>) | undefined
 }
 
 /** Creates a scheduler that is driven by `step`. */
-export function seededScheduler({ random, onTurn }: SeededSchedulerOptions): SeededScheduler {
+export function seededScheduler({
+  random,
+  onTurn,
+  settled = quiet,
+}: SeededSchedulerOptions): SeededScheduler {
   const jobs: Job[] = []
   const ready = () => jobs.filter(({ lane }) => lane.state === 'running')
   return {
     lane: (name) => new OwnLane(name, jobs),
     async step() {
-      await quiet()
+      await settled()
       const able = ready()
       if (able.length === 0) return false
       const job = able[Math.floor(random() * able.length)]!
@@ -80,7 +86,7 @@ export function seededScheduler({ random, onTurn }: SeededSchedulerOptions): See
       }
       return true
     },
-    quiet,
+    quiet: settled,
     get waiting() {
       return ready().length
     },

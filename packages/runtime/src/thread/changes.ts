@@ -1,4 +1,4 @@
-import { envSet, type InheritingEnv, isSecret, scopedNames } from './env.ts'
+import { envSet, scopedNames, type InheritingEnv, isSecret } from './env.ts'
 import { descendantsOf } from '../store/thread-head.ts'
 import type { ThreadHead, ThreadChange } from '../store/store.ts'
 import type { JsonValue } from '@skein/base'
@@ -10,8 +10,7 @@ import { catchUpFold, KernelFold } from '../fold/fold.ts'
 import { envContext } from '../secrets/vault.ts'
 import { createThreadFacade, type FacadeChanges } from './facade.ts'
 
-import type { FileStat } from '../contract/thread-state.ts'
-import { attachmentPath, normalisePath } from './paths.ts'
+import { type CopiedFiles, findFiles, copyFiles } from './paths.ts'
 
 /**
  * Creates the facade through which a tool, a hook or an effect of this drain reads and changes the thread.
@@ -156,64 +155,6 @@ async function inheritedChanges(
     changes.push(...(await inheritedEnv(parts, head, { name, valueType, value: open })))
   }
   return changes
-}
-
-/**
- * Copies of files for another thread. The copies refer to the same stored content and have new paths in that
- * thread.
- */
-export interface CopiedFiles {
-  readonly paths: readonly string[]
-  readonly events: readonly RuntimeEvent[]
-}
-
-/** Thrown for a path that names no file of this thread. */
-class MissingFileError extends Error {
-  constructor(path: string) {
-    super(`There is no file ${path} in this thread; nothing was sent.`)
-  }
-}
-
-/**
- * Returns the files of this thread with these paths. `pending` contains uncommitted events of the same call;
- * files that they write are found too.
- */
-export function findFiles(
-  { state }: Pick<ThreadPlace, 'state'>,
-  paths: readonly string[],
-  pending: readonly RuntimeEvent[] = [],
-): readonly FileStat[] {
-  return paths.map((given) => {
-    const path = normalisePath(given)
-    for (const event of pending.toReversed()) {
-      if (event.type !== 'file_written' || event.path !== path) continue
-      const { mediaType, sizeBytes, hash = '', at: writtenAt } = event
-      return { path, mediaType, sizeBytes, hash, writtenAt }
-    }
-    const file = state.files.get(path)
-    if (!file) throw new MissingFileError(given)
-    return file
-  })
-}
-
-/**
- * Returns copies of files, which refer to the same content by its hash. `salt` identifies the delivery (a
- * message or a report): the same salt gives the same paths, so a delivery that is repeated after a crash
- * copies nothing twice.
- */
-export function copyFiles(
-  context: Pick<ThreadPlace, 'at'>,
-  sources: readonly FileStat[],
-  salt: string,
-): CopiedFiles {
-  const paths: string[] = []
-  const events = sources.map((file, place): RuntimeEvent => {
-    const path = attachmentPath(file.path, `${salt}/${place}/${file.path}/${file.hash}`)
-    paths.push(path)
-    const { mediaType, sizeBytes, hash } = file
-    return { type: 'file_written', at: context.at(), path, mediaType, sizeBytes, hash }
-  })
-  return { paths, events }
 }
 
 /** Returns the event that queues a text message in another thread, with the files that were copied for it. */

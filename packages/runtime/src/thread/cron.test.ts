@@ -1,6 +1,7 @@
+import { Cron } from 'croner'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { nextCronTime, parseCron } from '../contract/cron.ts'
+import { cronProblems, nextCronTime, parseCron } from '../contract/cron.ts'
 
 const next = (cron: string, after: string) =>
   new Date(nextCronTime(cron, Date.parse(after))).toISOString().replace(':00.000Z', 'Z')
@@ -60,6 +61,121 @@ test.each([
       message: expect.stringContaining(where) as string,
     }),
   )
+})
+
+describe('in a time zone', () => {
+  /** The next `count` times. */
+  const runs = (cron: string, zone: string, after: string, count: number): string[] => {
+    const found: string[] = []
+    for (let time = Date.parse(after); found.length < count;) {
+      time = nextCronTime(cron, time, zone)
+      found.push(new Date(time).toISOString().replace(':00.000Z', 'Z'))
+    }
+    return found
+  }
+
+  test('nine in the morning is nine on the clocks of the zone, in summer and in winter', () => {
+    expect(runs('0 9 * * *', 'Europe/Zurich', '2026-03-27T12:00:00Z', 3)).toEqual([
+      '2026-03-28T08:00Z',
+      '2026-03-29T07:00Z',
+      '2026-03-30T07:00Z',
+    ])
+    expect(runs('0 9 1 1 *', 'Asia/Kolkata', '2026-01-01T12:00:00Z', 1)).toEqual([
+      '2027-01-01T03:30Z',
+    ])
+  })
+
+  test('once a day is once, also when the time is left out or comes twice', () => {
+    expect(runs('30 2 * * *', 'Europe/Zurich', '2026-03-28T12:00:00Z', 2)).toEqual([
+      '2026-03-29T01:00Z',
+      '2026-03-30T00:30Z',
+    ])
+    expect(runs('30 2 * * *', 'Europe/Zurich', '2026-10-24T12:00:00Z', 2)).toEqual([
+      '2026-10-25T00:30Z',
+      '2026-10-26T01:30Z',
+    ])
+    // Midnight itself is left out in Santiago.
+    expect(runs('0 0 * * *', 'America/Santiago', '2026-09-05T12:00:00Z', 2)).toEqual([
+      '2026-09-06T04:00Z',
+      '2026-09-07T03:00Z',
+    ])
+  })
+
+  test('every half hour goes on every half hour', () => {
+    expect(runs('*/30 * * * *', 'Europe/Zurich', '2026-10-25T00:00:00Z', 4)).toEqual([
+      '2026-10-25T00:30Z',
+      '2026-10-25T01:00Z',
+      '2026-10-25T01:30Z',
+      '2026-10-25T02:00Z',
+    ])
+    expect(runs('*/30 1-3 * * *', 'Europe/Zurich', '2026-03-29T00:00:00Z', 3)).toEqual([
+      '2026-03-29T00:30Z',
+      '2026-03-29T01:00Z',
+      '2026-03-29T01:30Z',
+    ])
+  })
+
+  test('a zone that does not exist is refused, in a file of definitions too', () => {
+    expect(() => nextCronTime('@daily', 0, 'Mars/Olympus')).toThrow(
+      expect.objectContaining({
+        code: 'EFFECT_INVALID',
+        message: 'There is no time zone "Mars/Olympus".',
+        hint: expect.stringContaining('Europe/Zurich') as string,
+      }),
+    )
+    const source = (zone: string) => `schedule({ cron: '0 9 * * *', timeZone: '${zone}' })`
+    expect(cronProblems(source('Europe/Zürich'))).toEqual([
+      'There is no time zone "Europe/Zürich". Use a name of the IANA list, e.g. Europe/Zurich or America/New_York.',
+    ])
+    expect(cronProblems(source('Europe/Zurich'))).toEqual([])
+  })
+
+  test('agrees with croner wherever clocks change', () => {
+    const zones = {
+      'Europe/Zurich': ['2026-03-29T01:00Z', '2026-10-25T01:00Z'],
+      'America/New_York': ['2026-03-08T07:00Z', '2026-11-01T06:00Z'],
+      'America/St_Johns': ['2026-03-08T05:30Z', '2026-11-01T04:30Z'],
+      'America/Santiago': ['2026-04-05T03:00Z', '2026-09-06T04:00Z'],
+      'Australia/Lord_Howe': ['2026-04-04T15:00Z', '2026-10-03T15:30Z'],
+      'Africa/Casablanca': ['2026-02-15T02:00Z', '2026-03-22T02:00Z'],
+      'Asia/Kolkata': ['2026-03-29T01:00Z'],
+    }
+    const value = (min: number, max: number) =>
+      fc.oneof(
+        { weight: 2, arbitrary: fc.integer({ min, max }).map(String) },
+        fc.constant('*'),
+        fc.constantFrom('*/7', '*/15', '*/2'),
+        fc
+          .uniqueArray(fc.integer({ min, max }), { minLength: 2, maxLength: 3 })
+          .map((list) => list.join()),
+      )
+    const whole = fc.constantFrom('*', '*', '*', '29', '8', '1,25', '5')
+    const where = fc
+      .constantFrom(...(Object.keys(zones) as Array<keyof typeof zones>))
+      .chain((zone) => fc.tuple(fc.constant(zone), fc.constantFrom(...zones[zone])))
+    fc.assert(
+      fc.property(
+        fc.tuple(
+          value(0, 59),
+          value(0, 5),
+          whole,
+          fc.constant('*'),
+          fc.constantFrom('*', '*', '0'),
+        ),
+        where,
+        fc.integer({ min: -40 * 60, max: 5 * 60 }),
+        (parts, [zone, change], minutes) => {
+          const cron = parts.join(' ')
+          const after = Date.parse(change) + minutes * 60_000
+          const oracle = new Cron(cron, { timezone: zone, mode: '5-part' })
+          const [first, second] = oracle.nextRuns(2, new Date(after)).map(Number)
+          expect(nextCronTime(cron, after, zone), `${cron} ${zone} ${change}`).toBe(first)
+          expect(nextCronTime(cron, first!, zone)).toBe(second)
+        },
+      ),
+      { numRuns: process.env['SKEIN_DEEP'] ? 20_000 : 1_000 },
+    )
+  })
 })
 
 describe('law', () => {

@@ -56,7 +56,7 @@ export function facadeEffects(buffer: FacadeBuffer): FacadeEffects {
       code: 'EFFECT_INVALID',
       maxBytes: MAX_ARGUMENT_BYTES,
     })
-    const { cron, key } = times
+    const { cron, timeZone, key } = times
     if (key !== undefined) {
       for (const [id, effect] of all()) if (effect.scheduled.key === key) remove(id)
     }
@@ -68,6 +68,7 @@ export function facadeEffects(buffer: FacadeBuffer): FacadeEffects {
       args: copy,
       runAt,
       cron,
+      timeZone,
       key,
     }
     events.push(scheduled)
@@ -112,25 +113,24 @@ export function scheduledEffects(
   return [...effects.values()]
     .filter(({ scheduled }) => name === undefined || scheduled.name === name)
     .sort((a, b) => (a.runAt < b.runAt ? -1 : a.runAt > b.runAt ? 1 : 0))
-    .map(({ scheduled: { effectId: id, name: effect, args, cron, key }, runAt: at, attempts }) => ({
-      id,
-      name: effect,
-      args,
-      at,
-      cron,
-      key,
-      attempts,
-    }))
+    .map(({ scheduled, runAt: at, attempts }) => {
+      const { effectId: id, name: effect, args, cron, timeZone, key } = scheduled
+      return { id, name: effect, args, at, cron, timeZone, key, attempts }
+    })
 }
 
-function timeOf(name: string, { delayMs, cron, key }: EffectSchedule, now: number): string {
+function timeOf(name: string, when: EffectSchedule, now: number): string {
+  const { delayMs, cron, timeZone, key } = when
   if ((delayMs === undefined) === (cron === undefined)) {
     throw invalid(name, 'has neither or both of delayMs and cron')
   }
   if (key !== undefined && (typeof key !== 'string' || key === '' || key.length > 256)) {
     throw invalid(name, 'has a key that is empty or longer than 256 characters')
   }
-  if (cron !== undefined) return new Date(nextCronTime(cron, now)).toISOString()
+  if (timeZone !== undefined && (cron === undefined || typeof timeZone !== 'string')) {
+    throw invalid(name, 'has a time zone that is no text, or no cron')
+  }
+  if (cron !== undefined) return new Date(nextCronTime(cron, now, timeZone)).toISOString()
   if (typeof delayMs !== 'number' || !(delayMs >= 0) || now + delayMs > MAX_TIME) {
     throw invalid(name, `has a delay of ${String(delayMs)} ms`)
   }
@@ -140,6 +140,6 @@ function timeOf(name: string, { delayMs, cron, key }: EffectSchedule, now: numbe
 function invalid(name: string, problem: string): RuntimeError {
   return new RuntimeError(`The schedule of the effect "${name}" ${problem}.`, {
     code: 'EFFECT_INVALID',
-    hint: 'Give a delay in ms from 0, or { delayMs } or { cron }, each with an optional key.',
+    hint: 'Give a delay in ms from 0, or { delayMs } or { cron, timeZone? }, each with an optional key.',
   })
 }

@@ -1,4 +1,4 @@
-import type { Registry, Relation, ResolvedAgent, ResolvedSide } from '../definitions/resolved.ts'
+import type { Relation, ResolvedAgent, ResolvedSide, Registry } from '../definitions/resolved.ts'
 import type { VariableDefinition } from '../definitions/types.ts'
 import type { KernelEnvironment } from '../contract/context.ts'
 import { RuntimeError } from '../contract/error.ts'
@@ -6,8 +6,8 @@ import { type EnvEntry, type KernelState, registryOf } from '../contract/state.t
 import type { Side, ThreadState } from '../contract/thread-state.ts'
 import { envContext, type Vault } from '../secrets/vault.ts'
 import type { EnvSet } from '../contract/event.ts'
-import type { Store } from '../store/store.ts'
 import type { FacadeBuffer } from './values.ts'
+import type { Store } from '../store/store.ts'
 
 /** The variables as one side of a thread, or one of its tools, sees them. */
 export interface EnvReader {

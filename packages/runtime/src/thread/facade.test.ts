@@ -346,6 +346,16 @@ describe('effects', () => {
     expect(open().state.getScheduledEffects('remind')).toMatchObject(expected)
   })
 
+  test('by the calendar of a time zone', () => {
+    const { state, takeChanges } = open()
+    const when = { cron: '@daily', timeZone: 'Europe/Zurich' }
+    state.scheduleEffect('remind', null, when)
+    const expected = [{ at: '2026-01-02T23:00:00.000Z', ...when }]
+    expect(state.getScheduledEffects()).toMatchObject(expected)
+    log.push(...takeChanges().events)
+    expect(open().state.getScheduledEffects()).toMatchObject(expected)
+  })
+
   test('the same key replaces, in the log and in the buffer', () => {
     const first = open()
     const one = first.state.scheduleEffect('remind', null, { delayMs: 1, key: 'k' })
@@ -381,6 +391,8 @@ describe('effects', () => {
     ['remind', { delayMs: 1, cron: '@daily' }, 'EFFECT_INVALID'],
     ['remind', { delayMs: 1, key: '' }, 'EFFECT_INVALID'],
     ['remind', { cron: '0 0 30 2 *', key: 'k' }, 'EFFECT_INVALID'],
+    ['remind', { cron: '@daily', timeZone: 'Mars/Olympus' }, 'EFFECT_INVALID'],
+    ['remind', { delayMs: 1, timeZone: 'Europe/Zurich' }, 'EFFECT_INVALID'],
   ])('%s at %o is refused', (name, when, word) => {
     const { state, takeChanges } = open()
     expect(() => state.scheduleEffect(name, null, when)).toThrow(code(word))

@@ -1,5 +1,8 @@
 import { sha256Hex } from '@skein/base'
 import { RuntimeError } from '../contract/error.ts'
+import type { ThreadPlace } from '../contract/context.ts'
+import type { RuntimeEvent } from '../contract/event.ts'
+import type { FileStat } from '../contract/thread-state.ts'
 
 const MAX_PATH_BYTES = 1024
 const MAX_SEGMENT_BYTES = 255
@@ -237,4 +240,55 @@ export function isTextFile(bytes: Uint8Array): boolean {
   } catch {
     return false
   }
+}
+
+/**
+ * Copies of files for another thread. The copies refer to the same stored content and have new paths in that
+ * thread.
+ */
+export interface CopiedFiles {
+  readonly paths: readonly string[]
+  readonly events: readonly RuntimeEvent[]
+}
+
+/**
+ * Returns the files of this thread with these paths. `pending` contains uncommitted events of the same call;
+ * files that they write are found too.
+ */
+export function findFiles(
+  { state }: Pick<ThreadPlace, 'state'>,
+  paths: readonly string[],
+  pending: readonly RuntimeEvent[] = [],
+): readonly FileStat[] {
+  return paths.map((given) => {
+    const path = normalisePath(given)
+    for (const event of pending.toReversed()) {
+      if (event.type !== 'file_written' || event.path !== path) continue
+      const { mediaType, sizeBytes, hash = '', at: writtenAt } = event
+      return { path, mediaType, sizeBytes, hash, writtenAt }
+    }
+    const file = state.files.get(path)
+    if (!file) throw new Error(`There is no file ${given} in this thread; nothing was sent.`)
+    return file
+  })
+}
+
+/**
+ * Returns copies of files, which refer to the same content by its hash. `salt` identifies the delivery (a
+ * message or a report): the same salt gives the same paths, so a delivery that is repeated after a crash
+ * copies nothing twice.
+ */
+export function copyFiles(
+  context: Pick<ThreadPlace, 'at'>,
+  sources: readonly FileStat[],
+  salt: string,
+): CopiedFiles {
+  const paths: string[] = []
+  const events = sources.map((file, place): RuntimeEvent => {
+    const path = attachmentPath(file.path, `${salt}/${place}/${file.path}/${file.hash}`)
+    paths.push(path)
+    const { mediaType, sizeBytes, hash } = file
+    return { type: 'file_written', at: context.at(), path, mediaType, sizeBytes, hash }
+  })
+  return { paths, events }
 }

@@ -217,7 +217,9 @@ export class ViewFold {
     subagent_ended: ({ reference, outcome }) =>
       this.#setChild(reference, { status: outcome, statusText: undefined }),
 
-    agent_handoff: ({ at, toAgentId }) => this.#note(at, `Handed over to ${toAgentId}.`),
+    agent_handoff: ({ at, toAgentId }) =>
+      // The id of an agent ends with its side, which readers have not chosen and need not know.
+      this.#note(at, `Handed over to ${toAgentId.replace(/\/[ab]$/, '')}.`),
     context_compacted: ({ at }) =>
       this.#note(at, 'Earlier messages were replaced by a summary in what the model sees.'),
     gate_decided: ({ at, decision, reasonCodes = [] }) => {

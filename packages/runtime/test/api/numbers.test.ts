@@ -8,6 +8,7 @@ import {
   defineAgent,
   defineModel,
   definePrompt,
+  memoryStore,
   type AgentDefinition,
   type EmbeddedRuntime,
   type RuntimeOptions,
@@ -79,6 +80,34 @@ function family(childPrice: { inputPrice?: number; outputPrice?: number } = {}):
     sideA: { prompt: definePrompt({ name: 'boss', prompt: 'Lead.', model, tools: [worker] }) },
   })
 }
+
+test('a thread without children does not read its whole tree to be shown', async () => {
+  const store = memoryStore()
+  let read = 0
+  const counted = new Proxy(store, {
+    get(target, name) {
+      const member: unknown = Reflect.get(target, name)
+      if (typeof member !== 'function') return member
+      if (name !== 'list') return member.bind(target) as unknown
+      return async (query: Parameters<typeof store.list>[0]) => {
+        const heads = await target.list(query)
+        read += heads.length
+        return heads
+      }
+    },
+  })
+  const { threads } = await start({ agents: [family()], store: counted })
+  const { id } = await threads.create({ agent: 'boss' })
+  for (let count = 0; count < 10; count++) await threads.run(id, 'Go.')
+  const children = await threads.list({ parentId: id })
+  expect(children).toHaveLength(10)
+  read = 0
+  const shown = await Promise.all(children.map((child) => threads.get(child.id)))
+  expect(read).toBe(0)
+  // The sums are those of the list, which has read the tree.
+  expect(shown).toEqual(children)
+  expect(shown[0]!.tree.tokens).toBe(shown[0]!.tokens)
+})
 
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 

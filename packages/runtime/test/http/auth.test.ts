@@ -126,6 +126,47 @@ test('a token that is unsigned, signed otherwise than it says, or changed lets n
   for (const bad of wrong) expect(await auth()(request(bad)), bad).toBeNull()
 })
 
+test('a token without a key id is tried with every key of its kind', async () => {
+  const other = (await crypto.subtle.generateKey(KINDS.ES256, true, ['sign'])) as CryptoKeyPair
+  const first = { ...(await crypto.subtle.exportKey('jwk', other.publicKey)), kid: 'first' }
+  const verify = auth({ jwks: { keys: [first, ...published] } })
+  expect(await verify(request(await token('ES256', claims, { kid: undefined })))).not.toBeNull()
+  expect(
+    await verify(request(await token('ES256', { ...claims, aud: 'x' }, { kid: undefined }))),
+  ).toBeNull()
+  expect(await verify(request(await token('ES256', claims, { kid: 'first' })))).toBeNull()
+})
+
+test('keys that are too short, private, not for signatures or not keys let nobody in', async () => {
+  const weak = (await crypto.subtle.generateKey({ ...KINDS.RS256, modulusLength: 1024 }, true, [
+    'sign',
+    'verify',
+  ])) as CryptoKeyPair
+  const signed = [{ alg: 'RS256', kid: 'weak' }, claims].map(part).join('.')
+  const bytes = new TextEncoder().encode(signed)
+  const signature = await crypto.subtle.sign(KINDS.RS256, weak.privateKey, bytes)
+  const jwk = await crypto.subtle.exportKey('jwk', weak.publicKey)
+  const short = auth({ jwks: { keys: [{ ...jwk, kid: 'weak' }] } })
+  const made = `${signed}.${encodeBase64Url(new Uint8Array(signature))}`
+  expect(await short(request(made))).toBeNull()
+
+  const good = published.find(({ kid }) => kid === 'ES256')!
+  const { d } = await crypto.subtle.exportKey('jwk', pairs.ES256.privateKey)
+  for (const change of [
+    { d },
+    { use: 'enc' },
+    { key_ops: ['sign'] },
+    { x: 'AA' },
+    { x: undefined },
+  ])
+    expect(
+      await auth({ jwks: { keys: [{ ...good, ...change }] } })(
+        request(await token('ES256', claims)),
+      ),
+      JSON.stringify(Object.keys(change)),
+    ).toBeNull()
+})
+
 test('published keys are read once, again when a new one is named, and not for every made-up name', async () => {
   const clock = manualClock(NOW)
   let reads = 0

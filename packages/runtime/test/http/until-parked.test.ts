@@ -1,6 +1,9 @@
 import { SseDecoder, type SseEvent } from '@skein/base'
 import fc from 'fast-check'
 import { afterEach, expect, test } from 'vitest'
+import { z } from 'zod'
+import { calls, says, scripted } from '@skein/ai/testing'
+import { defineAgent, definePrompt, defineTool } from '../../src/index.ts'
 import { createClient } from '../../src/client/index.ts'
 import { KEYS, startKit, type Kit } from './http-kit.ts'
 
@@ -16,6 +19,58 @@ async function start(): Promise<{ kit: Kit; id: string }> {
   const { id } = await kit.runtime.threads.create({ agent: 'desk', tenant: 'acme' })
   return { kit, id }
 }
+
+const pay = defineTool({
+  name: 'pay',
+  description: 'Pays.',
+  args: z.object({ text: z.string() }),
+  risk: 'write_high_risk',
+  rollback: 'impossible',
+  execute: (_, { text }) => text,
+})
+
+/** An agent whose child asks a person. */
+const boss = defineAgent({
+  name: 'boss',
+  sideA: {
+    prompt: definePrompt({
+      name: 'boss',
+      prompt: 'Delegate.',
+      model: scripted(({ messages }) =>
+        messages.at(-1)?.type === 'user' ? calls('asker', { task: 'pay' }) : says('Done.'),
+      ),
+      tools: [
+        {
+          name: defineAgent({
+            name: 'asker',
+            type: 'dual_ai',
+            exposeAsTool: true,
+            toolDescription: 'Asks.',
+            maxSessionTurns: 4,
+            sideA: {
+              prompt: definePrompt({
+                name: 'asker_a',
+                prompt: 'Pay.',
+                model: scripted(() => calls('pay', { text: 'Paid.' })),
+                tools: [pay],
+                requiredSchema: z.object({ task: z.string() }),
+              }),
+              sessionStop: { name: pay, messageProperty: 'text' },
+            },
+            sideB: {
+              prompt: definePrompt({
+                name: 'asker_b',
+                prompt: 'Review.',
+                model: scripted(() => says('Go on.')),
+              }),
+            },
+          }),
+          initUserMessageProperty: 'task',
+        },
+      ],
+    }),
+  },
+})
 
 const until = (kit: Kit, id: string, query = '', headers?: HeadersInit): Promise<Response> =>
   kit.ask('acme', 'GET', `/threads/${id}/stream?until=parked${query}`, undefined, headers)
@@ -55,6 +110,63 @@ test('a tree stream ends when nothing of the tree works any more, with every eve
   // The same again, on a tree that is parked already.
   const again = await read(await until(kit, id, '&tree=true'))
   expect(again.at(-1)?.event).toBe('stream_end')
+})
+
+test('a live tree stream leaves out what descendants did before, also after a break', async () => {
+  const { kit, id } = await start()
+  await kit.runtime.threads.run(id, 'Please work.')
+  const [before] = await kit.runtime.threads.list({ parentId: id })
+  const { seq } = await kit.runtime.threads.get(id)
+  const reading = until(kit, id, `&tree=true&live=true&after=${seq}`).then(read)
+  await kit.runtime.threads.send(id, 'Please work.')
+  const events = await reading
+  expect(events.pop()?.event).toBe('stream_end')
+  const numbersOf = (list: readonly SseEvent[], threadId: string): number[] =>
+    list
+      .map(({ data }) => JSON.parse(data) as { threadId: string; id: string })
+      .filter((one) => one.threadId === threadId)
+      .map((one) => Math.trunc(Number(one.id)))
+  const threads = await kit.runtime.threads.list({ parentId: id })
+  const now = threads.find((thread) => thread.id !== before!.id)!
+  expect(numbersOf(events, before!.id)).toEqual([])
+  expect([...new Set(numbersOf(events, now.id))]).toEqual(
+    Array.from({ length: now.seq }, (_, index) => index + 1),
+  )
+  expect(numbersOf(events, id)[0]).toBe(seq + 1)
+  // A client that reconnects names every child, so the new one is read on and the old one is not begun.
+  const half = events.findIndex(({ data }) => data.includes(`"threadId":"${now.id}"`)) + 2
+  const rest = await read(
+    await until(kit, id, `&tree=true&live=true&after=${seq}`, {
+      'last-event-id': events[half]!.id,
+    }),
+  )
+  for (const thread of [id, now.id, before!.id])
+    expect([...new Set(numbersOf(rest.slice(0, -1), thread))]).toEqual([
+      ...new Set(numbersOf(events.slice(half + 1), thread)),
+    ])
+})
+
+test('a live tree stream follows a descendant that waits from where it is', async () => {
+  const kit = await startKit({ runtime: { agents: [boss] } })
+  kits.push(kit)
+  const { id } = await kit.runtime.threads.create({ agent: 'boss', tenant: 'acme' })
+  await kit.runtime.threads.send(id, 'Go.')
+  await read(await until(kit, id))
+  const { seq } = await kit.runtime.threads.get(id)
+  const [child] = await kit.runtime.threads.list({ parentId: id })
+  const reading = until(kit, id, `&tree=true&live=true&after=${seq}`).then(read)
+  const [item] = await kit.runtime.inbox.list({ tenant: 'acme' })
+  await soon()
+  await kit.runtime.inbox.approve({ ...item!, by: 'ada' })
+  const ids = (await reading)
+    .slice(0, -1)
+    .map(({ data }) => JSON.parse(data) as { threadId: string; id: string })
+    .filter(({ threadId }) => threadId === child!.id)
+    .map((one) => Math.trunc(Number(one.id)))
+  const { seq: last } = await kit.runtime.threads.get(child!.id)
+  expect([...new Set(ids)]).toEqual(
+    Array.from({ length: last - child!.seq }, (_, index) => child!.seq + 1 + index),
+  )
 })
 
 test('a stream that is opened before the message is sent does not end before the answer', async () => {

@@ -3,11 +3,14 @@ import type { LLMRequest } from '@skein/ai'
 import { calls, says, scripted, waits, type ScriptPart } from '@skein/ai/testing'
 import {
   defineAgent,
+  defineEffect,
   definePrompt,
   defineTool,
   type AgentDefinition,
+  type EffectDefinition,
   type PromptTool,
   type ToolDefinition,
+  type WaitingItem,
 } from '@skein/runtime'
 import { z } from 'zod'
 
@@ -31,8 +34,13 @@ export class EffectsFile {
 }
 
 /** One action per message, by its number; every action has a reference that is used once. */
-export function killAgents(effects: EffectsFile, thinkMs: () => number): AgentDefinition[] {
-  const pause = () => new Promise((resolve) => setTimeout(resolve, thinkMs() / 4))
+export function killAgents(
+  effects: EffectsFile,
+  thinkMs: () => number,
+  /** How long a call takes before its effect, and again after it. */
+  toolMs: () => number = () => thinkMs() / 4,
+): { readonly agents: AgentDefinition[]; readonly effects: EffectDefinition[] } {
+  const pause = () => new Promise((resolve) => setTimeout(resolve, toolMs()))
   const writer = (name: string, more: object = {}): ToolDefinition =>
     defineTool({
       name,
@@ -53,6 +61,26 @@ export function killAgents(effects: EffectsFile, thinkMs: () => number): AgentDe
   const pay = writer('pay', {
     risk: 'write_high_risk',
     rollback: (payload: object) => ({ type: 'tool_call', target: 'undo', payload }),
+  })
+  const remind = defineTool({
+    name: 'remind',
+    description: 'bills later',
+    risk: 'write_low_risk',
+    idempotent: true,
+    args,
+    execute(state, { ref }) {
+      state.scheduleEffect('bill', { ref }, 200 + thinkMs())
+      return `remind ${ref}`
+    },
+  })
+  const bill = defineEffect({
+    name: 'bill',
+    args,
+    async execute(_, { ref }) {
+      await pause()
+      effects.note('bill', ref)
+      await pause()
+    },
   })
   const finish = defineTool({
     name: 'finish',
@@ -99,7 +127,7 @@ export function killAgents(effects: EffectsFile, thinkMs: () => number): AgentDe
     name: 'desk',
     sideA: side(
       'desk_a',
-      [send, put, pay, { name: pair('crew') }, { name: pair('runner'), blocking: false }],
+      [send, put, pay, remind, { name: pair('crew') }, { name: pair('runner'), blocking: false }],
       (request) => {
         const open = refsOf(request).filter((ref) => actionOf(ref) && !called(request).has(ref))
         return open.length === 0
@@ -108,12 +136,38 @@ export function killAgents(effects: EffectsFile, thinkMs: () => number): AgentDe
       },
     ),
   })
-  return [desk, defineAgent({ name: 'keeper', sideA: side('keeper_a', [undo], () => says('ok')) })]
+  const keeper = defineAgent({ name: 'keeper', sideA: side('keeper_a', [undo], () => says('ok')) })
+  return { agents: [desk, keeper], effects: [bill] }
 }
 
-/** The tool that a message asks for; every sixth asks for none. */
+/** Decides what waits for a person, who looks up whether a call in doubt has happened. */
+export async function decide(
+  inbox: {
+    approve(item: Decision): Promise<unknown>
+    settle(item: Decision, found: 'applied' | 'absent'): Promise<unknown>
+  },
+  { threadId, interruptId, kind, question }: WaitingItem,
+  effects: EffectsFile,
+): Promise<void> {
+  const item = { threadId, interruptId, by: 'ann' }
+  const asked = question as { tool?: string; arguments?: { ref?: string } } | undefined
+  const isThere = effects.lines().includes(`${asked?.tool} ${asked?.arguments?.ref}`)
+  await (kind === 'approval'
+    ? inbox.approve(item)
+    : inbox.settle(item, isThere ? 'applied' : 'absent'))
+}
+
+interface Decision {
+  readonly threadId: string
+  readonly interruptId: string
+  readonly by: string
+}
+
+const ACTIONS = [undefined, 'send', 'crew', 'runner', 'put', 'pay', 'remind']
+
+/** The tool that a message asks for; every seventh asks for none. */
 export function actionOf(ref: string): string | undefined {
-  return [undefined, 'send', 'crew', 'runner', 'put', 'pay'][Number(ref.split('-')[2]) % 6]
+  return ACTIONS[Number(ref.split('-')[2]) % ACTIONS.length]
 }
 
 /** References that people have named, in order. */

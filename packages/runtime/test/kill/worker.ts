@@ -2,12 +2,12 @@
 import { join } from 'node:path'
 import { writeSync } from 'node:fs'
 import { createRuntime, type EmbeddedRuntime } from '@skein/runtime'
-import { EffectsFile, killAgents } from './kill-agents.ts'
+import { decide, EffectsFile, killAgents } from './kill-agents.ts'
 
 const [folder = '', threads = '20', messages = '15', thinkMs = '20'] = process.argv.slice(2)
 const effects = new EffectsFile(join(folder, 'effects.txt'))
 const runtime = await createRuntime({
-  agents: killAgents(effects, () => Math.random() * 2 * Number(thinkMs)),
+  ...killAgents(effects, () => Math.random() * 2 * Number(thinkMs)),
   folder: join(folder, 'data'),
   keepsSecretKeyWithData: true,
   onError: (error) => writeSync(2, `${error instanceof Error ? error.stack : String(error)}\n`),
@@ -30,20 +30,11 @@ async function talk({ threads: api }: EmbeddedRuntime, thread: number): Promise<
 }
 
 /** Answers what waits for a person until nothing is left to do. */
-async function settle({ inbox, threads: api, store }: EmbeddedRuntime): Promise<void> {
+async function settle({ inbox, store }: EmbeddedRuntime): Promise<void> {
   for (;;) {
-    for (const { threadId, interruptId, kind, question } of await inbox.list()) {
-      const asked = question as { tool?: string; arguments?: { ref?: string } } | undefined
-      const isThere = effects.lines().includes(`${asked?.tool} ${asked?.arguments?.ref}`)
-      const value = isThere ? 'applied' : 'absent'
-      const item = { threadId, interruptId, by: 'ann' }
-      await (kind === 'approval'
-        ? inbox.approve(item)
-        : inbox.answer(item, { type: 'result', value }))
-    }
-    const heads = await api.list({ limit: 1000, parentId: null })
-    const all = [...(await store.list({ limit: 1000 })), ...heads]
-    const isBusy = all.some(
+    for (const item of await inbox.list()) await decide(inbox, item, effects)
+    const heads = await store.list({ limit: 1000 })
+    const isBusy = heads.some(
       ({ lifecycle, wakeAt }) =>
         wakeAt !== null || lifecycle === 'running' || lifecycle === 'waiting',
     )

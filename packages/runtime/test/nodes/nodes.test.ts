@@ -196,6 +196,22 @@ test('a node that dies: another goes on after its lease, and its readers get a s
   expect(textOf(events.slice(reset))).toBe(wordy)
 })
 
+test('nodes hold threads for 7.5 s, so that another goes on within 10 s; limits.leaseMs changes that', async () => {
+  cluster = new Cluster()
+  const held = async (name: string, limits?: { readonly leaseMs: number }): Promise<number> => {
+    const { runtime } = await cluster.add(name, { agents: slowTalker().agents, limits })
+    const { id } = await runtime.threads.create({ agent: 'talker', message: 'hi' })
+    await working(id)
+    const { lease } = (await cluster.store.head(id))!
+    await runtime.stop({ graceMs: 0 })
+    return lease!.until - Date.now()
+  }
+  const ms = await held('a')
+  expect(ms).toBeGreaterThan(5_000)
+  expect(ms).toBeLessThanOrEqual(7_500)
+  expect(await held('b', { leaseMs: 20_000 })).toBeGreaterThan(15_000)
+})
+
 test('a frozen owner that wakes up: its writes are refused, and the log is that of the other', async () => {
   cluster = new Cluster()
   const model = paced(20, () => 'from the frozen node')

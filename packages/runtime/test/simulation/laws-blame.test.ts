@@ -34,7 +34,7 @@ test.each(Object.entries(blamePlants))(
     let seed = 0
     let found: string | undefined
     while (found === undefined && seed < 200)
-      found = (await runBlameSeed(++seed, plant.kind, plant)).violations[0]
+      found = (await runBlameSeed(++seed, plant.kind, { plant })).violations[0]
     process.stdout.write(`${name}: found after ${seed} seeds: ${found?.slice(0, 100)}\n`)
     expect(found).toMatch(plant.finds)
   },

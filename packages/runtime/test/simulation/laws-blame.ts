@@ -12,10 +12,12 @@ import {
   type Store,
   type ThreadHead,
 } from '@skein/runtime'
-import { manualTimers } from '../../src/testing/index.ts'
+import { manualTimers, type ManualTimers } from '../../src/testing/index.ts'
 import { seededScheduler, type Lane, crashStore } from '../../src/testing/simulation.ts'
 import type { Timers } from '../../src/dispatch/dispatcher.ts'
 import { chanceOf, type Chance } from './chance.ts'
+import type { SimulatedStore } from './simulated-store.ts'
+import type { OpenStore } from './world.ts'
 
 /**
  * Two processes on one store: who may work on a thread, who is to blame when a process dies, and who gets the
@@ -160,24 +162,39 @@ export interface BlameReport {
 
 const MAX_STEPS = 30_000
 
+export interface BlameOptions {
+  readonly plant?: BlamePlant | undefined
+  /** Opens the store that the processes share. Default: one in memory. */
+  readonly open?: OpenStore | undefined
+}
+
 export async function runBlameSeed(
   seed: number,
   kind: BlameKind,
-  plant?: BlamePlant,
+  { plant, open = inMemory }: BlameOptions = {},
 ): Promise<BlameReport> {
-  const cluster = new Cluster(chanceOf(seed), kind, plant)
+  const clock = manualClock(Date.UTC(2026, 0, 1))
+  const stored = await open(clock, seed)
+  const cluster = new Cluster({ chance: chanceOf(seed), kind, plant, clock, stored })
   await cluster.play()
+  await stored.remove()
   return cluster.report()
+}
+
+const inMemory: OpenStore = async (clock) => {
+  const store = memoryStore({ clock })
+  return { store, bytes: () => [], remove: () => store.close() }
 }
 
 class Cluster {
   readonly #chance: Chance
   readonly #kind: BlameKind
   readonly #plant: BlamePlant | undefined
-  readonly #clock = manualClock(Date.UTC(2026, 0, 1))
-  readonly #timers = manualTimers(this.#clock)
+  readonly #clock: ManualClock
+  readonly #timers: ManualTimers
   readonly #scheduler
-  readonly #store = memoryStore({ clock: this.#clock })
+  readonly #stored: SimulatedStore
+  readonly #store: Store
   readonly #nodes: Node[] = []
   readonly #running = new Set<Run>()
   readonly #violations: string[] = []
@@ -190,11 +207,22 @@ class Cluster {
   #charges = 0
   #troubleLeft: number
 
-  constructor(chance: Chance, kind: BlameKind, plant: BlamePlant | undefined) {
+  constructor(parts: {
+    readonly chance: Chance
+    readonly kind: BlameKind
+    readonly plant: BlamePlant | undefined
+    readonly clock: ManualClock
+    readonly stored: SimulatedStore
+  }) {
+    const { chance, kind, plant, clock, stored } = parts
     this.#chance = chance
     this.#kind = kind
     this.#plant = plant
-    this.#scheduler = seededScheduler({ random: chance.random })
+    this.#clock = clock
+    this.#timers = manualTimers(clock)
+    this.#stored = stored
+    this.#store = stored.store
+    this.#scheduler = seededScheduler({ random: chance.random, settled: stored.settled })
     this.#troubleLeft = kind === 'lease' ? chance.between(1, 6) : 0
     const skews = kind === 'lease' ? [-3_600_000, -40_000, 0, 40_000, 3_600_000] : [0]
     for (const name of kind === 'fair' ? ['one'] : ['one', 'two'])
@@ -241,8 +269,8 @@ class Cluster {
     node.owner = `${node.name} ${++this.#lives}`
     node.late = []
     const { owner } = node
-    const planted =
-      this.#plant?.store?.(this.#store, { ...node, clock: this.#clock }) ?? this.#store
+    const own = this.#stored.another ? await this.#stored.another() : this.#store
+    const planted = this.#plant?.store?.(own, { ...node, clock: this.#clock }) ?? own
     const runtime = await createRuntime({
       agents: this.#agents(node),
       store: crashStore(this.#watched(planted, owner), { lane }),

@@ -4,7 +4,7 @@ import { unwatchFolds, watchFolds } from './invariants/folds.ts'
 import { checkInvariants } from './invariants/index.ts'
 import type { Plant } from './plants.ts'
 import { Supervisor } from './supervisor.ts'
-import { createWorld, type TraceLine, type World } from './world.ts'
+import { createWorld, type OpenStore, type TraceLine, type World } from './world.ts'
 
 export interface SeedReport {
   readonly seed: number
@@ -16,6 +16,7 @@ export interface SeedReport {
 export interface SeedOptions {
   readonly plant?: Plant | undefined
   readonly coverage?: Coverage
+  readonly open?: OpenStore | undefined
 }
 
 const MAX_STEPS = 20_000
@@ -23,9 +24,9 @@ const MAX_STEPS = 20_000
 /** One run that the seed decides: who says what, what happens when, where processes die. */
 export async function runSeed(
   seed: number,
-  { plant, coverage = new Coverage() }: SeedOptions = {},
+  { plant, coverage = new Coverage(), open }: SeedOptions = {},
 ): Promise<SeedReport> {
-  const world = createWorld({ seed, plant })
+  const world = await createWorld({ seed, plant, open })
   const supervisor = new Supervisor(world, coverage)
   const clients = new Clients(world, supervisor)
   if (seed % 3 === 0) watchFolds()

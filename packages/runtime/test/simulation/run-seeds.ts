@@ -22,12 +22,16 @@ export async function findPlant(
   return undefined
 }
 
-function describeFailure({ seed, violations, trace }: SeedReport): string {
+/** What a person needs to see a failure again. */
+export function describeFailure(
+  { seed, violations, trace }: SeedReport,
+  flags: string = '',
+): string {
   const last = trace.slice(-30).map(describeLine)
   return [
     `Seed ${seed} breaks a promise:`,
     ...violations.slice(0, 5).map((violation) => `- ${violation}`),
-    `Replay: npm run simulate -- --seed ${seed}`,
+    `Replay: npm run simulate -- --seed ${seed}${flags}`,
     'The last commits:',
     ...last,
   ].join('\n')

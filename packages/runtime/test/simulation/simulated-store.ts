@@ -6,8 +6,12 @@ import { memoryStore, sqliteStore, type Store } from '@skein/runtime'
 
 export interface SimulatedStore {
   readonly store: Store
+  /** Opens the store once more, as another process does. Without it, all runtimes share `store`. */
+  another?(): Promise<Store>
+  /** Resolves when a store that answers in real time has answered everything. Nothing else happens before. */
+  readonly settled?: () => Promise<void>
   /** Everything on disk; of stores in memory, nothing. */
-  bytes(): readonly Buffer[]
+  bytes(): readonly Buffer[] | Promise<readonly Buffer[]>
   remove(): Promise<void>
 }
 
@@ -35,7 +39,7 @@ export function openSimulatedStore(
 }
 
 /** Lets the runtime take a snapshot of a log again and again, also while it is short. */
-function withSnapshots<S extends Store>(store: S): S {
+export function withSnapshots<S extends Store>(store: S): S {
   Object.defineProperty(store, 'snapshots', { value: { ...store.snapshots!, every: 3 } })
   return store
 }

@@ -76,9 +76,10 @@ export class Supervisor {
     const registry = createRegistry(simulatedAgents(world, lane))
     let die = (): void => {}
     const died = new Promise<void>((resolve) => (die = resolve))
+    const store = await world.openStore()
     const runtime = await createRuntime({
       registry,
-      store: crashStore(world.store, {
+      store: crashStore(store, {
         lane,
         crashAt: (commit) => this.#crashAt(lane, commit),
         onCrash: (moment, commit) => this.#crash(moment, commit),

@@ -25,8 +25,8 @@ export interface World {
   readonly scheduler: SeededScheduler
   /** The store itself, under all wrappers. */
   readonly stored: SimulatedStore
-  /** With a planted bug, if there is one. */
-  readonly store: Store
+  /** The store of a runtime that begins, with a planted bug, if there is one. */
+  readonly openStore: () => Promise<Store>
   readonly keys: GovernanceKeys
   readonly secretKey: Uint8Array
   readonly ledger: Ledger
@@ -88,35 +88,43 @@ export interface TraceLine {
 export interface WorldOptions {
   readonly seed: number
   readonly plant?: Plant | undefined
+  /** Opens the store of the run. Default: the kind that the plan names. */
+  readonly open?: OpenStore | undefined
 }
 
-export function createWorld({ seed, plant }: WorldOptions): World {
+/** Opens a store whose clock is that of the world. */
+export type OpenStore = (clock: ManualClock, seed: number) => Promise<SimulatedStore>
+
+export async function createWorld({ seed, plant, open }: WorldOptions): Promise<World> {
   const chance = chanceOf(seed)
-  const plan = withLimits(planOf(chance), chanceOf(seed ^ 0x11_1175))
+  const plan = planOf(seed, chance)
   const clock = manualClock(Date.UTC(2026, 0, 1))
   const trace: TraceLine[] = []
   const violations: string[] = []
-  const stored = openSimulatedStore(plan.store, clock)
+  const stored = open ? await open(clock, seed) : openSimulatedStore(plan.store, clock)
   const canary = canaryOf(chance)
   let count = 0
   const repeats = { writes: false, reads: false, effects: false }
-  const world: World = {
-    seed,
-    chance,
-    clock,
-    timers: manualTimers(clock),
-    ids: () => `00000000-0000-7000-8000-${String(++count).padStart(12, '0')}`,
-    scheduler: seededScheduler({ random: chance.random }),
-    stored,
-    store: plant
-      ? plant(stored.store, {
+  const planted = (store: Store): Store =>
+    plant
+      ? plant(store, {
           chance,
           canary,
           mayCrash: (commit) => world.mayCrash(commit),
           bewitch: (what) => (repeats[what] = true),
           mislabel: () => (repeats.reads = true),
         })
-      : stored.store,
+      : store
+  const shared = planted(stored.store)
+  const world: World = {
+    seed,
+    chance,
+    clock,
+    timers: manualTimers(clock),
+    ids: () => `00000000-0000-7000-8000-${String(++count).padStart(12, '0')}`,
+    scheduler: seededScheduler({ random: chance.random, settled: stored.settled }),
+    stored,
+    openStore: async () => (stored.another ? planted(await stored.another()) : shared),
     mayCrash: () => {},
     repeats,
     keys: memoryGovernanceKeys({ seed: 'simulation' }),
@@ -163,7 +171,12 @@ function withLimits(plan: Omit<Plan, 'hasLimits'>, chance: Chance): Plan {
   return { ...plan, hasLimits, roots: hasLimits ? [first!, first!] : plan.roots }
 }
 
-function planOf(chance: Chance): Omit<Plan, 'hasLimits'> {
+/** What a seed decides beforehand. `chance` is that of the run, which goes on from there. */
+export function planOf(seed: number, chance: Chance = chanceOf(seed)): Plan {
+  return withLimits(drawn(chance), chanceOf(seed ^ 0x11_1175))
+}
+
+function drawn(chance: Chance): Omit<Plan, 'hasLimits'> {
   const focus = chance.happens(0.5) ? chance.pick(points) : undefined
   const agents = ROOTS_OF[focus ?? ''] ?? ROOT_AGENTS
   const roots = Array.from({ length: chance.happens(0.15) ? 2 : 1 }, () => chance.pick(agents))

@@ -4,11 +4,12 @@ import type { WaitingItem } from '@skein/runtime'
 import { escapeJson, safeText } from '@skein/base/safe-text'
 import type { EvidenceFact, GateVerdict } from '../state/facts.ts'
 import { useKeys } from '../state/keys.ts'
-import { useMay, useStudio } from '../state/studio.ts'
+import { useMay, useResource, useStudio } from '../state/studio.ts'
+import { ArgumentsFields, parsedArguments } from './arguments.tsx'
 import { Copy, Dialog, ErrorBox, Time, useNow } from './basics.tsx'
 import { Checklist, EvidenceList } from './evidence.tsx'
 import { GrantMenu } from './grants.tsx'
-import { age, line } from './format.ts'
+import { age, dateText, line } from './format.ts'
 import { Json, indentedJson } from './json.tsx'
 
 /** What a person can do about a waiting call. */
@@ -67,7 +68,12 @@ export function Approval({
         ]
       : [],
   )
-  if (decide.outcome !== undefined) return <Decided outcome={decide.outcome} done={lists.refresh} />
+  if (decide.outcome !== undefined)
+    return (
+      <Decided item={item} outcome={decide.outcome} done={lists.refresh}>
+        {children}
+      </Decided>
+    )
   return (
     <section className="ask" ref={card} aria-labelledby={title}>
       <h2 id={title} className="ask-title">
@@ -200,17 +206,26 @@ async function firstDecision(
   return `${line(decision.by ?? 'Somebody', 60)} was first and ${word} it. Nothing was changed.`
 }
 
+/** What became of it; the way to its thread stays. */
 function Decided({
+  item,
   outcome,
   done,
+  children,
 }: {
+  readonly item: WaitingItem
   readonly outcome: string
   readonly done: () => void
+  readonly children?: ReactNode
 }): ReactNode {
   useEffect(done, [])
   return (
-    <section className="ask decided" role="status">
-      {outcome}
+    <section className="ask decided">
+      <p role="status">
+        <b>{outcome}</b>
+      </p>
+      <p>{sentence(item)}</p>
+      {children}
     </section>
   )
 }
@@ -290,9 +305,7 @@ function AskFacts({ item }: { readonly item: WaitingItem }): ReactNode {
         {expiresAt !== undefined && (
           <>
             {' · '}
-            <span title={new Date(expiresAt).toLocaleString()}>
-              expires in {age(Date.parse(expiresAt) - now)}
-            </span>
+            <span title={dateText(expiresAt)}>expires in {age(Date.parse(expiresAt) - now)}</span>
           </>
         )}
         {request !== undefined && (
@@ -379,7 +392,13 @@ function DenyDialog({ item, decide, onClose }: DialogProps): ReactNode {
 
 function ChangeDialog({ item, decide, onClose }: DialogProps): ReactNode {
   const [text, setText] = useState(() => indentedJson(item.arguments))
-  const parsed = parsedObject(text)
+  const parsed = parsedArguments(text)
+  const { client } = useStudio()
+  const agent = item.path.at(-1)
+  const detail = useResource(agent && `agent ${agent}`, () => client.agents.get(agent!)).value
+  const tool = detail?.sides
+    .flatMap(({ tools }) => tools)
+    .find(({ name }) => name === item.toolName)
   const submit = async (event: FormEvent): Promise<void> => {
     event.preventDefault()
     if (typeof parsed === 'string') return
@@ -395,19 +414,16 @@ function ChangeDialog({ item, decide, onClose }: DialogProps): ReactNode {
         The call as the model made it is denied. A new call with these arguments takes its place,
         and is approved in your name.
       </p>
-      <form className="stack" onSubmit={(event) => void submit(event)}>
-        <label>
-          <span>Arguments, as JSON</span>
-          <textarea
-            className="field mono"
-            rows={Math.min(18, Math.max(5, text.split('\n').length + 1))}
-            spellCheck={false}
-            value={text}
-            aria-invalid={typeof parsed === 'string'}
-            onChange={(event) => setText(event.target.value)}
-          />
-        </label>
-        {typeof parsed === 'string' && <p className="bad small">{parsed}</p>}
+      <form
+        className="stack"
+        onSubmit={(event) => void submit(event)}
+        onKeyDown={(event) => {
+          // Enter never approves: only the button does.
+          if (event.key === 'Enter' && event.target instanceof HTMLInputElement)
+            event.preventDefault()
+        }}
+      >
+        <ArgumentsFields text={text} setText={setText} schema={tool?.parameters} />
         {decide.error !== undefined && <ErrorBox error={decide.error} />}
         <div className="btns">
           <button className="btn go" disabled={decide.isBusy || typeof parsed === 'string'}>
@@ -420,18 +436,6 @@ function ChangeDialog({ item, decide, onClose }: DialogProps): ReactNode {
       </form>
     </Dialog>
   )
-}
-
-/** Returns the object, or what is wrong with the text. */
-function parsedObject(text: string): object | string {
-  try {
-    const value: unknown = JSON.parse(text)
-    return value && typeof value === 'object' && !Array.isArray(value)
-      ? value
-      : 'The arguments must be a JSON object: { "name": value }.'
-  } catch (error) {
-    return `This is not JSON: ${(error as Error).message}`
-  }
 }
 
 function InDoubt({ item, decide }: Omit<DialogProps, 'onClose'>): ReactNode {

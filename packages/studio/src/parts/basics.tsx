@@ -1,6 +1,6 @@
 import { Check, Copy as CopyIcon, X } from 'lucide-react'
 import { Component, useEffect, useRef, useState, useSyncExternalStore, type ReactNode } from 'react'
-import { age, money } from './format.ts'
+import { age, dateText, money } from './format.ts'
 
 /** The clock of the page: components that show an age are rendered again when it ticks. */
 const clock = {
@@ -33,15 +33,19 @@ export function useNow(): number {
 export function Time({
   at,
   className = 'soft num',
+  isAgo = false,
 }: {
   readonly at: string
   readonly className?: string
+  /** Whether it stands in a sentence: `3 min ago`. */
+  readonly isAgo?: boolean
 }): ReactNode {
   const now = useNow()
-  const date = new Date(at)
+  const text = age(now - Date.parse(at))
   return (
-    <time className={className} dateTime={at} title={date.toLocaleString()}>
-      {age(now - date.getTime())}
+    <time className={className} dateTime={at} title={dateText(at)}>
+      {text}
+      {isAgo && text !== 'now' && ' ago'}
     </time>
   )
 }

@@ -21,6 +21,22 @@ export function age(ms: number): string {
   return hours < 48 ? `${hours} h` : `${Math.round(hours / 24)} d`
 }
 
+/** The time of day: `14:03:59`. Made by hand, because long lists show many of them. */
+export function clockText(time: string | number): string {
+  const date = new Date(time)
+  return [date.getHours(), date.getMinutes(), date.getSeconds()]
+    .map((part) => String(part).padStart(2, '0'))
+    .join(':')
+}
+
+let dates: Intl.DateTimeFormat | undefined
+
+/** Date and time as the person's system writes them. */
+export function dateText(time: string | number): string {
+  dates ??= new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
+  return dates.format(new Date(time))
+}
+
 /** A duration: `6 ms`, `0.5 s`, `3 min 20 s`. */
 export function duration(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`

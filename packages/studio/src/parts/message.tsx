@@ -3,7 +3,7 @@ import { memo, useMemo, type ComponentType, type ReactNode } from 'react'
 import type { ViewMessage } from '@skein/runtime/view'
 import type { MessageFacts } from '../state/facts.ts'
 import { useStudio } from '../state/studio.ts'
-import { line } from './format.ts'
+import { clockText, dateText, line } from './format.ts'
 import { Prose, safeHref } from './prose.tsx'
 
 /** Who said something, beside the text. */
@@ -24,8 +24,8 @@ export function Who({
       <small className="num">
         {detail !== undefined && <span>{detail} </span>}
         {at !== undefined && (
-          <time dateTime={at} title={new Date(at).toLocaleString()}>
-            {new Date(at).toLocaleTimeString([], { hour12: false })}
+          <time dateTime={at} title={dateText(at)}>
+            {clockText(at)}
           </time>
         )}
       </small>
@@ -40,6 +40,7 @@ interface MessageViewProps {
   readonly threadId: string
   /** Whether two models talk, and this is the second. */
   readonly isSideB?: boolean
+  readonly isSelected?: boolean
   readonly children?: ReactNode
 }
 
@@ -50,6 +51,7 @@ export const MessageView: ComponentType<MessageViewProps> = memo(function Messag
   name,
   threadId,
   isSideB = false,
+  isSelected = false,
   children,
 }: MessageViewProps): ReactNode {
   const { from, text, reasoning, attachments, at, subagentId } = message
@@ -57,7 +59,10 @@ export const MessageView: ComponentType<MessageViewProps> = memo(function Messag
   const isPerson = subagentId === undefined && name !== 'parent'
   const kind = from === 'agent' ? 'model' : isPerson ? 'person' : 'child'
   return (
-    <article className={`msg ${isSideB ? 'side-b' : ''}`} aria-label={`${line(name, 40)}: message`}>
+    <article
+      className={`msg ${isSideB ? 'side-b' : ''} ${isSelected ? 'selected' : ''}`}
+      aria-label={`${line(name, 40)}: message`}
+    >
       <Who name={name} kind={kind} at={at} />
       <div
         className={`said ${delivery === 'unverified' || delivery === 'refused' ? 'unverified' : ''}`}

@@ -3,7 +3,6 @@ import {
   CircleCheck,
   CircleHelp,
   CircleX,
-  ChevronRight,
   Clock,
   GitBranch,
   LoaderCircle,
@@ -12,8 +11,10 @@ import {
 import { memo, type ComponentType, type ReactNode } from 'react'
 import type { ViewCall } from '@skein/runtime/view'
 import type { CallFacts } from '../state/facts.ts'
+import { useResource, useStudio, type Resource } from '../state/studio.ts'
+import type { LoggedEvent } from '../state/tree.ts'
 import { Checklist, EvidenceList } from './evidence.tsx'
-import { Time } from './basics.tsx'
+import { ErrorBox, Time } from './basics.tsx'
 import { duration, line } from './format.ts'
 import { Json } from './json.tsx'
 
@@ -30,6 +31,7 @@ const STATES: Readonly<Record<ViewCall['state'], readonly [typeof Clock, string,
 }
 
 interface CallViewProps {
+  readonly threadId: string
   readonly call: ViewCall
   readonly facts: CallFacts | undefined
   readonly isOpen: boolean
@@ -42,6 +44,7 @@ interface CallViewProps {
 
 /** A call of a tool in one line; its arguments, result, gates and evidence open below it. */
 export const CallView: ComponentType<CallViewProps> = memo(function CallView({
+  threadId,
   call,
   facts,
   isOpen,
@@ -61,9 +64,7 @@ export const CallView: ComponentType<CallViewProps> = memo(function CallView({
           aria-expanded={isOpen}
           aria-label={`${isOpen ? 'Close' : 'Open'} ${line(call.toolName, 60)}`}
           onClick={() => onToggle(call.id)}
-        >
-          <ChevronRight size={14} aria-hidden />
-        </button>
+        />
         <button
           type="button"
           className="call-main"
@@ -88,7 +89,7 @@ export const CallView: ComponentType<CallViewProps> = memo(function CallView({
         </button>
       </div>
       {facts?.answer && facts.interrupt?.kind === 'approval' && <DecisionLine facts={facts} />}
-      {isOpen && <CallBody call={call} facts={facts} />}
+      {isOpen && <CallBody threadId={threadId} call={call} facts={facts} />}
       {children}
     </div>
   )
@@ -104,7 +105,7 @@ export function DecisionLine({ facts }: { readonly facts: CallFacts }): ReactNod
     <p className="decision small">
       <b className={isYes || changedTo !== undefined ? 'person-ink' : 'bad'}>{word}</b>
       {answer.by !== undefined && <> by {line(answer.by, 60)}</>} ·{' '}
-      <Time at={answer.at} className="num" />
+      <Time at={answer.at} className="num" isAgo />
       {answer.reason !== undefined && <> · “{line(answer.reason, 200)}”</>}
     </p>
   )
@@ -112,9 +113,11 @@ export function DecisionLine({ facts }: { readonly facts: CallFacts }): ReactNod
 
 /** Everything about a call: arguments, result, gates, evidence. */
 export function CallBody({
+  threadId,
   call,
   facts,
 }: {
+  readonly threadId: string
   readonly call: ViewCall
   readonly facts: CallFacts | undefined
 }): ReactNode {
@@ -125,7 +128,7 @@ export function CallBody({
       {call.result !== undefined && (
         <>
           <h3>Result</h3>
-          <Json value={call.result} label="Result" />
+          <Result threadId={threadId} call={call} wholeAt={facts?.wholeAt} />
         </>
       )}
       {call.result === undefined && facts?.progress !== undefined && (
@@ -150,6 +153,45 @@ export function CallBody({
   )
 }
 
+/** The result of a call. Of a long one the rest is read when it is opened. */
+function Result({
+  threadId,
+  call,
+  wholeAt,
+}: {
+  readonly threadId: string
+  readonly call: ViewCall
+  readonly wholeAt: number | undefined
+}): ReactNode {
+  const whole = useWholeEvent(threadId, wholeAt)
+  const event = whole.value
+  const result =
+    event?.type === 'tool_execution_end'
+      ? event.result
+      : event?.type === 'message_added' && event.message.type === 'tool_result'
+        ? event.message.results.find(({ toolCallId }) => toolCallId === call.id)?.result
+        : undefined
+  if (whole.isLoading) return <p className="soft small">Reading the result …</p>
+  return (
+    <>
+      {whole.error !== undefined && <ErrorBox error={whole.error} retry={whole.reload} />}
+      <Json value={result ?? call.result} label="Result" />
+    </>
+  )
+}
+
+/** Reads an event whole, of which the page has only a part; nothing without a number. */
+export function useWholeEvent(
+  threadId: string,
+  seq: number | undefined,
+): Resource<LoggedEvent['event'] | undefined> {
+  const { client } = useStudio()
+  return useResource(seq === undefined ? undefined : `event ${threadId} ${seq}`, async () => {
+    const [found] = await client.threads.events(threadId, { after: seq! - 1, limit: 1 })
+    return found?.event
+  })
+}
+
 /** The arguments in one line: `order: "O-7", countText: 25`. The whole of them is one click away. */
 function argumentsText({ arguments: args }: ViewCall): string {
   if (!args || typeof args !== 'object' || Array.isArray(args)) return valueText(args)
@@ -160,14 +202,43 @@ function argumentsText({ arguments: args }: ViewCall): string {
 
 function valueText(value: unknown): string {
   if (value === undefined) return ''
-  const text = typeof value === 'string' ? value.slice(0, 400) : value
-  return line(JSON.stringify(text) ?? '', 160)
+  return line(jsonStart(value), 160)
 }
 
 function resultText(result: unknown): string {
-  if (typeof result === 'string') return line(result, 160)
-  const text = JSON.stringify(result) ?? ''
-  return line(text, 160)
+  return line(typeof result === 'string' ? result : jsonStart(result), 160)
+}
+
+/** More than a line shows. */
+const MAX_START = 700
+
+/** The beginning of a value as JSON. A large value is not written whole for the line that it has. */
+function jsonStart(value: unknown): string {
+  let text = ''
+  const write = (part: unknown): void => {
+    if (typeof part === 'string') text += JSON.stringify(part.slice(0, MAX_START))
+    else if (part === null || typeof part !== 'object') text += JSON.stringify(part) ?? 'null'
+    else if (Array.isArray(part)) {
+      text += '['
+      for (let index = 0; index < part.length && text.length < MAX_START; index++) {
+        if (index > 0) text += ','
+        write(part[index])
+      }
+      text += ']'
+    } else {
+      text += '{'
+      let separator = ''
+      for (const name in part) {
+        if (text.length >= MAX_START) break
+        text += `${separator}${JSON.stringify(name)}:`
+        write(part[name as never])
+        separator = ','
+      }
+      text += '}'
+    }
+  }
+  write(value)
+  return text
 }
 
 function tookText({ state, at, endedAt }: ViewCall, facts: CallFacts | undefined): string {

@@ -1,5 +1,6 @@
 import { Keyboard, LogOut, Monitor, Moon, Search, Sun } from 'lucide-react'
 import { lazy, Suspense, useEffect, useState, type ReactNode } from 'react'
+import { useRouter } from 'wouter'
 import { Boundary, Dialog, Empty, Skeleton } from '../parts/basics.tsx'
 import { Split } from '../parts/split.tsx'
 import { To } from '../parts/link.tsx'
@@ -107,6 +108,7 @@ export function Shell(): ReactNode {
           <NavLink address={{ screen: 'api' }} isCurrent={address.screen === 'api'}>
             API
           </NavLink>
+          <DocsLink />
         </nav>
         <div className="end">
           <ConnectionPill />
@@ -165,6 +167,11 @@ function NavLink({
       {children}
     </To>
   )
+}
+
+/** The documentation is a site of its own below this page's address, so the link loads it. */
+function DocsLink(): ReactNode {
+  return <a href={`${useRouter().base}/docs/`}>Docs</a>
 }
 
 function Screen({ address }: { readonly address: Address }): ReactNode {

@@ -7,6 +7,8 @@ import { createStore, type PageStore } from './store.ts'
 export interface Listed<T> {
   readonly items: readonly T[]
   readonly isLoaded: boolean
+  /** Whether there are no more than these; a list that is long is read in parts. */
+  readonly isAll: boolean
   readonly error?: unknown
 }
 
@@ -16,37 +18,95 @@ export interface Lists {
   readonly threads: PageStore<Listed<ThreadInfo>>
   /** What waits for a person, the oldest first. */
   readonly inbox: PageStore<Listed<WaitingItem>>
+  /** Reads the next part of the threads. */
+  more(): void
+  /** Calls back for every thread that changes, also below others. Returns a function that ends it. */
+  onThread(listener: (info: ThreadInfo) => void): () => void
   /** Reads both again now. */
   refresh(): void
 }
 
-const LIST_LIMIT = 1000
+/** So many threads are read first, and so many at a time when a person looks further. */
+const FIRST_THREADS = 200
+const MORE_THREADS = 1000
 /** So often a page that nobody sees looks whether there is something to decide. */
 const HIDDEN_MS = 60_000
 
+const NOTHING = { isLoaded: false, isAll: false }
+
 /** Reads the lists, and follows what changes in them. Without a right to read, both say so. */
 export function followLists(client: Client): Lists {
-  const threads = createStore<Listed<ThreadInfo>>({ items: [], isLoaded: false })
-  const inbox = createStore<Listed<WaitingItem>>({ items: [], isLoaded: false })
-  const refresh = async (): Promise<void> => {
+  const threads = createStore<Listed<ThreadInfo>>({ ...NOTHING, items: [] })
+  const inbox = createStore<Listed<WaitingItem>>({ ...NOTHING, items: [] })
+  const refresh = async (isReset = false): Promise<void> => {
     await Promise.all([
-      load(threads, () => client.threads.list({ parentId: null, limit: LIST_LIMIT })),
-      load(inbox, () => client.inbox.list()),
+      load(threads, () => firstThreads(client, isReset ? undefined : threads.get())),
+      load(inbox, async () => ({ items: await client.inbox.list(), isAll: true })),
     ])
   }
+  let isReading = false
+  const more = async (): Promise<void> => {
+    const { items, isLoaded, isAll } = threads.get()
+    if (isReading || !isLoaded || isAll) return
+    isReading = true
+    try {
+      // Threads that change move to the front and are listed there, so the number of those that are known is the place.
+      const query = { parentId: null, limit: MORE_THREADS, offset: items.length }
+      const page = await client.threads.list(query)
+      const now = threads.get()
+      const known = new Set(now.items.map(({ id }) => id))
+      const fresh = page.filter(({ id }) => !known.has(id))
+      threads.set({
+        ...now,
+        items: [...now.items, ...fresh],
+        isAll: page.length < MORE_THREADS,
+      })
+    } catch {
+      // The part is read again when the person scrolls again.
+    } finally {
+      isReading = false
+    }
+  }
+  const listeners = new Set<(info: ThreadInfo) => void>()
   let position: string | undefined
   whileVisible(async (signal) => {
     for await (const change of client.changes({ after: position, signal })) {
       // The first frame says where the feed begins, so what is listed now misses nothing that follows.
-      if (position === undefined || change.type === 'reset') await refresh()
+      if (position === undefined || change.type === 'reset') await refresh(true)
       position = change.position
-      if (change.type === 'thread') apply(change, threads, inbox)
+      if (change.type !== 'thread') continue
+      apply(change, threads, inbox)
+      for (const listener of listeners) listener(change.thread)
     }
   })
   setInterval(() => {
-    if (document.hidden) void load(inbox, () => client.inbox.list())
+    if (document.hidden)
+      void load(inbox, async () => ({ items: await client.inbox.list(), isAll: true }))
   }, HIDDEN_MS)
-  return { threads, inbox, refresh: () => void refresh() }
+  return {
+    threads,
+    inbox,
+    more: () => void more(),
+    onThread(listener) {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
+    refresh: () => void refresh(),
+  }
+}
+
+/** Reads the latest threads; of those that are known already, the older ones stay. */
+async function firstThreads(
+  client: Client,
+  before: Listed<ThreadInfo> | undefined,
+): Promise<Pick<Listed<ThreadInfo>, 'items' | 'isAll'>> {
+  const page = await client.threads.list({ parentId: null, limit: FIRST_THREADS })
+  if (!before || page.length < FIRST_THREADS)
+    return { items: page, isAll: page.length < FIRST_THREADS }
+  const ids = new Set(page.map(({ id }) => id))
+  const oldest = page.at(-1)!.updatedAt
+  const older = before.items.filter(({ id, updatedAt }) => !ids.has(id) && updatedAt <= oldest)
+  return { items: [...page, ...older], isAll: before.isAll }
 }
 
 function apply(
@@ -57,20 +117,20 @@ function apply(
   if (thread.parentId === null) {
     const others = threads.get().items.filter(({ id }) => id !== thread.id)
     const items = [thread, ...others].toSorted((a, b) => b.updatedAt.localeCompare(a.updatedAt))
-    threads.set({ items, isLoaded: true })
+    threads.set({ ...threads.get(), items, isLoaded: true })
   }
   const others = inbox.get().items.filter(({ threadId }) => threadId !== thread.id)
   if (waiting.length === 0 && others.length === inbox.get().items.length) return
   const items = [...others, ...waiting].toSorted((a, b) => a.openedAt.localeCompare(b.openedAt))
-  inbox.set({ items, isLoaded: true })
+  inbox.set({ items, isLoaded: true, isAll: true })
 }
 
 async function load<T>(
   store: PageStore<Listed<T>>,
-  read: () => Promise<readonly T[]>,
+  read: () => Promise<Pick<Listed<T>, 'items' | 'isAll'>>,
 ): Promise<void> {
   try {
-    store.set({ items: await read(), isLoaded: true })
+    store.set({ ...(await read()), isLoaded: true })
   } catch (error) {
     // What was read before stays: a server that is away for a moment does not empty the page.
     const isRefused = error instanceof ClientError && !error.isTemporary

@@ -2,7 +2,8 @@ import { createContext, useContext, useEffect, useMemo, useState } from 'react'
 import { createConnection, type StudioConnection } from './connection.ts'
 import { followLists, type Lists } from './lists.ts'
 import { createStore, useStore, type PageStore } from './store.ts'
-import { followTree, type FollowedTree, type TreeState } from './tree.ts'
+import { followTree, type FollowedTree } from './follow.ts'
+import { emptyTree, type TreeState } from './tree.ts'
 
 /** Who looks at the page, and what the server allows. */
 export interface Me {
@@ -107,10 +108,10 @@ export function useMay(scope: string): boolean {
 
 /** Follows a thread with its descendants while the component is there. */
 export function useTree(threadId: string): TreeState {
-  const { client } = useStudio()
+  const { client, lists } = useStudio()
   const tree = useMemo(
-    () => lazyTree(() => followTree(client, threadId), threadId),
-    [client, threadId],
+    () => lazyTree(() => followTree(client, threadId, lists.onThread), threadId),
+    [client, lists, threadId],
   )
   useEffect(() => tree.open(), [tree])
   return useStore(tree)
@@ -121,7 +122,8 @@ function lazyTree(
   follow: () => FollowedTree,
   rootId: string,
 ): Pick<PageStore<TreeState>, 'get' | 'subscribe'> & { open(): () => void } {
-  const empty: TreeState = { rootId, threads: new Map(), isLoaded: false }
+  const nothing = (): void => undefined
+  const empty = emptyTree(rootId, { thread: nothing, all: nothing, earlier: nothing })
   let tree: FollowedTree | undefined
   const listeners = new Set<() => void>()
   const tell = (): void => {

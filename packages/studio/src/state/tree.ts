@@ -1,9 +1,6 @@
 import { ViewFold, type ThreadView, type ViewItem } from '@skein/runtime/view'
-import type { NumberedEvent } from '@skein/runtime'
-import type { Client } from '@skein/runtime/client'
-import { whileVisible } from './connection.ts'
+import type { NumberedEvent, ThreadInfo } from '@skein/runtime'
 import { FactsFold, type Facts } from './facts.ts'
-import { createStore, type PageStore } from './store.ts'
 
 type AnyEvent = NumberedEvent['event']
 
@@ -11,19 +8,21 @@ type AnyEvent = NumberedEvent['event']
 export interface LoggedEvent {
   readonly seq: number
   readonly event: AnyEvent
+  /** Whether a long result of a tool was left on the server; `event` has its beginning. */
+  readonly isCut?: boolean
 }
 
 /** One thread as the page knows it. */
 export interface ShownThread {
   readonly threadId: string
-  /** Names of the agents from the streamed thread down to this one. */
-  readonly path: readonly string[]
   readonly view: ThreadView
   readonly facts: Facts
   /** Whether text that streams now still has to pass a gate. */
   readonly isGated: boolean
   /** The stored events. The same array grows; `view.seq` says how far it is. */
   readonly events: readonly LoggedEvent[]
+  /** How many events before these were not read. */
+  readonly earlier: number
   /** Whether this is the thread as it was: nothing can be done with it. */
   readonly isPast?: boolean
 }
@@ -31,70 +30,173 @@ export interface ShownThread {
 /** A thread with its descendants, as far as they were read. */
 export interface TreeState {
   readonly rootId: string
+  /** The threads whose events were read. */
   readonly threads: ReadonlyMap<string, ShownThread>
-  /** Whether the history has been read, so that what comes now is new. */
+  /** The descendants as the list of threads has them, once it was read. */
+  readonly below: ReadonlyMap<string, ThreadInfo>
+  /** Whether the history of the thread itself has been read, so that what comes now is new. */
   readonly isLoaded: boolean
+  /** Whether the events of all descendants have been read, too. */
+  readonly isWhole: boolean
   /** Why the thread cannot be read. */
   readonly error?: unknown
+  readonly read: TreeReader
 }
 
-/** Folds the events of one thread; `state` is cheap when nothing has changed. */
-class ThreadFold {
-  readonly threadId: string
-  readonly path: readonly string[]
-  readonly events: LoggedEvent[] = []
-  readonly #view = new ViewFold()
-  readonly #facts = new FactsFold()
-  #state: ShownThread | undefined
+/** Asks for parts of a tree that are not read by themselves. */
+export interface TreeReader {
+  /** Reads one descendant, because it is opened. */
+  readonly thread: (threadId: string) => void
+  /** Reads all descendants, because the timeline or an earlier time is shown. */
+  readonly all: () => void
+  /** Reads the events before those that are shown. */
+  readonly earlier: () => void
+}
 
-  constructor(threadId: string, path: readonly string[]) {
+/**
+ * Folds the events of one thread. The last events of a long thread are read first and folded alone; when the
+ * earlier ones are there, everything is folded again.
+ */
+export class LogFold {
+  readonly threadId: string
+  #events: LoggedEvent[] = []
+  /** How many events before these were not read. */
+  #earlier = 0
+  /** What the model has streamed since the last stored message; not in the log. */
+  #deltas: AnyEvent[] = []
+  #view = new ViewFold()
+  #facts = new FactsFold()
+  #state: ShownThread | undefined
+  #last: ThreadView | undefined
+  /** What the list of threads says, for as long as only the end of the log is known. */
+  readonly #info: ThreadInfo | undefined
+
+  constructor(threadId: string, info?: ThreadInfo) {
     this.threadId = threadId
-    this.path = path
+    this.#info = info
   }
 
+  /** Begins with the end of a log. */
+  begin(events: readonly LoggedEvent[]): void {
+    this.#earlier = (events[0]?.seq ?? 1) - 1
+    for (const logged of events) this.#store(logged)
+  }
+
+  /** Adds an event of the stream. */
   push(id: string, event: AnyEvent): void {
     const seq = Math.trunc(Number(id))
-    // The ids of stored events are whole numbers; those of deltas have a fraction.
-    if (!id.includes('.')) {
-      // After a break the server may send an event that is here already.
-      if (seq <= this.seq) return
-      this.events.push({ seq, event })
-    }
+    // A delta has the number of the stored event before it, with a fraction; a stored event has a new number.
+    if (seq > this.seq) return this.#store({ seq, event })
+    const last = this.#events.at(-1)?.event
+    // What was read meanwhile may come again.
+    if (seq < this.seq || !id.includes('.')) return
+    if (last?.type === event.type && last.at === event.at) return
+    this.#deltas.push(event)
     this.#view.push(event, seq)
     this.#facts.push(event, seq)
     this.#state = undefined
   }
 
+  #store(logged: LoggedEvent): void {
+    const { seq, event, isCut } = logged
+    this.#events.push(logged)
+    this.#view.push(event, seq)
+    this.#facts.push(event, seq, isCut)
+    if (!this.#facts.hasDraft) this.#deltas = []
+    this.#state = undefined
+  }
+
+  /** Puts earlier events before those that are there. Folds in parts, so that the page stays responsive. */
+  async prepend(pages: AsyncIterable<readonly LoggedEvent[]>): Promise<void> {
+    const [view, facts] = [new ViewFold(), new FactsFold()]
+    const before: LoggedEvent[] = []
+    const add = ({ seq, event, isCut }: LoggedEvent): void => {
+      view.push(event, seq)
+      facts.push(event, seq, isCut)
+    }
+    const first = this.#events[0]?.seq ?? Infinity
+    for await (const page of pages)
+      for (const logged of page)
+        if (logged.seq < first) {
+          before.push(logged)
+          add(logged)
+        }
+    for (const logged of this.#events) add(logged)
+    for (const event of this.#deltas) add({ seq: this.seq, event })
+    this.#earlier = (before[0]?.seq ?? first) - 1
+    this.#events = [...before, ...this.#events]
+    this.#view = view
+    this.#facts = facts
+    this.#state = undefined
+  }
+
+  get earlier(): number {
+    return this.#earlier
+  }
+
   /** The number of the last stored event. */
   get seq(): number {
-    return this.events.at(-1)?.seq ?? 0
+    return this.#events.at(-1)?.seq ?? this.#earlier
   }
 
   get state(): ShownThread {
     if (this.#state) return this.#state
-    const view = this.#view.view
+    const known = this.#earlier > 0 && this.#info ? knownOf(this.#info) : {}
+    const view = { ...this.#view.view, ...known }
     const before = this.#last
     this.#last = { ...view, items: keepEqual(before?.items ?? [], view.items) }
     this.#state = {
       threadId: this.threadId,
-      path: this.path,
       view: this.#last,
       facts: this.#facts.facts,
       isGated: this.#facts.isGated,
-      events: this.events,
+      events: this.#events,
+      earlier: this.#earlier,
     }
     return this.#state
   }
-
-  #last: ThreadView | undefined
 }
 
-/** Reuses the objects of items that have not changed, so that their rows are not rendered again. */
+/** What a view of the last events alone would have wrong. */
+function knownOf(info: ThreadInfo): Partial<ThreadView> {
+  const { agent, title, parentId, createdAt, lifecycle: status, tokens, outputTokens } = info
+  return {
+    agent,
+    title: title ?? undefined,
+    parentThreadId: parentId ?? undefined,
+    createdAt,
+    status,
+    usage: {
+      inputTokens: tokens - outputTokens,
+      outputTokens,
+      costUsd: info.costUsd,
+      requests: 0,
+      turns: 0,
+    },
+  }
+}
+
+/**
+ * Reuses the objects of items that have not changed, so that their rows are not rendered again. Earlier items may
+ * have come before them, so items are compared from the end if their number is another.
+ */
 function keepEqual(before: readonly ViewItem[], now: readonly ViewItem[]): readonly ViewItem[] {
+  const key = before[0] && keyOf(before[0])
+  const shift =
+    key === undefined
+      ? 0
+      : Math.max(
+          0,
+          now.findIndex((item) => keyOf(item) === key),
+        )
   return now.map((item, index) => {
-    const old = before[index]
+    const old = before[index - shift]
     return old && isEqual(old, item) ? old : item
   })
+}
+
+function keyOf(item: ViewItem): string {
+  return item.type === 'note' ? item.at + item.text : item.id
 }
 
 function isEqual(a: object, b: object): boolean {
@@ -104,12 +206,9 @@ function isEqual(a: object, b: object): boolean {
 }
 
 /** Returns a thread as it was after the event with this number. */
-export function threadAt({ threadId, path, events }: ShownThread, seq: number): ShownThread {
-  const fold = new ThreadFold(threadId, path)
-  for (const { seq: number, event } of events) {
-    if (number > seq) break
-    fold.push(String(number), event)
-  }
+export function threadAt({ threadId, events }: ShownThread, seq: number): ShownThread {
+  const fold = new LogFold(threadId)
+  fold.begin(events.slice(0, events.findLastIndex((one) => one.seq <= seq) + 1))
   return { ...fold.state, events, isPast: true }
 }
 
@@ -129,7 +228,7 @@ export function treeAt(tree: TreeState, seq: number): TreeState {
       if (last) threads.set(id, threadAt(thread, last.seq))
     }
   }
-  return { ...tree, threads }
+  return { ...tree, threads, below: new Map() }
 }
 
 /** The time when an event was written; an event may carry the earlier time of what it records. */
@@ -142,58 +241,7 @@ export function timeAt(events: readonly LoggedEvent[], seq: number): number {
   return time
 }
 
-/** So often a history that is being read is shown. */
-const HISTORY_MS = 400
-
-/** A thread and its descendants that are followed while somebody looks. */
-export interface FollowedTree extends Pick<PageStore<TreeState>, 'get' | 'subscribe'> {
-  close(): void
-}
-
-/**
- * Follows a thread and all its descendants over one connection. Events are folded as they arrive; subscribers
- * are notified once per frame, however many events a frame brings.
- */
-export function followTree(client: Client, rootId: string): FollowedTree {
-  const store = createStore<TreeState>({ rootId, threads: new Map(), isLoaded: false })
-  const folds = new Map<string, ThreadFold>()
-  let historyEnd = Infinity
-  let position: string | undefined
-  let isScheduled = false
-  let shownAt = -Infinity
-
-  const publish = (): void => {
-    isScheduled = false
-    shownAt = performance.now()
-    const root = folds.get(rootId)
-    const isLoaded = store.get().isLoaded || (root?.seq ?? 0) >= historyEnd
-    const threads = new Map(Array.from(folds, ([id, fold]) => [id, fold.state] as const))
-    store.set({ rootId, threads, isLoaded })
-  }
-  const close = whileVisible(
-    async (signal) => {
-      historyEnd = (await client.threads.get(rootId)).seq
-      for await (const event of client.streamTree(rootId, { after: position, signal })) {
-        const { threadId, path, id } = event
-        position = event.position
-        let fold = folds.get(threadId)
-        if (!fold) folds.set(threadId, (fold = new ThreadFold(threadId, path)))
-        fold.push(id, event.event)
-        if (isScheduled) continue
-        // While a long history is read, showing every part of it would take longer than reading it.
-        const isEarly = !store.get().isLoaded && performance.now() < shownAt + HISTORY_MS
-        if (isEarly && (folds.get(rootId)?.seq ?? 0) < historyEnd) continue
-        isScheduled = true
-        afterFrame(publish)
-      }
-    },
-    (error) => store.set({ ...store.get(), error }),
-  )
-  return { get: store.get, subscribe: store.subscribe, close }
-}
-
-/** Calls back at the next frame; a page that nobody sees has no frames. */
-function afterFrame(call: () => void): void {
-  if (document.hidden) setTimeout(call, 250)
-  else requestAnimationFrame(call)
+/** A tree of which nothing was read yet. */
+export function emptyTree(rootId: string, read: TreeReader): TreeState {
+  return { rootId, threads: new Map(), below: new Map(), isLoaded: false, isWhole: false, read }
 }

@@ -12,13 +12,12 @@ import {
 import { assistantParts, extrasOf, userParts } from '../events/message-parts.ts'
 import { type Converted, joinPointer } from '../issue.ts'
 import type { Thread } from '../document/thread.ts'
-import type { MessagePart, MultiModalContent, UserPromptPart } from '../document/part.ts'
+import type { MessagePart, UserPromptPart } from '../document/part.ts'
 import { type ImportOptions, ThreadBuilder } from './bridge/build.ts'
 import { Losses, type WalkedMessage, walkMessages } from './bridge/walk.ts'
-import { toStandardAlphabet } from './bridge/media.ts'
+import { mediaBlock, mediaLosses, NO_PLACE } from './bridge/media.ts'
 
 const FORMAT = 'a UPP conversation'
-const NO_PLACE = 'UPP has no field for it'
 
 /**
  * Converts a thread to UPP messages, which any UPP `llm()` accepts and which the wires of `@skein/ai` convert
@@ -251,46 +250,6 @@ function promptBlocks(part: UserPromptPart, pointer: string, losses: Losses): Co
   if (blocks.length === 1 && blocks[0]?.type === 'text')
     losses.add(joinPointer(pointer, 'content'), 'a list of one text becomes a text')
   return blocks
-}
-
-/** Converts media of a thread to a UPP block; undefined when UPP has no block for it. */
-function mediaBlock(content: MultiModalContent): ContentBlockJSON | undefined {
-  switch (content.kind) {
-    case 'image-url':
-      return {
-        type: 'image',
-        source: { type: 'url', url: content.url },
-        mimeType: content.media_type ?? 'image/*',
-      }
-    case 'document-url':
-      return {
-        type: 'document',
-        source: { type: 'url', url: content.url },
-        mimeType: content.media_type ?? 'application/octet-stream',
-      }
-    case 'binary': {
-      const { media_type: mimeType } = content
-      const base64 = toStandardAlphabet(content.data)
-      const [type] = mimeType.split('/')
-      if (type === 'audio' || type === 'video') return { type, data: { $bytes: base64 }, mimeType }
-      const source = { type: 'base64', data: base64 } as const
-      return { type: type === 'image' ? 'image' : 'document', source, mimeType }
-    }
-    case 'audio-url':
-    case 'video-url':
-    case 'text-content':
-    case 'uploaded-file':
-    case 'cache-point':
-      return undefined
-    default:
-      return content satisfies never
-  }
-}
-
-function mediaLosses(content: MultiModalContent, pointer: string, losses: Losses): void {
-  losses.rest(content, pointer, ['kind', 'data', 'url', 'media_type'], NO_PLACE)
-  if (content.kind === 'binary' && /[-_]/.test(content.data))
-    losses.add(joinPointer(pointer, 'data'), 'the URL-safe alphabet is not kept')
 }
 
 function toolResult(

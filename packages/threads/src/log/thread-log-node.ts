@@ -11,12 +11,8 @@ import {
 import { dirname } from 'node:path'
 import { promisify } from 'node:util'
 import { ThreadError } from '../issue.ts'
-import {
-  type LogStorage,
-  openThreadLog,
-  type OpenThreadLogOptions,
-  type ThreadLog,
-} from './thread-log.ts'
+import { openThreadLog, type OpenThreadLogOptions, type ThreadLog } from './thread-log.ts'
+import type { LogStorage } from './thread-log-record.ts'
 
 /**
  * Opens the log in a file, or creates it. Only one process may write at a time; when another process has

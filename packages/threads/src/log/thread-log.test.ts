@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { agentTurn, response, text, thread, userTurn } from '../../test/samples.ts'
 import { parseThread, stringifyThread } from '../document/thread-text.ts'
-import { LogConflictError, LogCorruptError, MemoryLogStorage, openThreadLog } from './thread-log.ts'
+import { LogConflictError, LogCorruptError, openThreadLog } from './thread-log.ts'
 import type { Thread, Turn } from '../document/thread.ts'
+import { MemoryLogStorage } from './thread-log-record.ts'
 
 const sample = thread([
   userTurn('Hello', 0),

@@ -183,3 +183,37 @@ async function* cut(
   }
   if (rest.length > 0) yield rest
 }
+
+export function toStream(
+  chunks: AsyncGenerator<Uint8Array, void>,
+  signal: AbortSignal,
+  leave: () => void,
+): ReadableStream<Uint8Array<ArrayBuffer>> {
+  return new ReadableStream<Uint8Array<ArrayBuffer>>(
+    {
+      start(controller) {
+        signal.addEventListener('abort', () => controller.error(signal.reason), { once: true })
+      },
+      async pull(controller) {
+        try {
+          const { done, value } = await chunks.next()
+          if (signal.aborted) return
+          if (done) controller.close()
+          else controller.enqueue(value as Uint8Array<ArrayBuffer>) // the chunk is never in shared memory
+        } catch (error) {
+          if (!signal.aborted) controller.error(asFetchError(error))
+        }
+      },
+      async cancel() {
+        leave()
+        await chunks.return()
+      },
+    },
+    { highWaterMark: 0 },
+  )
+}
+
+/** Converts a broken connection into the error that `fetch` throws for it. */
+export function asFetchError(error: unknown): unknown {
+  return error instanceof ConnectionCut ? new TypeError('fetch failed', { cause: error }) : error
+}

@@ -19,6 +19,8 @@ import {
   untilLeft,
   withByteFault,
   withEventFault,
+  toStream,
+  asFetchError,
 } from './faults.ts'
 import { embeddingsAnswer, imageFrames, imagesAnswer, isIssuedBy, signed } from './vendor-extras.ts'
 import {
@@ -279,38 +281,4 @@ function toFetch(handle: (incoming: Incoming) => Promise<Outgoing>): Fetch {
       { status, headers: sent },
     )
   }
-}
-
-/** Converts a broken connection into the error that `fetch` throws for it. */
-function asFetchError(error: unknown): unknown {
-  return error instanceof ConnectionCut ? new TypeError('fetch failed', { cause: error }) : error
-}
-
-function toStream(
-  chunks: AsyncGenerator<Uint8Array, void>,
-  signal: AbortSignal,
-  leave: () => void,
-): ReadableStream<Uint8Array<ArrayBuffer>> {
-  return new ReadableStream<Uint8Array<ArrayBuffer>>(
-    {
-      start(controller) {
-        signal.addEventListener('abort', () => controller.error(signal.reason), { once: true })
-      },
-      async pull(controller) {
-        try {
-          const { done, value } = await chunks.next()
-          if (signal.aborted) return
-          if (done) controller.close()
-          else controller.enqueue(value as Uint8Array<ArrayBuffer>) // the chunk is never in shared memory
-        } catch (error) {
-          if (!signal.aborted) controller.error(asFetchError(error))
-        }
-      },
-      async cancel() {
-        leave()
-        await chunks.return()
-      },
-    },
-    { highWaterMark: 0 },
-  )
 }

@@ -17,7 +17,10 @@ import type { EncodedRequest, RequestMode, Target } from '../wire.ts'
 import { toAnthropicSchema } from './schema.ts'
 import { API, toolCallIdRule, type AnthropicBlock, type AnthropicDialect } from './types.ts'
 
-/** The version of the format, not of a model. Callers set beta headers themselves. */
+/**
+ * The version of the format, not of a model. `2026-10-21` refuses `temperature`, `top_p` and `top_k`, so it is sent
+ * only if the caller sets the header (docs/decisions/0034). Callers set beta headers themselves.
+ */
 export const versionHeader: Readonly<Record<string, string>> = { 'anthropic-version': '2023-06-01' }
 
 /**

@@ -1,12 +1,12 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { findPackageJSON, registerHooks } from 'node:module'
 import { join, relative, resolve, sep } from 'node:path'
-import { isPlainObject } from '@skein/base'
 import { cronProblems } from '../../contract/cron.ts'
 import { DefinitionError, type Problem, type Registry } from '../resolved.ts'
 import { loadRegistry, replaceableRegistry } from './registry.ts'
-import type { Found, Reads } from './gather.ts'
+import { type Found, type Reads, type DefinitionFile, toProblem, named } from './gather.ts'
 import type { PriceSource } from './prices.ts'
+import { makerOf } from './readers.ts'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
 /**
@@ -103,7 +103,7 @@ async function load(
 
 /** Imports the default export of a file. If there is none, reports a problem and returns undefined. */
 async function importDefault(
-  { path, file }: DefinitionFile,
+  { path, file, kind }: DefinitionFile,
   where: { readonly folder: string; readonly round: number },
   problems: Problem[],
 ): Promise<unknown> {
@@ -113,18 +113,34 @@ async function importDefault(
     const { default: value, ...others } = await freshImport(path, where)
     if (value !== undefined) return value
     const names = Object.keys(others)
-    const hint = names.length > 0 ? `; it exports ${names.join(', ')}` : ''
-    problems.push(toProblem(file, `has no default export${hint}`))
+    const exported = names.length > 0 ? `; it exports ${names.join(', ')}` : ''
+    const hint = `write: export default ${makerOf(kind)}({ … })`
+    problems.push(toProblem(file, `has no default export${exported}; ${hint}`))
   } catch (error) {
     // A `define…` function may throw an error that contains the problems.
     if (error instanceof DefinitionError) {
       problems.push(...error.problems.map((problem) => ({ ...problem, file })))
     } else {
-      const reason = error instanceof Error ? `${error.name}: ${error.message}` : 'unknown error'
-      problems.push(toProblem(file, commonJs(error, path) ?? `cannot be imported: ${reason}`))
+      problems.push(
+        toProblem(file, commonJs(error, path) ?? `cannot be imported: ${importReason(error)}`),
+      )
     }
   }
   return undefined
+}
+
+/** Says why a file cannot be imported: with the line of a wrong syntax, or the command that is missing. */
+function importReason(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown error'
+  // The place of a syntax error stands in the first line of its stack alone: `/path/agents/a.ts:3`.
+  const line =
+    error instanceof SyntaxError ? /^(?:file:\/\/)?\/?.*:(\d+)\n/.exec(error.stack ?? '')?.[1] : ''
+  const [, missing] = /^Cannot find package '([^']+)'/.exec(error.message) ?? []
+  return [
+    `${error.name}: ${error.message}`,
+    line ? ` (line ${line})` : '',
+    missing === undefined ? '' : `; if it is meant, run: npm install ${missing}`,
+  ].join('')
 }
 
 /** Says what to change if a file cannot be imported because its project is CommonJS, as `npm init` makes it. */
@@ -133,56 +149,6 @@ function commonJs(error: unknown, path: string): string | undefined {
   if (!(error instanceof SyntaxError) || !isEsm.test(error.message)) return undefined
   const manifest = findPackageJSON(pathToFileURL(path)) ?? 'package.json'
   return `cannot be imported, because the project is CommonJS: write "type": "module" in ${manifest}`
-}
-
-function toProblem(file: string, message: string): Problem {
-  return { subject: file, field: '', message, file }
-}
-
-/** Checks that tools and effects have the names of their files, and converts handlers to endpoints. */
-function named(value: unknown, file: DefinitionFile, problems: Problem[]): unknown {
-  if (file.kind === 'endpoint') return toEndpoint(value, file, problems)
-  if (file.kind !== 'tool' && file.kind !== 'effect') return value
-  const expected = file.stem.split('/').at(-1)
-  const name = isPlainObject(value) ? value['name'] : undefined
-  if (typeof name === 'string' && name !== expected) {
-    const subject = `${file.kind} "${name}"`
-    const message = `must be "${expected}", like its file`
-    problems.push({ subject, field: 'name', message, file: file.file })
-  }
-  return value
-}
-
-const route = /^(?<path>.*?)\.(?<method>get|post|put|patch|delete)$/
-
-function toEndpoint(value: unknown, { stem, file }: DefinitionFile, problems: Problem[]): unknown {
-  const { path = '', method = '' } = route.exec(stem)?.groups ?? {}
-  const expected = { path: path.replace(/(^|\/)index$/, ''), method: method.toUpperCase() }
-  if (method === '') {
-    problems.push(toProblem(file, 'must name its method, e.g. orders.get.ts'))
-  }
-  if (method === '') return undefined
-  if (typeof value === 'function') {
-    return Object.freeze({ kind: 'endpoint', ...expected, execute: value })
-  }
-  if (!isPlainObject(value)) return value
-  for (const field of ['path', 'method'] as const) {
-    const given = value[field]
-    if (typeof given !== 'string' || given === expected[field]) continue
-    const message = `must be "${expected[field]}", like its file`
-    problems.push({ subject: file, field, message, file })
-  }
-  return value
-}
-
-/** A file that should export one definition. */
-interface DefinitionFile {
-  readonly kind: keyof Reads
-  readonly path: string
-  /** The path relative to the searched folder, with forward slashes. */
-  readonly file: string
-  /** The path relative to the folder of its kind, without the extension: `orders/[id].get`. */
-  readonly stem: string
 }
 
 /** The folders of definitions, and the kind in each. */

@@ -13,7 +13,10 @@ import type { Problem } from '../resolved.ts'
  * Reads one unknown value. Returns the value if it is valid; otherwise reports the problem and returns
  * undefined, so that later checks see only valid values.
  */
-export type Reader<T> = (value: unknown, place: Place) => T | undefined
+export type Reader<T> = ((value: unknown, place: Place) => T | undefined) & {
+  /** The values that a reader accepts, if they can be listed. */
+  readonly choices?: string
+}
 
 /** One reader for each field. */
 export type Fields<T> = { readonly [Key in keyof T]-?: Reader<NonNullable<T[Key]>> }
@@ -39,10 +42,26 @@ export function readFields<T extends object>(
       if (field !== undefined) read[key] = field
     }
     for (const key of required) {
-      if (value[key] === undefined) report(at(place, key), 'is required')
+      if (value[key] === undefined) report(at(place, key), requiredText(key, fields[key], place))
     }
     return read as T // each field was read by its reader
   }
+}
+
+/** Says that a field is missing, and what to write there if that is known. */
+function requiredText(
+  key: string,
+  { choices }: { readonly choices?: string },
+  { subject }: Place,
+): string {
+  const kind = subject.split(' ')[0] ?? ''
+  if (key === 'kind') return `is required; ${makerOf(kind)}({ … }) adds it`
+  return choices === undefined ? 'is required' : `is required, one of ${choices}`
+}
+
+/** The function that makes definitions of a kind: `defineAgent` for `agent`. */
+export function makerOf(kind: string): string {
+  return `define${kind.charAt(0).toUpperCase()}${kind.slice(1)}`
 }
 
 /** Reads a string. */
@@ -79,10 +98,14 @@ export function oneOf<T extends string | boolean>(...values: readonly T[]): Read
     typeof value === 'string'
       ? JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value)
       : kindOf(value)
-  return (value, place) =>
-    values.includes(value as T)
-      ? (value as T)
-      : report(place, `must be one of ${list}, not ${quoted(value)}`)
+  const words = values.filter((value) => typeof value === 'string')
+  const read: Reader<T> = (value, place) => {
+    if (values.includes(value as T)) return value as T
+    const meant = typeof value === 'string' ? closest(value, words) : undefined
+    const hint = meant === undefined ? '' : `; did you mean "${meant}"?`
+    return report(place, `must be one of ${list}, not ${quoted(value)}${hint}`)
+  }
+  return Object.assign(read, { choices: list })
 }
 
 /** Reads a list. An invalid item becomes undefined, so that the indexes in later problems stay correct. */

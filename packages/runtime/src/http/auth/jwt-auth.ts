@@ -1,4 +1,5 @@
-import { type Clock, decodeBase64Url, isPlainObject, systemClock } from '@skein/base'
+import { type Clock, isPlainObject, systemClock } from '@skein/base'
+import type { CryptoKey, JSONWebKeySet, JWTPayload, JWTVerifyGetKey, JWTVerifyOptions } from 'jose'
 import { ALL_SCOPES, type Principal, type Scope } from '../../operations/principal.ts'
 import { presentedKey, type Verify } from './authenticate.ts'
 
@@ -19,56 +20,59 @@ export interface JwtAuthOptions {
   readonly clock?: Clock
 }
 
-type Claims = Readonly<Record<string, unknown>>
+/** A public key as JSON (RFC 7517). */
+export type Jwk = JsonWebKey & { readonly kid?: string; readonly alg?: string }
+
+/** The list contains neither `none` nor any symmetric algorithm. */
+const ALGORITHMS = ['RS256', 'ES256', 'EdDSA', 'Ed25519']
 
 /** Creates a function that accepts signed tokens (RS256, ES256, EdDSA) of one issuer for one audience. */
 export function jwtAuth(options: JwtAuthOptions): Verify {
-  const { clock = systemClock } = options
+  const { clock = systemClock, issuer, audience, leewayMs = 30_000 } = options
   const findKey = keySource(options.jwks, { clock, fetch: options.fetch ?? fetch })
   return async (request) => {
     const token = presentedKey(request.headers)
-    const parts = token === undefined || token.length > 16_384 ? [] : token.split('.')
-    const [header, payload, signature] = parts
-    if (parts.length !== 3 || !header || !payload || !signature) return null
-    const claims = decoded(payload)
-    if (!claims) return null
-    const { issuer, audience, leewayMs = 30_000 } = options
-    const { iss, aud, exp, nbf } = claims
-    const now = clock.now()
-    if (iss !== issuer || ![aud].flat().includes(audience)) return null
-    if (typeof exp !== 'number' || exp * 1000 + leewayMs <= now) return null
-    if (nbf !== undefined && !(typeof nbf === 'number' && nbf * 1000 - leewayMs <= now)) return null
-    if (!(await isSigned({ header, payload, signature }, findKey))) return null
-    return principalOf(claims, options)
+    if (token === undefined || token.length > 16_384) return null
+    const claims = await verified(token, findKey, {
+      issuer,
+      audience,
+      algorithms: ALGORITHMS,
+      requiredClaims: ['exp'],
+      clockTolerance: leewayMs / 1000,
+      currentDate: new Date(clock.now()),
+    })
+    return claims ? principalOf(claims, options) : null
   }
 }
 
-interface Parts {
-  readonly header: string
-  readonly payload: string
-  readonly signature: string
+/** Returns the claims of a token if one of the issuer's keys signed it and the checks hold. */
+async function verified(
+  token: string,
+  findKey: JWTVerifyGetKey,
+  checks: JWTVerifyOptions,
+): Promise<JWTPayload | undefined> {
+  // jose is loaded with the first token, because most servers have none.
+  const { errors, jwtVerify } = await import('jose')
+  const verify = async (key: JWTVerifyGetKey): Promise<JWTPayload | undefined> => {
+    try {
+      return (await jwtVerify(token, key, checks)).payload
+    } catch (error) {
+      // Any other error, also that of a key that cannot be imported, lets nobody in.
+      return error instanceof errors.JWKSMultipleMatchingKeys ? firstOf(error) : undefined
+    }
+  }
+  /** A token without `kid` fits every key of its kind; the right one is found by trying. */
+  const firstOf = async (keys: AsyncIterable<CryptoKey>): Promise<JWTPayload | undefined> => {
+    for await (const key of keys) {
+      const claims = await verify(() => key)
+      if (claims) return claims
+    }
+    return undefined
+  }
+  return verify(findKey)
 }
 
-async function isSigned(
-  { header, payload, signature }: Parts,
-  findKey: ReturnType<typeof keySource>,
-): Promise<boolean> {
-  const head = decoded(header)
-  const name = head?.['alg']
-  // The list contains neither `none` nor any symmetric algorithm.
-  const algorithm = ALGORITHMS.find(({ names }) => typeof name === 'string' && names.includes(name))
-  // `crit` names extensions that a verifier must understand; we understand none.
-  if (!head || !algorithm || head['crit'] !== undefined) return false
-  const bytes = base64(signature)
-  if (!bytes) return false
-  const keys = await findKey({ algorithm, kid: head['kid'] })
-  const signed = new TextEncoder().encode(`${header}.${payload}`)
-  for (const key of keys)
-    if (await crypto.subtle.verify(algorithm.verify, key, bytes, signed)) return true
-  return false
-}
-
-function principalOf(claims: Claims, options: JwtAuthOptions): Principal | null {
+function principalOf(claims: JWTPayload, options: JwtAuthOptions): Principal | null {
   const names = { tenant: 'tenant', user: 'sub', scopes: 'scope', ...options.claims }
   const tenant = claims[names.tenant] ?? options.tenant
   const user = claims[names.user]
@@ -81,121 +85,63 @@ function principalOf(claims: Claims, options: JwtAuthOptions): Principal | null 
     claim === undefined
       ? (options.scopes ?? [])
       : ALL_SCOPES.filter((scope) => words.includes(scope))
-  return { tenant, user, scopes, expiresAt: Number(claims['exp']) * 1000 }
+  return { tenant, user, scopes, expiresAt: Number(claims.exp) * 1000 }
 }
-
-function decoded(part: string): Claims | undefined {
-  const bytes = base64(part)
-  if (!bytes) return undefined
-  try {
-    const value: unknown = JSON.parse(new TextDecoder().decode(bytes))
-    return isPlainObject(value) ? value : undefined
-  } catch {
-    return undefined // text that is not JSON is not a token
-  }
-}
-
-function base64(text: string): Uint8Array<ArrayBuffer> | undefined {
-  try {
-    return new Uint8Array(decodeBase64Url(text))
-  } catch {
-    return undefined // text that is not base64url is not a token
-  }
-}
-
-/** A public key as JSON (RFC 7517). */
-export type Jwk = JsonWebKey & { readonly kid?: string; readonly alg?: string }
-
-/** One signature algorithm, and the kind of key that belongs to it. */
-interface JwtAlgorithm {
-  /** The names of the algorithm in token headers and keys. */
-  readonly names: readonly string[]
-  readonly kty: string
-  readonly crv?: string
-  readonly import: RsaHashedImportParams | EcKeyImportParams | AlgorithmIdentifier
-  readonly verify: EcdsaParams | AlgorithmIdentifier
-}
-
-const ALGORITHMS: readonly JwtAlgorithm[] = [
-  {
-    names: ['RS256'],
-    kty: 'RSA',
-    import: { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' },
-    verify: 'RSASSA-PKCS1-v1_5',
-  },
-  {
-    names: ['ES256'],
-    kty: 'EC',
-    crv: 'P-256',
-    import: { name: 'ECDSA', namedCurve: 'P-256' },
-    verify: { name: 'ECDSA', hash: 'SHA-256' },
-  },
-  { names: ['EdDSA', 'Ed25519'], kty: 'OKP', crv: 'Ed25519', import: 'Ed25519', verify: 'Ed25519' },
-]
 
 /** The age at which keys are fetched again. They are also fetched when a token names an unknown key. */
 const MAX_AGE_MS = 600_000
 /**
- * The minimum time between two fetches, so that tokens with made-up key ids cannot flood the issuer with
- * requests.
+ * The minimum time between two fetches, also after one that failed, so that tokens with made-up key ids cannot
+ * flood the issuer with requests.
  */
 const MIN_AGE_MS = 30_000
 
-type FindKeys = (wanted: {
-  readonly algorithm: JwtAlgorithm
-  readonly kid: unknown
-}) => Promise<readonly CryptoKey[]>
-
 /**
- * Creates a function that finds the keys that may have signed a token: by kind, and by id if the token has
- * one.
+ * Creates a function that finds the key of a token: by kind, and by id if the token has one. `createRemoteJWKSet`
+ * of jose is not used, because it drops known keys while the issuer cannot be reached, and has no clock option.
  */
 function keySource(
-  jwks: string | { readonly keys: readonly Jwk[] },
+  jwks: JwtAuthOptions['jwks'],
   { clock, fetch }: { readonly clock: Clock; readonly fetch: typeof globalThis.fetch },
-): FindKeys {
-  let keys: readonly Jwk[] = typeof jwks === 'string' ? [] : jwks.keys
+): JWTVerifyGetKey {
+  let find: Promise<JWTVerifyGetKey> | undefined =
+    typeof jwks === 'string' ? undefined : keySet(jwks as JSONWebKeySet)
   let readAt = typeof jwks === 'string' ? -Infinity : Infinity
   let reading: Promise<void> | undefined
-  const imported = new WeakMap<Jwk, Promise<CryptoKey>>()
 
-  const refresh = async (): Promise<void> => {
-    if (typeof jwks !== 'string') return
+  const refresh = async (url: string): Promise<void> => {
     readAt = clock.now()
-    keys = (await fetchKeys(jwks, fetch)) ?? keys
+    const found = await fetchKeys(url, fetch)
+    if (found) find = keySet(found)
   }
-  const importOnce = (key: Jwk, algorithm: JwtAlgorithm): Promise<CryptoKey> => {
-    const ready = imported.get(key) ?? importKey(key, algorithm)
-    imported.set(key, ready)
-    return ready
+  const refreshIfOlder = async (ageMs: number): Promise<boolean> => {
+    if (typeof jwks !== 'string' || clock.now() - readAt <= ageMs) return false
+    await (reading ??= refresh(jwks).finally(() => (reading = undefined)))
+    return true
   }
-  return async ({ algorithm, kid }) => {
-    const { names, kty, crv } = algorithm
-    const matching = (): readonly Jwk[] =>
-      keys.filter(
-        (key) =>
-          key.kty === kty &&
-          (crv === undefined || key.crv === crv) &&
-          (key.alg === undefined || names.includes(key.alg)) &&
-          (key.use ?? 'sig') === 'sig' &&
-          (kid === undefined || key.kid === kid),
-      )
-    const age = clock.now() - readAt
-    if (age > MAX_AGE_MS || (matching().length === 0 && age > MIN_AGE_MS))
-      await (reading ??= refresh().finally(() => (reading = undefined)))
-    const found = await Promise.allSettled(matching().map((key) => importOnce(key, algorithm)))
-    return found.flatMap((key) => (key.status === 'fulfilled' ? [key.value] : []))
+  return async (header, token) => {
+    const { errors } = await import('jose')
+    await refreshIfOlder(MAX_AGE_MS)
+    for (;;) {
+      try {
+        if (!find) throw new errors.JWKSNoMatchingKey()
+        return await (
+          await find
+        )(header, token)
+      } catch (error) {
+        if (!(error instanceof errors.JWKSNoMatchingKey)) throw error
+        if (!(await refreshIfOlder(MIN_AGE_MS))) throw error
+      }
+    }
   }
 }
 
-function importKey(key: Jwk, algorithm: JwtAlgorithm): Promise<CryptoKey> {
-  // Only the public members are imported, so that a private key that was published by mistake is used as a
-  // public key.
-  const { kty, n, e, x, y, crv } = key
-  const jwk = Object.fromEntries(
-    Object.entries({ kty, n, e, x, y, crv }).filter(([, value]) => value !== undefined),
-  )
-  return crypto.subtle.importKey('jwk', jwk, algorithm.import, false, ['verify'])
+/** `EdDSA` and `Ed25519` name one algorithm (RFC 9864 §2.2), so a key is found under both names. */
+async function keySet({ keys }: JSONWebKeySet): Promise<JWTVerifyGetKey> {
+  const { createLocalJWKSet } = await import('jose')
+  return createLocalJWKSet({
+    keys: keys.map((key) => (key.crv === 'Ed25519' ? { ...key, alg: undefined } : key)),
+  })
 }
 
 /**
@@ -205,7 +151,7 @@ function importKey(key: Jwk, algorithm: JwtAlgorithm): Promise<CryptoKey> {
 async function fetchKeys(
   url: string,
   fetch: typeof globalThis.fetch,
-): Promise<readonly Jwk[] | undefined> {
+): Promise<JSONWebKeySet | undefined> {
   try {
     const response = await fetch(url, {
       headers: { accept: 'application/json' },
@@ -214,8 +160,10 @@ async function fetchKeys(
     })
     const body: unknown = response.ok ? await response.json() : undefined
     const list = isPlainObject(body) ? body['keys'] : undefined
-    // `importKey` checks the keys.
-    return Array.isArray(list) ? (list.filter(isPlainObject) as unknown as Jwk[]) : undefined
+    // jose checks each key when a token asks for it.
+    return Array.isArray(list)
+      ? { keys: list.filter(isPlainObject) as JSONWebKeySet['keys'] }
+      : undefined
   } catch {
     return undefined // without keys no token is accepted
   }

@@ -19,7 +19,7 @@ import {
 } from '../../operations/shape.ts'
 import { IF_BUSY, type ThreadInfo } from '../../contract/runtime-api.ts'
 import { eventResponse } from '../stream/event-stream.ts'
-import { admitChat, holds, type AdmittedChat, type ChatCall } from './answer-chat.ts'
+import { admitChat, type AdmittedChat, type ChatCall } from './answer-chat.ts'
 import { answerStream, type AnswerStreamOptions } from './answer-stream.ts'
 import {
   changedArguments,
@@ -30,6 +30,7 @@ import {
 } from './chat-body.ts'
 import { chatHistory } from './chat-operations.ts'
 import { findAnswer, isAnsweringChat } from './find-answer.ts'
+import { holds } from './shown-events.ts'
 
 const message: Shape<JsonObject & { readonly id: string; readonly role: string }> = answer({
   id: label(400),

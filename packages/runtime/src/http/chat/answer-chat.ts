@@ -27,6 +27,7 @@ import {
   type PageBody,
 } from './chat-body.ts'
 import { findAnswer } from './find-answer.ts'
+import { holds } from './shown-events.ts'
 
 /** The part of a call that all chat operations use. */
 export type ChatCall = Pick<
@@ -121,14 +122,6 @@ export function streamAnswer(
   return chatResponse(call, (signal) =>
     answerStream(call.runtime, thread, { ...options, hold, children, signal }),
   )
-}
-
-/**
- * Whether text of governed agents is held back until delivery: by setting of the server or by request of the
- * page.
- */
-export function holds({ query, services }: Pick<ChatCall, 'query' | 'services'>): boolean {
-  return services.holdsGoverned || query.hold === true
 }
 
 /**

@@ -4,11 +4,11 @@ import { done, json, operation, stream, type OperationRoute } from '../../operat
 import { actorOf } from '../../operations/principal.ts'
 import { answer, boolean, arrayOf, string, type Shape } from '../../operations/shape.ts'
 import type { Runtime, ThreadInfo } from '../../contract/runtime-api.ts'
-import { answerChat, holds, streamAnswer } from './answer-chat.ts'
+import { answerChat, streamAnswer } from './answer-chat.ts'
 import { CHAT_BODY } from './chat-body.ts'
 import { approvalsBelow } from './children.ts'
 import { findAnswer, isAnsweringChat } from './find-answer.ts'
-import { isDelivered, isGovernedAgent, ShownEvents } from './shown-events.ts'
+import { holds, isDelivered, isGovernedAgent, ShownEvents } from './shown-events.ts'
 
 const uiMessage: Shape<UIMessage> = { type: 'object' }
 const chunks = stream('Chunks of the UI message stream, version 1, and `[DONE]`.')

@@ -3,6 +3,7 @@ import { agentRegistrations } from '../../contract/event.ts'
 import type { Registry } from '../../definitions/resolved.ts'
 import type { NumberedEvent } from '../../contract/runtime-api.ts'
 import { isPlainObject, type JsonObject } from '@skein/base'
+import type { ChatCall } from './answer-chat.ts'
 import { APPROVAL_GIVEN, isIrreversible } from '../../api/inbox.ts'
 import { publicEvent } from '../../view/public-event.ts'
 
@@ -293,4 +294,12 @@ function isVerdict({ name, data }: Extract<ThreadEvent, { type: 'custom_event' }
 export function isDelivered(event: ThreadEvent): boolean {
   if (event.type !== 'custom_event' || !isVerdict(event)) return false
   return (event.data as { decision?: unknown }).decision === 'delivered'
+}
+
+/**
+ * Whether text of governed agents is held back until delivery: by setting of the server or by request of the
+ * page.
+ */
+export function holds({ query, services }: Pick<ChatCall, 'query' | 'services'>): boolean {
+  return services.holdsGoverned || query.hold === true
 }

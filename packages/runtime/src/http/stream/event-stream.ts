@@ -6,7 +6,8 @@ import { accountOf, seesAllOwners } from '../../operations/principal.ts'
 import type { RuntimeNode } from '../../nodes/nodes.ts'
 import type { HttpLimits } from '../services.ts'
 import { boolean, choice, maxText } from '../../operations/shape.ts'
-import { parsePosition, pieceEnd, threadStream, treeStream } from './tree-stream.ts'
+import { pieceEnd, threadStream, treeStream } from './tree-stream.ts'
+import { parsePosition } from './tree-queue.ts'
 
 /** The source of a stream, and the connection it is sent on. */
 export interface EventStreamOptions {
@@ -343,7 +344,13 @@ export const streamOperations: readonly OperationRoute[] = [
     summary: 'The log and then what happens, as server-sent events.',
     scope: 'threads:read',
     probe: { query: { until: 'parked' } },
-    query: { after: maxText(16_000), deltas: boolean, tree: boolean, until: choice('parked') },
+    query: {
+      after: maxText(16_000),
+      deltas: boolean,
+      tree: boolean,
+      live: boolean,
+      until: choice('parked'),
+    },
     answers: [
       stream(
         'Each event has its number as `id`, its type as `event`, and JSON as `data`. `stream_end` says that nothing more will come.',
@@ -352,7 +359,7 @@ export const streamOperations: readonly OperationRoute[] = [
     errors: ['STREAM_LIMIT'],
     run(call) {
       const { request, runtime, thread, services, query } = call
-      const { deltas: includesDeltas = true, tree: isTree = false, until } = query
+      const { deltas: includesDeltas = true, tree: isTree = false, live: isLive, until } = query
       // A reconnecting client repeats its first address, so the `last-event-id` header overrides `after`.
       // Work is still counted from `after`, so that the stream can end if the thread was parked meanwhile.
       const since = query.after ?? '0'
@@ -371,7 +378,7 @@ export const streamOperations: readonly OperationRoute[] = [
       const options = { after, since, includesDeltas, untilParked: until === 'parked' }
       return eventResponse(call, (signal) =>
         isTree
-          ? treeStream(runtime, thread, { ...options, signal, maxThreads })
+          ? treeStream(runtime, thread, { ...options, isLive, signal, maxThreads })
           : threadStream(runtime, thread.id, { ...options, signal }),
       )
     },

@@ -5,7 +5,14 @@ import type {
   SubscribeOptions,
   ThreadInfo,
 } from '../../contract/runtime-api.ts'
-import { MergeQueue } from './merge-queue.ts'
+import {
+  MergeQueue,
+  type TreePosition,
+  SKIPPED,
+  LATER,
+  formatPosition,
+  parsePosition,
+} from './tree-queue.ts'
 import { publicEventJson } from '../../view/public-event.ts'
 
 /** An event of a thread or of one of its descendants, with its path in the tree. */
@@ -30,6 +37,11 @@ interface TreeStreamOptions extends Pick<
 > {
   readonly signal: AbortSignal
   readonly maxThreads: number
+  /**
+   * Whether descendants that are there already are read from their ends instead of their beginnings, and those
+   * that have ended not at all.
+   */
+  readonly isLive?: boolean
 }
 
 /** How many events may wait to be sent; each followed thread may hold one more event. */
@@ -117,7 +129,13 @@ class Tree {
     this.#follow(thread)
     // Surplus children in the position are dropped; only a position that this server did not create has them.
     thread.position.children.length = children.length
-    for (const child of children) if (await this.#belongs(child)) await this.#resume(child)
+    for (const child of children) {
+      const head = await this.#headOf(child)
+      if (!head || head.parentId !== child.parentId) continue
+      const { position } = child
+      if (position.id === LATER) position.id = isOver(head) ? SKIPPED : String(head.seq)
+      if (position.id !== SKIPPED) await this.#resume(child)
+    }
   }
 
   async #createdBefore({ threadId, path, position }: Followed): Promise<readonly Followed[]> {
@@ -128,7 +146,8 @@ class Tree {
       for (const { seq, event } of events) {
         after = seq
         if (event.type !== 'subagent_created' || seq > end) continue
-        const place = (position.children[children.length] ??= { id: '0', children: [] })
+        const id = this.#options.isLive ? LATER : '0'
+        const place = (position.children[children.length] ??= { id, children: [] })
         children.push({
           threadId: event.reference,
           parentId: threadId,
@@ -209,6 +228,10 @@ class Tree {
   }
 }
 
+function isOver({ lifecycle }: ThreadInfo): boolean {
+  return lifecycle === 'terminated' || lifecycle === 'erased'
+}
+
 function isGone(error: unknown): boolean {
   return SkeinError.is(error) && error.code === 'THREAD_NOT_FOUND'
 }
@@ -263,47 +286,4 @@ function* encoded(
     start = end
   }
   yield `${after}\n\n`
-}
-
-/**
- * How far a reader has come in a thread and its descendants. A child is identified by its index among the
- * children of its parent, which keeps positions short: `12(5,7.2(1),0)` is event 12 of the thread, event 5 of
- * its first child, 7.2 of the second, 1 of the second's first child, and no event yet of the third.
- */
-export interface TreePosition {
-  id: string
-  readonly children: TreePosition[]
-}
-
-/** A limit that is deeper than any tree of threads. */
-const MAX_DEPTH = 64
-
-/** Formats a position as text. */
-export function formatPosition({ id, children }: TreePosition): string {
-  return children.length === 0 ? id : `${id}(${children.map(formatPosition).join(',')})`
-}
-
-/** Parses a position; returns undefined when the text is not a position. */
-export function parsePosition(text: string): TreePosition | undefined {
-  let at = 0
-  const number = /\d+(\.\d+)?/y
-  const parse = (depth: number): TreePosition | undefined => {
-    number.lastIndex = at
-    const id = number.exec(text)?.[0]
-    if (id === undefined || depth > MAX_DEPTH) return undefined
-    at += id.length
-    const children: TreePosition[] = []
-    if (text[at] !== '(') return { id, children }
-    do {
-      at += 1
-      const child = parse(depth + 1)
-      if (!child) return undefined
-      children.push(child)
-    } while (text[at] === ',')
-    if (text[at] !== ')') return undefined
-    at += 1
-    return { id, children }
-  }
-  const position = parse(0)
-  return position && at === text.length ? position : undefined
 }

@@ -1,6 +1,8 @@
 import { Bot, GitBranch, Hand, TriangleAlert, Users } from 'lucide-react'
 import { useState, type FormEvent, type ReactNode } from 'react'
+import type { ThreadInfo } from '@skein/runtime'
 import type { AgentSummary } from '@skein/runtime/client'
+import { ArgumentsFields, firstArguments, parsedArguments } from '../../parts/arguments.tsx'
 import { CommandLine, Empty, ErrorBox, Skeleton } from '../../parts/basics.tsx'
 import { countText, duration, line, plural } from '../../parts/format.ts'
 import { To } from '../../parts/link.tsx'
@@ -15,7 +17,7 @@ import { FirstMessage } from '../threads/start-pane.tsx'
 export function AgentsScreen(): ReactNode {
   const { client, lists } = useStudio()
   const agents = useResource('agents', () => client.agents.list())
-  const threads = useStore(lists.threads).items
+  const { items: threads, isAll } = useStore(lists.threads)
   useTitle('Agents · Studio')
   return (
     <div className="page" tabIndex={0} role="region" aria-label="Agents">
@@ -36,7 +38,7 @@ export function AgentsScreen(): ReactNode {
             <AgentRow
               key={agent.name}
               agent={agent}
-              threads={threads.filter((thread) => thread.agent === agent.name).length}
+              threads={threadsOf(threads, agent.name, isAll)}
             />
           ))}
         </ul>
@@ -45,12 +47,18 @@ export function AgentsScreen(): ReactNode {
   )
 }
 
+/** How many of the threads that were read are an agent's. */
+function threadsOf(threads: readonly ThreadInfo[], agent: string, isAll: boolean): string {
+  const count = threads.filter((thread) => thread.agent === agent).length
+  return isAll ? plural(count, 'thread') : `${count} of the latest ${threads.length} threads`
+}
+
 function AgentRow({
   agent,
   threads,
 }: {
   readonly agent: AgentSummary
-  readonly threads: number
+  readonly threads: string
 }): ReactNode {
   const { name, title, description, type, sides } = agent
   const tools = sides.flatMap((side) => side.tools)
@@ -70,7 +78,7 @@ function AgentRow({
             .map((model) => line(model, 40))
             .join(', ')}
           {' · '}
-          {plural(tools.length, 'tool')} · {plural(threads, 'thread')}
+          {plural(tools.length, 'tool')} · {threads}
         </span>
       </To>
     </li>
@@ -243,13 +251,14 @@ function Tool({
             {[kindWord(tool), undoWord(tool)].filter(Boolean).join(' · ')}
           </span>
         </summary>
+        {isPlayground && tool.kind === 'tool' && side === 'a' && (
+          <TryTool agent={agent} tool={tool} />
+        )}
+        <p className="small soft">Schema of its arguments</p>
         <Json
           value={tool.parameters ?? 'no arguments'}
           label={`Schema of ${line(tool.name, 60)}`}
         />
-        {isPlayground && tool.kind === 'tool' && side === 'a' && (
-          <TryTool agent={agent} tool={tool} />
-        )}
         {tool.agent !== undefined && (
           <p className="small">
             Starts{' '}
@@ -264,6 +273,8 @@ function Tool({
   )
 }
 
+const OUTCOMES: Readonly<Record<string, string>> = { success: 'done' }
+
 /** Calls one tool alone, under the gate: a call with a high risk waits for a person as any other. */
 function TryTool({
   agent,
@@ -273,7 +284,7 @@ function TryTool({
   readonly tool: ToolDetail
 }): ReactNode {
   const { client } = useStudio()
-  const [text, setText] = useState(() => exampleOf(tool.parameters))
+  const [text, setText] = useState(() => firstArguments(tool.parameters))
   const [tried, setTried] = useState<Awaited<ReturnType<typeof client.agents.tryTool>>>()
   const [error, setError] = useState<unknown>()
   const [isBusy, setBusy] = useState(false)
@@ -291,23 +302,16 @@ function TryTool({
   }
   return (
     <form className="stack try-tool" onSubmit={(event) => void run(event)}>
-      <label>
-        <span>Arguments, as JSON</span>
-        <textarea
-          className="field mono"
-          rows={Math.min(12, text.split('\n').length + 1)}
-          spellCheck={false}
-          value={text}
-          onChange={(event) => setText(event.target.value)}
-        />
-      </label>
+      <ArgumentsFields text={text} setText={setText} schema={tool.parameters} />
       <div className="btns">
-        <button className="btn" disabled={isBusy}>
+        <button className="btn" disabled={isBusy || typeof parsedArguments(text) === 'string'}>
           Run this tool once
         </button>
         {tried && (
           <span className="soft small" role="status">
-            {tried.waiting.length > 0 ? 'It waits for a person' : tried.outcome}
+            {tried.waiting.length > 0
+              ? 'It waits for a person'
+              : (OUTCOMES[tried.outcome] ?? tried.outcome)}
             {tried.durationMs !== undefined && ` · ${duration(tried.durationMs)}`} ·{' '}
             <To className="link" address={{ screen: 'thread', threadId: tried.threadId }}>
               its thread
@@ -319,16 +323,6 @@ function TryTool({
       {tried?.result !== undefined && <Json value={tried.result} label="Result" />}
     </form>
   )
-}
-
-/** An object with the names that a schema asks for. */
-function exampleOf(schema: ToolDetail['parameters']): string {
-  const { properties = {} } = (schema ?? {}) as { properties?: Record<string, { type?: string }> }
-  const values = Object.entries(properties).map(([name, { type }]) => {
-    const empty = { string: '', number: 0, integer: 0, boolean: false, array: [], object: {} }
-    return [name, empty[type as keyof typeof empty] ?? null] as const
-  })
-  return JSON.stringify(Object.fromEntries(values), null, 2)
 }
 
 function kindWord({ kind, risk, isClientSide }: ToolDetail): string {

@@ -79,12 +79,12 @@ export function InboxScreen({ item: chosen }: { readonly item?: string }): React
                   replace
                   aria-current={item === current ? 'true' : undefined}
                 >
-                  <Dot shape="wait" />
+                  <Dot shape={waiting.includes(item) ? 'wait' : 'done'} />
                   <span className="title cut">{sentence(item)}</span>
                   <Time at={item.openedAt} />
                   <span className="sub">
                     <span className="cut">{pathText(item)}</span>
-                    <span>{riskWord(item)}</span>
+                    <span>{waiting.includes(item) ? riskWord(item) : 'decided'}</span>
                   </span>
                 </To>
               </li>

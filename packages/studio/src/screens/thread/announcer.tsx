@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState, type ReactNode } from 'react'
+import type { ViewItem } from '@skein/runtime/view'
 import { line, plural } from '../../parts/format.ts'
 import type { ShownThread } from '../../state/tree.ts'
 
@@ -11,16 +12,17 @@ export function Announcer({ thread }: { readonly thread: ShownThread }): ReactNo
   const { draft } = thread.facts
   const { waiting, items, status } = thread.view
   // What waits already when the thread is opened is news to whoever opens it.
-  const said = useRef({ draft: 0, items: items.length, waiting: 0, status })
+  const said = useRef({ draft: 0, last: lastId(items), waiting: 0, status })
   useEffect(() => {
     const before = said.current
     const parts: string[] = []
-    const sentences = draft ? (/^[\s\S]*[.!?](?=\s|$)/.exec(draft.text)?.[0] ?? '') : ''
+    const sentences = draft ? wholeSentences(draft.text) : ''
     if (sentences.length > before.draft) parts.push(sentences.slice(before.draft))
     const last = items.at(-1)
-    if (items.length > before.items && last?.type === 'message' && last.from === 'agent')
+    const isNew = lastId(items) !== before.last
+    if (isNew && last?.type === 'message' && last.from === 'agent')
       parts.push(last.text.slice(before.draft))
-    if (items.length > before.items && last?.type === 'call') parts.push(`Calls ${last.toolName}.`)
+    if (isNew && last?.type === 'call') parts.push(`Calls ${last.toolName}.`)
     const people = waiting.filter((wait) => wait.for === 'person').length
     if (waiting.length > before.waiting && people > 0)
       parts.push(`${plural(people, 'decision')} to make.`)
@@ -28,7 +30,7 @@ export function Announcer({ thread }: { readonly thread: ShownThread }): ReactNo
       parts.push(`The thread has ${status}.`)
     said.current = {
       draft: draft ? Math.max(sentences.length, before.draft) : 0,
-      items: items.length,
+      last: lastId(items),
       waiting: waiting.length,
       status,
     }
@@ -40,4 +42,18 @@ export function Announcer({ thread }: { readonly thread: ShownThread }): ReactNo
       {spoken}
     </div>
   )
+}
+
+/** The text up to the end of its last sentence. */
+function wholeSentences(text: string): string {
+  for (let end = text.length; end > 0; end--)
+    if ('.!?'.includes(text[end - 1]!) && (end === text.length || /\s/.test(text[end]!)))
+      return text.slice(0, end)
+  return ''
+}
+
+/** Earlier items may be read later than the last, so that their number says nothing. */
+function lastId(items: readonly ViewItem[]): string | undefined {
+  const last = items.at(-1)
+  return last && ('id' in last ? last.id : last.at)
 }

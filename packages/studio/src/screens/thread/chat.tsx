@@ -1,29 +1,24 @@
-import { ArrowDown, Square } from 'lucide-react'
-import { useVirtualizer } from '@tanstack/react-virtual'
+import { ArrowDown } from 'lucide-react'
+import { useVirtualizer, type Virtualizer } from '@tanstack/react-virtual'
 import {
   useCallback,
   useEffect,
+  useLayoutEffect,
   useMemo,
   useRef,
   useState,
   type ReactNode,
   type RefObject,
 } from 'react'
-import type { ViewItem, ViewMessage } from '@skein/runtime/view'
-import { Approval } from '../../parts/approval.tsx'
-import { Empty, ErrorBox } from '../../parts/basics.tsx'
-import { duration, line, plural } from '../../parts/format.ts'
-import { To } from '../../parts/link.tsx'
-import { MessageView, Reasoning, Who } from '../../parts/message.tsx'
-import { Prose } from '../../parts/prose.tsx'
-import { Badge, stateOf } from '../../parts/status.tsx'
-import { CallView } from '../../parts/tool-call.tsx'
+import type { ViewMessage } from '@skein/runtime/view'
+import { Empty } from '../../parts/basics.tsx'
+import { plural } from '../../parts/format.ts'
 import { useKeys } from '../../state/keys.ts'
-import { useStore } from '../../state/store.ts'
-import { useStudio } from '../../state/studio.ts'
 import type { ShownThread, TreeState } from '../../state/tree.ts'
 import { Announcer } from './announcer.tsx'
-import { ForkDialog, MessageActs, useBranches, type Branches } from './fork.tsx'
+import { ChatEntryRow, entryKey, type ChatEntry } from './entry.tsx'
+import { FindBar, useFind } from './find.tsx'
+import { ForkDialog, useBranches } from './fork.tsx'
 
 interface ChatProps {
   readonly thread: ShownThread
@@ -32,14 +27,11 @@ interface ChatProps {
   readonly onSelect: (id: string | undefined) => void
 }
 
-type Entry =
-  | ViewItem
-  | { readonly type: 'silent'; readonly id: string; readonly at: string; readonly text: string }
-  | { readonly type: 'draft' }
-  | { readonly type: 'ending' }
-
 /** How near to its end the conversation counts as read to the end. */
 const NEAR_PX = 80
+const PADDING_PX = 20
+/** Rows above and below what can be seen. */
+const OVERSCAN = 4
 
 /** The conversation: messages, calls and children in place, as they happen. */
 export function Chat({ thread, tree, selected, onSelect }: ChatProps): ReactNode {
@@ -49,17 +41,23 @@ export function Chat({ thread, tree, selected, onSelect }: ChatProps): ReactNode
   const { open, toggle } = useOpen()
   const branches = useBranches(thread)
   const [forked, setForked] = useState<ViewMessage>()
+  const getItemKey = useCallback((index: number) => entryKey(entries[index]!), [entries])
   const rows = useVirtualizer({
     count: entries.length,
     getScrollElement: () => scroll.current,
-    estimateSize: () => 60,
-    getItemKey: (index) => keyOf(entries[index], index),
-    overscan: 10,
-    paddingStart: 20,
+    estimateSize: (index) => usualHeight(entries[index]!),
+    getItemKey,
+    overscan: OVERSCAN,
+    paddingStart: PADDING_PX,
     paddingEnd: 28,
   })
   const height = rows.getTotalSize()
-  const { toEnd, onScroll, isBehind } = useEnd(scroll, height, thread.view.seq)
+  const { toEnd, leaveEnd, onScroll, isBehind } = useEnd(scroll, height, thread.view.seq)
+  usePlace(scroll, entries, rows)
+  const find = useFind(entries, tree, (index) => {
+    leaveEnd()
+    rows.scrollToIndex(index, { align: 'center' })
+  })
   useKeys([{ keys: '.', does: 'Jump to now', run: toEnd }])
   const select = useCallback((id: string) => onSelect(id), [onSelect])
   const isRunning = thread.view.status === 'running'
@@ -75,6 +73,7 @@ export function Chat({ thread, tree, selected, onSelect }: ChatProps): ReactNode
           {plural(thread.facts.silent.length, 'message')} only models see
         </label>
       )}
+      {find && <FindBar find={find} isWhole={tree.isWhole && thread.earlier === 0} />}
       <div
         className="log"
         ref={scroll}
@@ -89,16 +88,25 @@ export function Chat({ thread, tree, selected, onSelect }: ChatProps): ReactNode
             <p>Write the first message below.</p>
           </Empty>
         )}
+        {tree.isLoaded && thread.earlier > 0 && (
+          <p className="earlier small soft">
+            {plural(thread.earlier, 'earlier event')} of this thread{' '}
+            {thread.earlier === 1 ? 'is' : 'are'} not shown.{' '}
+            <button type="button" className="link" onClick={tree.read.earlier}>
+              Read the whole thread
+            </button>
+          </p>
+        )}
         <div className="log-rows" style={{ height }}>
           {rows.getVirtualItems().map(({ index, start, key }) => (
             <div
               key={key}
               data-index={index}
               ref={rows.measureElement}
-              className="log-row"
+              className={`log-row ${find?.index === index ? 'found' : ''}`}
               style={{ transform: `translateY(${start}px)` }}
             >
-              <Entry
+              <ChatEntryRow
                 entry={entries[index]!}
                 thread={thread}
                 tree={tree}
@@ -127,12 +135,24 @@ export function Chat({ thread, tree, selected, onSelect }: ChatProps): ReactNode
   )
 }
 
+/** The height that most entries of a kind have: what is guessed well need not be laid out twice. */
+function usualHeight(entry: ChatEntry): number {
+  if (entry.type === 'call') return entry.childId === undefined ? 30 : 60
+  return entry.type === 'message' ? 50 : 60
+}
+
 /** Keeps the end of the conversation in sight until a person scrolls back. */
 function useEnd(
   scroll: RefObject<HTMLDivElement | null>,
   height: number,
   seq: number,
-): { readonly toEnd: () => void; readonly onScroll: () => void; readonly isBehind: boolean } {
+): {
+  readonly toEnd: () => void
+  /** Something else than the end is to be seen. */
+  readonly leaveEnd: () => void
+  readonly onScroll: () => void
+  readonly isBehind: boolean
+} {
   const isAtEnd = useRef(true)
   const last = useRef({ scrollTop: 0, scrollHeight: 0 })
   const [isBehind, setBehind] = useState(false)
@@ -159,7 +179,28 @@ function useEnd(
       // Rows that are measured move the conversation, too, but they change its height; a person does not.
       isAtEnd.current = false
   }
-  return { toEnd, onScroll, isBehind }
+  const leaveEnd = (): void => {
+    isAtEnd.current = false
+  }
+  return { toEnd, leaveEnd, onScroll, isBehind }
+}
+
+/** Keeps what a person reads where it is when earlier entries come before it. */
+function usePlace(
+  scroll: RefObject<HTMLDivElement | null>,
+  entries: readonly ChatEntry[],
+  rows: Virtualizer<HTMLDivElement, Element>,
+): void {
+  const first = useRef<string>(undefined)
+  useLayoutEffect(() => {
+    const before = first.current
+    first.current = entries[0] && entryKey(entries[0])
+    const box = scroll.current
+    if (before === undefined || before === first.current || !box) return
+    const index = entries.findIndex((entry) => entryKey(entry) === before)
+    const [offset = 0] = (index > 0 && rows.getOffsetForIndex(index, 'start')) || []
+    if (offset > 0) box.scrollTop += offset - PADDING_PX
+  }, [scroll, entries, rows])
 }
 
 function useOpen(): { open: ReadonlySet<string>; toggle: (id: string) => void } {
@@ -174,7 +215,7 @@ function useOpen(): { open: ReadonlySet<string>; toggle: (id: string) => void } 
   return { open, toggle }
 }
 
-function useEntries(thread: ShownThread, isSilentShown: boolean): readonly Entry[] {
+function useEntries(thread: ShownThread, isSilentShown: boolean): readonly ChatEntry[] {
   const { view, facts } = thread
   const hasDraft = facts.draft !== undefined
   const hasEnding = view.result !== undefined && view.result.outcome !== 'completed'
@@ -182,310 +223,23 @@ function useEntries(thread: ShownThread, isSilentShown: boolean): readonly Entry
     const silent = isSilentShown
       ? facts.silent.map(({ id, at, text }) => ({ type: 'silent' as const, id, at, text }))
       : []
-    const said: readonly Entry[] =
-      silent.length === 0
+    const called = new Set(view.items.map((item) => 'childId' in item && item.childId))
+    const children = view.children
+      .filter(({ threadId }) => !called.has(threadId))
+      .map(({ threadId: id, createdAt: at }) => ({ type: 'child' as const, id, at }))
+    const others: readonly ChatEntry[] = [...silent, ...children]
+    const said: readonly ChatEntry[] =
+      others.length === 0 || thread.earlier > 0
         ? view.items
-        : [...view.items, ...silent].toSorted((a, b) => a.at.localeCompare(b.at))
+        : [...view.items, ...others].toSorted((a, b) => timeOf(a).localeCompare(timeOf(b)))
     return [
       ...said,
       ...(hasDraft ? [{ type: 'draft' as const }] : []),
       ...(hasEnding ? [{ type: 'ending' as const }] : []),
     ]
-  }, [view.items, facts.silent, isSilentShown, hasDraft, hasEnding])
+  }, [view.items, view.children, thread.earlier, facts.silent, isSilentShown, hasDraft, hasEnding])
 }
 
-function keyOf(entry: Entry | undefined, index: number): string {
-  if (!entry) return String(index)
-  if ('id' in entry) return `${entry.type} ${entry.id}`
-  return entry.type === 'note' ? `note ${entry.at} ${index}` : entry.type
-}
-
-interface EntryProps {
-  readonly thread: ShownThread
-  readonly tree: TreeState
-  readonly open: ReadonlySet<string>
-  readonly toggle: (id: string) => void
-  readonly selected: string | undefined
-  readonly select: (id: string) => void
-  /** How many children deep this entry is shown in place. */
-  readonly depth: number
-  /** Where branches of the thread part; absent in a child that is shown in place. */
-  readonly branches?: ReadonlyMap<string, Branches>
-  readonly onFork?: (message: ViewMessage) => void
-}
-
-function Entry({ entry, ...props }: EntryProps & { readonly entry: Entry }): ReactNode {
-  const { thread, open, toggle, selected, select, depth } = props
-  const { facts } = thread
-  switch (entry.type) {
-    case 'message':
-      return (
-        <MessageView
-          message={entry}
-          facts={facts.messages.get(entry.id)}
-          name={nameOf(entry, thread)}
-          threadId={thread.threadId}
-          isSideB={isSideB(entry.agentId, thread)}
-        >
-          {props.onFork && depth === 0 && entry.subagentId === undefined && (
-            <MessageActs
-              message={entry}
-              branches={props.branches?.get(entry.id)}
-              isPast={thread.isPast === true}
-              onFork={props.onFork}
-            />
-          )}
-        </MessageView>
-      )
-    case 'call': {
-      const id = entry.id
-      return (
-        <div className={`indent ${isSideB(entry.agentId, thread) ? 'side-b' : ''}`}>
-          <CallView
-            call={entry}
-            facts={facts.calls.get(id)}
-            isOpen={open.has(`${thread.threadId} ${id}`)}
-            isSelected={selected === id}
-            onToggle={() => toggle(`${thread.threadId} ${id}`)}
-            onSelect={select}
-          >
-            <Question thread={thread} toolCallId={id} />
-            {entry.childId !== undefined && <Child {...props} threadId={entry.childId} />}
-          </CallView>
-        </div>
-      )
-    }
-    case 'note':
-      return <p className="note indent soft small">{line(entry.text, 400)}</p>
-    case 'silent':
-      return (
-        <div className="msg silent">
-          <Who name="runtime" kind="child" detail="silent" at={entry.at} />
-          <div className="said soft">
-            <Prose text={entry.text} />
-          </div>
-        </div>
-      )
-    case 'draft':
-      return <DraftEntry thread={thread} />
-    case 'ending':
-      return <Ending thread={thread} />
-  }
-}
-
-/** A call that waits for a person, in the place where it was made. */
-function Question({
-  thread,
-  toolCallId,
-}: {
-  readonly thread: ShownThread
-  readonly toolCallId: string
-}): ReactNode {
-  const { lists } = useStudio()
-  const inbox = useStore(lists.inbox)
-  const { interrupt, answer } = thread.facts.calls.get(toolCallId) ?? {}
-  const item = inbox.items.find(({ interruptId }) => interruptId === interrupt?.id)
-  if (interrupt && !answer && thread.isPast)
-    return <p className="decision small waits">waited for an answer at this time</p>
-  if (!item || answer) return null
-  return (
-    <Approval
-      item={item}
-      evidence={thread.facts.evidence}
-      verdicts={thread.facts.calls.get(toolCallId)?.verdicts}
-      hasKeys={inbox.items.find(({ rootId }) => rootId === item.rootId) === item}
-    />
-  )
-}
-
-/** A child thread in place: a line that opens its conversation. */
-function Child({ threadId, ...props }: EntryProps & { readonly threadId: string }): ReactNode {
-  const { tree, thread, open, toggle, depth } = props
-  const child = tree.threads.get(threadId)
-  const known = thread.view.children.find((one) => one.threadId === threadId)
-  const key = `child ${threadId}`
-  const isOpen = open.has(key)
-  const isBackground = thread.facts.background.has(threadId)
-  const [shape, word] = stateOf(
-    isOver(known?.status) ? known!.status : (child?.view.status ?? 'running'),
-    {
-      waiting: child?.view.waiting.filter((wait) => wait.for === 'person').length ?? 0,
-    },
-  )
-  const items = child?.view.items ?? []
-  const shown = items.slice(-CHILD_ITEMS)
-  return (
-    <div className={`child-box ${isBackground ? 'background' : ''}`}>
-      <div className="child-line small">
-        <button type="button" className="link" aria-expanded={isOpen} onClick={() => toggle(key)}>
-          {isOpen ? 'Close' : 'Open'} {line(known?.name ?? 'the child', 40)} here
-        </button>
-        <To className="link" address={{ screen: 'thread', threadId }}>
-          as a page
-        </To>
-        <Badge shape={shape}>
-          {known?.statusText === undefined ? word : line(known.statusText, 60)}
-        </Badge>
-        <span className="soft">
-          {isBackground ? 'in the background' : shape === 'run' && 'the call waits for it'}
-          {child && (
-            <span className="num">
-              {(isBackground || shape === 'run') && ' · '}
-              {plural(child.view.usage.turns, 'turn')} ·{' '}
-              {child.view.usage.inputTokens + child.view.usage.outputTokens} tok ·{' '}
-              {duration(Date.parse(child.view.updatedAt) - Date.parse(child.view.createdAt))}
-            </span>
-          )}
-        </span>
-      </div>
-      {child && !isOpen && <ChildQuestions {...props} child={child} />}
-      {isOpen && child && (
-        <div className="child-log">
-          {shown.length < items.length && (
-            <p className="soft small">
-              {plural(items.length - shown.length, 'earlier entry', 'earlier entries')}: open it as
-              a page.
-            </p>
-          )}
-          {depth < MAX_DEPTH &&
-            shown.map((item, index) => (
-              <Entry
-                key={keyOf(item, index)}
-                {...props}
-                thread={child}
-                entry={item}
-                depth={depth + 1}
-              />
-            ))}
-          {child.facts.draft && <DraftEntry thread={child} />}
-          {child.view.result && child.view.result.outcome !== 'completed' && (
-            <Ending thread={child} />
-          )}
-        </div>
-      )}
-    </div>
-  )
-}
-
-/** Whether the parent knows that a child has ended; its own log then says only that it takes no more messages. */
-function isOver(status: string | undefined): boolean {
-  return status === 'completed' || status === 'failed'
-}
-
-const CHILD_ITEMS = 100
-const MAX_DEPTH = 6
-
-/** What a closed child, or a child of it, asks a person. */
-function ChildQuestions({ child, tree }: EntryProps & { readonly child: ShownThread }): ReactNode {
-  const below = child.view.children.map(({ threadId }) => tree.threads.get(threadId))
-  return (
-    <>
-      {child.view.waiting
-        .filter((wait) => wait.toolCallId !== undefined && wait.for !== 'child')
-        .map((wait) => (
-          <Question key={wait.interruptId} thread={child} toolCallId={wait.toolCallId!} />
-        ))}
-      {below.map(
-        (one) =>
-          one && (
-            <ChildQuestions
-              key={one.threadId}
-              child={one}
-              tree={tree}
-              thread={one}
-              open={NONE}
-              toggle={() => undefined}
-              selected={undefined}
-              select={() => undefined}
-              depth={0}
-            />
-          ),
-      )}
-    </>
-  )
-}
-
-const NONE: ReadonlySet<string> = new Set()
-
-/** What the model streams now. */
-function DraftEntry({ thread }: { readonly thread: ShownThread }): ReactNode {
-  const { draft } = thread.facts
-  if (!draft) return null
-  const name = agentName(draft.agentId, thread)
-  return (
-    <div className={`msg live ${isSideB(draft.agentId, thread) ? 'side-b' : ''}`}>
-      <Who name={name} kind="model" detail="now" />
-      <div className={`said ${thread.isGated ? 'unverified' : ''}`}>
-        {draft.reasoning !== '' && <Reasoning text={draft.reasoning} isOpen={draft.text === ''} />}
-        {draft.text !== '' && <Prose text={draft.text} />}
-        {thread.isGated && draft.text !== '' && (
-          <p className="mark">unverified until the gate delivers it</p>
-        )}
-        {draft.calls.map(({ id, toolName, argumentsText }) => (
-          <p key={id} className="mono small draft-call">
-            <b className="tool-ink">{line(toolName, 60)}</b> {line(argumentsText, 400)}
-            <span className="caret" aria-hidden />
-          </p>
-        ))}
-      </div>
-    </div>
-  )
-}
-
-/** How the session ended, if it was not completed. */
-function Ending({ thread }: { readonly thread: ShownThread }): ReactNode {
-  const { result, failures } = thread.view
-  if (!result || result.outcome === 'completed') return null
-  if (result.outcome === 'failed' && result.reason === 'fail_safe')
-    return (
-      <div className="indent">
-        <div className="fail-safe" role="status">
-          <b>The answer was not delivered.</b> {line(result.message ?? '', 400)}
-          <p className="soft small">
-            The gate failed safe: what the agent said above is unverified. Its reasons are in the
-            details of the calls.
-          </p>
-        </div>
-      </div>
-    )
-  if (result.outcome === 'failed') {
-    const last = failures.at(-1)
-    const error = Object.assign(
-      new Error(line(result.message ?? last?.message ?? 'The session failed.', 600)),
-      {
-        code: last?.code ?? result.reason,
-        hint: result.hint ?? last?.hint,
-      },
-    )
-    return (
-      <div className="indent">
-        <ErrorBox error={error} />
-      </div>
-    )
-  }
-  return (
-    <p className="note indent soft small">
-      <Square size={11} aria-hidden /> {result.outcome === 'stopped' ? 'Stopped' : 'Ended'}
-      {result.message !== undefined && `: ${line(result.message, 200)}`}
-    </p>
-  )
-}
-
-function isSideB(agentId: string | undefined, { facts }: ShownThread): boolean {
-  return agentId !== undefined && agentId.endsWith('/b') && facts.agents.has(agentId)
-}
-
-function agentName(agentId: string | undefined, { facts, view }: ShownThread): string {
-  if (agentId === undefined) return view.agent
-  return facts.agents.get(agentId) ?? agentId.replace(/\/[ab]$/, '')
-}
-
-function nameOf(message: ViewMessage, thread: ShownThread): string {
-  if (message.from === 'agent') return agentName(message.agentId, thread)
-  if (message.subagentId !== undefined) {
-    const child = thread.view.children.find(({ threadId }) => threadId === message.subagentId)
-    return child?.name ?? 'child'
-  }
-  if (thread.view.parentThreadId !== undefined && message.userId === undefined) return 'parent'
-  return message.userId ?? 'you'
+function timeOf(entry: ChatEntry): string {
+  return 'at' in entry ? entry.at : ''
 }

@@ -1,6 +1,6 @@
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { useRef, type ReactNode } from 'react'
-import { line } from '../../parts/format.ts'
+import { clockText, line } from '../../parts/format.ts'
 import type { ThreadAddress } from '../../state/address.ts'
 import type { LoggedEvent, ShownThread } from '../../state/tree.ts'
 
@@ -23,7 +23,7 @@ export function EventsView({
     count,
     getScrollElement: () => scroll.current,
     estimateSize: () => 28,
-    overscan: 20,
+    overscan: 6,
   })
   return (
     <div className="events" ref={scroll} tabIndex={0} role="region" aria-label="Events">
@@ -53,8 +53,8 @@ export function EventsView({
 }
 
 function timeOf({ event }: LoggedEvent): string {
-  const date = new Date(event.at)
-  return `${date.toLocaleTimeString([], { hour12: false })}.${String(date.getMilliseconds()).padStart(3, '0')}`
+  const ms = String(new Date(event.at).getMilliseconds())
+  return `${clockText(event.at)}.${ms.padStart(3, '0')}`
 }
 
 /** The five meanings, for events. */

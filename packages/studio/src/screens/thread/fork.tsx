@@ -1,4 +1,4 @@
-import { ChevronLeft, ChevronRight, GitFork } from 'lucide-react'
+import { ChevronLeft, ChevronRight, GitFork, PanelRight } from 'lucide-react'
 import { useMemo, useState, type ReactNode } from 'react'
 import type { ViewMessage } from '@skein/runtime/view'
 import { Dialog, ErrorBox } from '../../parts/basics.tsx'
@@ -269,18 +269,32 @@ export function MessageActs({
   branches,
   isPast,
   onFork,
+  onDetails,
 }: {
   readonly message: ViewMessage
   readonly branches: Branches | undefined
   readonly isPast: boolean
   readonly onFork: (message: ViewMessage) => void
+  readonly onDetails: (id: string) => void
 }): ReactNode {
   const mayWrite = useMay('threads:write')
   return (
     <>
       {branches && <BranchPicker branches={branches} />}
-      {mayWrite && (
-        <div className="msg-acts">
+      <div className="msg-acts">
+        <button
+          type="button"
+          className="btn quiet tiny"
+          title={
+            message.from === 'user'
+              ? 'When it was read, and its events'
+              : 'The request to the model, its answer, tokens and events'
+          }
+          onClick={() => onDetails(message.id)}
+        >
+          <PanelRight size={13} aria-hidden /> Details
+        </button>
+        {mayWrite && (
           <button
             type="button"
             className="btn quiet tiny"
@@ -289,8 +303,8 @@ export function MessageActs({
           >
             <GitFork size={13} aria-hidden /> {message.from === 'user' ? 'Edit and fork' : 'Fork'}
           </button>
-        </div>
-      )}
+        )}
+      </div>
     </>
   )
 }

@@ -9,6 +9,7 @@ import { Badge, stateOf } from '../../parts/status.tsx'
 import type { ThreadAddress, View } from '../../state/address.ts'
 import { useResource, useStudio } from '../../state/studio.ts'
 import type { ShownThread, TreeState } from '../../state/tree.ts'
+import type { ViewUsage } from '@skein/runtime/view'
 import { ExportMenu } from './share.tsx'
 
 const TABS: readonly (readonly [View, string, string])[] = [
@@ -91,7 +92,7 @@ export function ThreadHeader({
           >
             {label}
             {name === 'tree' && view.children.length > 0 && (
-              <span className="faint num">{tree.threads.size - 1}</span>
+              <span className="faint num">{countBelow(tree)}</span>
             )}
             {key !== '' && <kbd>{key}</kbd>}
           </To>
@@ -101,16 +102,32 @@ export function ThreadHeader({
   )
 }
 
-/** What a thread and its descendants have used, from their own logs. */
-export function sumOf(tree: TreeState): { input: number; output: number; costUsd: number | null } {
+/**
+ * What a thread and its descendants have used: from their own logs, or from the list of threads where a log was
+ * not read.
+ */
+export function sumOf({ threads, below }: TreeState): {
+  input: number
+  output: number
+  costUsd: number | null
+} {
   let [input, output] = [0, 0]
   let costUsd: number | null = 0
-  for (const { view } of tree.threads.values()) {
-    input += view.usage.inputTokens
-    output += view.usage.outputTokens
-    costUsd = costUsd === null || view.usage.costUsd === null ? null : costUsd + view.usage.costUsd
+  const add = (usage: Pick<ViewUsage, 'inputTokens' | 'outputTokens' | 'costUsd'>): void => {
+    input += usage.inputTokens
+    output += usage.outputTokens
+    costUsd = costUsd === null || usage.costUsd === null ? null : costUsd + usage.costUsd
   }
+  for (const { view } of threads.values()) add(view.usage)
+  for (const [id, info] of below) if (!threads.has(id)) add(info)
   return { input, output, costUsd }
+}
+
+/** How many descendants are known. */
+function countBelow({ rootId, threads, below }: TreeState): number {
+  let count = below.size
+  for (const id of threads.keys()) if (id !== rootId && !below.has(id)) count++
+  return count
 }
 
 /** The time that was worked, apart from the time that was waited. */

@@ -1,4 +1,4 @@
-import { lazy, Suspense, useCallback, useMemo, type ReactNode } from 'react'
+import { lazy, Suspense, useCallback, useEffect, useMemo, type ReactNode } from 'react'
 import { ErrorBox, Skeleton } from '../../parts/basics.tsx'
 import { line } from '../../parts/format.ts'
 import { Split } from '../../parts/split.tsx'
@@ -6,7 +6,7 @@ import { useAddress, type ThreadAddress } from '../../state/address.ts'
 import { useKeys } from '../../state/keys.ts'
 import { useStore } from '../../state/store.ts'
 import { useStudio, useTree } from '../../state/studio.ts'
-import { timeAt, treeAt } from '../../state/tree.ts'
+import { timeAt, treeAt, type TreeState } from '../../state/tree.ts'
 import { useTitle } from '../../state/title.ts'
 import { DetailPane } from '../detail/detail-pane.tsx'
 import { Chat } from './chat.tsx'
@@ -28,12 +28,14 @@ export function ThreadScreen({ address }: { readonly address: ThreadAddress }): 
   const [, go] = useAddress()
   const followed = useTree(threadId)
   const live = followed.threads.get(threadId)
+  const isPast = at !== undefined && at <= (live?.view.seq ?? 0)
   const tree = useMemo(
     () => (at === undefined ? followed : treeAt(followed, at)),
     // The past does not change with what happens now, once its events were read.
-    [at === undefined || (live?.view.seq ?? 0) < at || !followed.isLoaded ? followed : at],
+    [isPast ? `${at} ${followed.isLoaded} ${followed.isWhole}` : followed],
   )
   const thread = tree.threads.get(threadId)
+  useDescendants(followed, at !== undefined || view === 'timeline')
   const info = useStore(lists.threads).items.find(({ id }) => id === threadId)
   const title = thread ? titleOf(thread.view, info) : 'Thread'
   useTitle(`${title} · Studio`)
@@ -109,6 +111,24 @@ export function ThreadScreen({ address }: { readonly address: ThreadAddress }): 
       {body}
     </Split>
   )
+}
+
+/**
+ * Reads descendants that are needed, if there are too many to read all: those that ask a person something, and all
+ * of them for what is drawn from their events.
+ */
+function useDescendants(tree: TreeState, areAllWanted: boolean): void {
+  const { lists } = useStudio()
+  const { items } = useStore(lists.inbox)
+  const { read, below, isLoaded } = tree
+  useEffect(() => {
+    if (areAllWanted && isLoaded) read.all()
+  }, [read, areAllWanted, isLoaded, below.size])
+  useEffect(() => {
+    for (const { threadId } of items)
+      for (let id: string | null | undefined = threadId; id; id = below.get(id)?.parentId)
+        if (below.has(id)) read.thread(id)
+  }, [read, items, below])
 }
 
 function titleOf(

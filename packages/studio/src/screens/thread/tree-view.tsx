@@ -1,17 +1,33 @@
-import { useMemo, type ReactNode } from 'react'
+import { ChevronDown, ChevronRight } from 'lucide-react'
+import { useVirtualizer } from '@tanstack/react-virtual'
+import { useMemo, useRef, useState, type ReactNode } from 'react'
+import type { ThreadInfo } from '@skein/runtime'
 import { Cost } from '../../parts/basics.tsx'
-import { countText, duration, line } from '../../parts/format.ts'
+import { countText, duration, line, plural } from '../../parts/format.ts'
 import { To } from '../../parts/link.tsx'
 import { Dot, stateOf } from '../../parts/status.tsx'
 import type { ThreadAddress } from '../../state/address.ts'
 import type { ShownThread, TreeState } from '../../state/tree.ts'
 
+/** One thread of the tree, from its log or from the list of threads. */
 interface Branch {
-  readonly thread: ShownThread
+  readonly threadId: string
   readonly depth: number
   readonly name: string
   readonly isBackground: boolean
+  readonly status: Parameters<typeof stateOf>[0]
+  readonly statusText?: string
+  readonly waiting: number
+  /** Unknown until the log of the thread was read. */
+  readonly turns?: number
+  readonly tokens: number
+  readonly costUsd: number | null
+  readonly tookMs: number
+  /** How many threads are below it. */
+  readonly below: number
 }
+
+const ROW_PX = 29
 
 /** The thread and its descendants with what each has used; a row opens the thread as a page. */
 export function TreeView({
@@ -21,10 +37,25 @@ export function TreeView({
   readonly tree: TreeState
   readonly address: ThreadAddress
 }): ReactNode {
-  const branches = useMemo(() => branchesOf(tree), [tree])
+  const scroll = useRef<HTMLDivElement>(null)
+  const [closed, setClosed] = useState<ReadonlySet<string>>(new Set())
+  const branches = useMemo(() => branchesOf(tree, closed), [tree, closed])
+  const rows = useVirtualizer({
+    count: branches.length,
+    getScrollElement: () => scroll.current,
+    estimateSize: () => ROW_PX,
+    overscan: 12,
+  })
+  const toggle = (id: string): void => {
+    const next = new Set(closed)
+    if (!next.delete(id)) next.add(id)
+    setClosed(next)
+  }
+  const shown = rows.getVirtualItems()
+  const [first, last] = [shown[0]?.start ?? 0, shown.at(-1)?.end ?? 0]
   return (
-    <div className="tree-view" tabIndex={0} role="region" aria-label="Tree of threads">
-      <table>
+    <div className="tree-view" ref={scroll} tabIndex={0} role="region" aria-label="Tree of threads">
+      <table aria-rowcount={branches.length + 1}>
         <thead>
           <tr>
             <th scope="col">Thread</th>
@@ -36,48 +67,26 @@ export function TreeView({
           </tr>
         </thead>
         <tbody>
-          {branches.map(({ thread, depth, name, isBackground }) => {
-            const { view, threadId } = thread
-            const [shape, word] = stateOf(view.status, {
-              waiting: view.waiting.filter((wait) => wait.for === 'person').length,
-            })
+          {first > 0 && <tr className="gap" style={{ height: first }} />}
+          {shown.map(({ index }) => {
+            const branch = branches[index]!
             return (
-              <tr key={threadId}>
-                <th scope="row" style={{ paddingLeft: `${depth * 20 + 4}px` }}>
-                  {depth > 0 && (
-                    <span className="faint" aria-hidden>
-                      {isBackground ? '┈ ' : '└ '}
-                    </span>
-                  )}
-                  <To
-                    className={depth === 0 ? '' : 'link'}
-                    address={{ screen: 'thread', threadId, query: address.query }}
-                    aria-current={threadId === address.threadId ? 'page' : undefined}
-                  >
-                    {line(name, 60)}
-                  </To>
-                  {isBackground && <span className="soft small"> background</span>}
-                </th>
-                <td>
-                  <Dot shape={shape} />{' '}
-                  {view.statusText === undefined ? word : line(view.statusText, 60)}
-                </td>
-                <td className="num">{view.usage.turns}</td>
-                <td className="num">
-                  {countText(view.usage.inputTokens + view.usage.outputTokens)}
-                </td>
-                <td>
-                  <Cost usd={view.usage.costUsd} />
-                </td>
-                <td className="num">
-                  {duration(Date.parse(view.updatedAt) - Date.parse(view.createdAt))}
-                </td>
-              </tr>
+              <BranchRow
+                key={branch.threadId}
+                branch={branch}
+                index={index}
+                isOpen={!closed.has(branch.threadId)}
+                onToggle={toggle}
+                address={address}
+              />
             )
           })}
+          {last < rows.getTotalSize() && (
+            <tr className="gap" style={{ height: rows.getTotalSize() - last }} />
+          )}
         </tbody>
       </table>
-      {branches.length === 1 && (
+      {branches[0]?.below === 0 && (
         <p className="soft">
           This thread has no children. A child appears here as soon as an agent starts one.
         </p>
@@ -86,16 +95,127 @@ export function TreeView({
   )
 }
 
-function branchesOf(tree: TreeState): readonly Branch[] {
+function BranchRow({
+  branch,
+  index,
+  isOpen,
+  onToggle,
+  address,
+}: {
+  readonly branch: Branch
+  readonly index: number
+  readonly isOpen: boolean
+  readonly onToggle: (id: string) => void
+  readonly address: ThreadAddress
+}): ReactNode {
+  const { threadId, depth, name, isBackground, statusText } = branch
+  const [shape, word] = stateOf(branch.status, { waiting: branch.waiting })
+  const Icon = isOpen ? ChevronDown : ChevronRight
+  return (
+    <tr aria-rowindex={index + 2}>
+      <th scope="row" style={{ paddingLeft: `${Math.min(depth, 10) * 20 + 4}px` }}>
+        {branch.below > 0 ? (
+          <button
+            type="button"
+            className="btn quiet icon tiny"
+            aria-expanded={isOpen}
+            aria-label={`${isOpen ? 'Close' : 'Open'} ${plural(branch.below, 'thread')} below ${line(name, 40)}`}
+            onClick={() => onToggle(threadId)}
+          >
+            <Icon size={13} aria-hidden />
+          </button>
+        ) : (
+          <span className="faint branch-mark" aria-hidden>
+            {depth === 0 ? '' : isBackground ? '┈' : '└'}
+          </span>
+        )}{' '}
+        <To
+          className={depth === 0 ? '' : 'link'}
+          address={{ screen: 'thread', threadId, query: address.query }}
+          aria-current={threadId === address.threadId ? 'page' : undefined}
+        >
+          {line(name, 60)}
+        </To>
+        {isBackground && <span className="soft small"> background</span>}
+      </th>
+      <td>
+        <Dot shape={shape} /> {statusText === undefined ? word : line(statusText, 60)}
+      </td>
+      <td className="num">{branch.turns ?? ''}</td>
+      <td className="num">{countText(branch.tokens)}</td>
+      <td>
+        <Cost usd={branch.costUsd} />
+      </td>
+      <td className="num">{duration(branch.tookMs)}</td>
+    </tr>
+  )
+}
+
+type Kin = { readonly id: string; readonly name: string; readonly isBackground: boolean }
+
+/** The rows in order: each thread before its children, without what is below a closed one. */
+function branchesOf(tree: TreeState, closed: ReadonlySet<string>): readonly Branch[] {
+  const listed = new Map<string | null, ThreadInfo[]>()
+  for (const info of tree.below.values()) {
+    const siblings = listed.get(info.parentId)
+    if (siblings) siblings.push(info)
+    else listed.set(info.parentId, [info])
+  }
+  const seen = new Set<string>()
   const rows: Branch[] = []
-  const visit = (threadId: string, depth: number, name: string, isBackground: boolean): void => {
-    const thread = tree.threads.get(threadId)
-    if (!thread || rows.some((row) => row.thread === thread)) return
-    rows.push({ thread, depth, name, isBackground })
-    for (const child of thread.view.children)
-      visit(child.threadId, depth + 1, child.name, thread.facts.background.has(child.threadId))
+  const visit = ({ id, name, isBackground }: Kin, depth: number, isShown: boolean): number => {
+    const [thread, info] = [tree.threads.get(id), tree.below.get(id)]
+    if ((!thread && !info) || seen.has(id)) return 0
+    seen.add(id)
+    const row: Branch = { ...rowOf(id, thread, info), name, isBackground, depth, below: 0 }
+    const place = rows.length
+    if (isShown) rows.push(row)
+    let below = 0
+    for (const child of kinOf(thread, listed.get(id) ?? []))
+      below += visit(child, depth + 1, isShown && !closed.has(id))
+    if (isShown) rows[place] = { ...row, below }
+    return below + 1
   }
   const root = tree.threads.get(tree.rootId)
-  if (root) visit(tree.rootId, 0, root.view.agent, false)
+  if (root) visit({ id: tree.rootId, name: root.view.agent, isBackground: false }, 0, true)
   return rows
+}
+
+/** The children of a thread: those of its log with the names that it gave them, then others of the list. */
+function kinOf(thread: ShownThread | undefined, listed: readonly ThreadInfo[]): readonly Kin[] {
+  const known = (thread?.view.children ?? []).map(({ threadId: id, name }) => ({
+    id,
+    name,
+    isBackground: thread!.facts.background.has(id),
+  }))
+  const ids = new Set(known.map(({ id }) => id))
+  const others = listed.filter(({ id }) => !ids.has(id))
+  return [...known, ...others.map(({ id, agent: name }) => ({ id, name, isBackground: false }))]
+}
+
+function rowOf(
+  threadId: string,
+  thread: ShownThread | undefined,
+  info: ThreadInfo | undefined,
+): Omit<Branch, 'name' | 'isBackground' | 'depth' | 'below'> {
+  if (!thread)
+    return {
+      threadId,
+      status: info!.lifecycle,
+      waiting: info!.waiting,
+      tokens: info!.tokens,
+      costUsd: info!.costUsd,
+      tookMs: Date.parse(info!.updatedAt) - Date.parse(info!.createdAt),
+    }
+  const { status, statusText, waiting, usage, createdAt, updatedAt } = thread.view
+  return {
+    threadId,
+    status,
+    statusText,
+    waiting: waiting.filter((wait) => wait.for === 'person').length,
+    turns: usage.turns,
+    tokens: usage.inputTokens + usage.outputTokens,
+    costUsd: usage.costUsd,
+    tookMs: Date.parse(updatedAt) - Date.parse(createdAt),
+  }
 }

@@ -1,7 +1,8 @@
 import { Plus, Search } from 'lucide-react'
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { memo, useMemo, useRef, type ReactNode } from 'react'
+import { memo, useEffect, useMemo, useRef, type ReactNode } from 'react'
 import type { ThreadInfo } from '@skein/runtime'
+import type { AgentSummary } from '@skein/runtime/client'
 import { CommandLine, Empty, ErrorBox, Skeleton, Time } from '../../parts/basics.tsx'
 import { countText, line, money } from '../../parts/format.ts'
 import { Dot, stateOf } from '../../parts/status.tsx'
@@ -13,6 +14,8 @@ import { useResource, useStudio } from '../../state/studio.ts'
 import { matchesQuery, parseQuery } from './query.ts'
 
 const ROW_PX = 57
+/** So near to the end of what was read the next part is read. */
+const NEAR_ROWS = 30
 
 /** All threads, the latest first, with a search. */
 export function ThreadList({
@@ -21,25 +24,11 @@ export function ThreadList({
   readonly address: Extract<Address, { screen: 'threads' | 'thread' }>
 }): ReactNode {
   const { lists } = useStudio()
-  const { items, isLoaded, error } = useStore(lists.threads)
+  const { items, isLoaded, isAll, error } = useStore(lists.threads)
   const [, go] = useAddress()
   const { query = '' } = address
-  const { client } = useStudio()
-  const agents = useResource(query.includes('tool:') ? 'agents' : undefined, () =>
-    client.agents.list(),
-  )
+  const { shown, isByTool } = useShown(items, query)
   const selected = address.screen === 'thread' ? address.threadId : undefined
-  const shown = useMemo(() => {
-    const parsed = parseQuery(query)
-    const having = agents.value?.filter(({ sides }) =>
-      sides.some(({ tools }) => tools.some(({ name }) => name.toLowerCase() === parsed.tool)),
-    )
-    const names = new Set(having?.map(({ name }) => name))
-    return items.filter(
-      (thread) =>
-        matchesQuery(thread, parsed) && (parsed.tool === undefined || names.has(thread.agent)),
-    )
-  }, [items, query, agents.value])
   const scroll = useRef<HTMLDivElement>(null)
   const search = useRef<HTMLInputElement>(null)
   const rows = useVirtualizer({
@@ -49,6 +38,10 @@ export function ThreadList({
     getItemKey: (index) => shown[index]?.id ?? index,
     overscan: 8,
   })
+  const last = rows.getVirtualItems().at(-1)?.index ?? 0
+  useEffect(() => {
+    if (query === '' && !isAll && last >= shown.length - NEAR_ROWS) lists.more()
+  }, [lists, query, isAll, last, shown.length])
   const move = (step: number): void => {
     const index = shown.findIndex(({ id }) => id === selected)
     const next = shown[Math.min(shown.length - 1, Math.max(0, index + step))]
@@ -73,7 +66,8 @@ export function ThreadList({
             ref={search}
             type="search"
             value={query}
-            placeholder="Search, or agent: status: tool: cost> after:"
+            placeholder="Search, agent:, status:, …"
+            title="Words of titles and first messages, agent:, status:, tool:, cost>, after:, before:"
             onChange={(event) => go({ ...address, query: event.target.value }, true)}
             onKeyDown={(event) => event.key === 'Escape' && event.currentTarget.blur()}
           />
@@ -91,6 +85,7 @@ export function ThreadList({
         {error !== undefined && !isLoaded && <ErrorBox error={error} retry={lists.refresh} />}
         {!isLoaded && error === undefined && <Skeleton lines={8} />}
         {isLoaded && shown.length === 0 && <NoThreads isSearch={items.length > 0} />}
+        {isByTool && <p className="list-note small soft">{TOOL_NOTE}</p>}
         <ul className="rows" style={{ height: rows.getTotalSize() }}>
           {rows.getVirtualItems().map(({ index, start, key }) => {
             const thread = shown[index]
@@ -107,9 +102,77 @@ export function ThreadList({
             )
           })}
         </ul>
+        {isLoaded && !isAll && <ListEnd query={query} count={items.length} more={lists.more} />}
       </div>
     </section>
   )
+}
+
+/** The threads that a search asks for. */
+function useShown(
+  items: readonly ThreadInfo[],
+  query: string,
+): { readonly shown: readonly ThreadInfo[]; readonly isByTool: boolean } {
+  const { client } = useStudio()
+  const parsed = useMemo(() => parseQuery(query), [query])
+  const agents = useResource(parsed.tool === undefined ? undefined : 'agents', () =>
+    client.agents.list(),
+  ).value
+  const shown = useMemo(() => {
+    const names = agentsWith(parsed.tool, agents ?? [])
+    return items.filter(
+      (thread) =>
+        matchesQuery(thread, parsed) && (parsed.tool === undefined || names.has(thread.agent)),
+    )
+  }, [items, parsed, agents])
+  return { shown, isByTool: agents !== undefined }
+}
+
+/** The end of a list that was read in part. */
+function ListEnd({
+  query,
+  count,
+  more,
+}: {
+  readonly query: string
+  readonly count: number
+  readonly more: () => void
+}): ReactNode {
+  return (
+    <p className="list-note small soft">
+      {query === '' ? (
+        'Reading older threads …'
+      ) : (
+        <>
+          Looked at the latest {count} threads.{' '}
+          <button type="button" className="link" onClick={more}>
+            Look at older ones
+          </button>
+        </>
+      )}
+    </p>
+  )
+}
+
+const TOOL_NOTE =
+  'Threads of agents that have this tool, themselves or through a child. Whether it was called stands in the thread.'
+
+/** The names of the agents that have a tool, or that can start an agent that has it. */
+function agentsWith(
+  tool: string | undefined,
+  agents: readonly AgentSummary[],
+): ReadonlySet<string> {
+  const found = new Set<string>()
+  const wanted = new Set([tool])
+  for (let before = -1; before < found.size;) {
+    before = found.size
+    for (const { name, sides } of agents)
+      if (sides.some(({ tools }) => tools.some((one) => wanted.has(one.name.toLowerCase())))) {
+        found.add(name)
+        wanted.add(name.toLowerCase())
+      }
+  }
+  return found
 }
 
 function NoThreads({ isSearch }: { readonly isSearch: boolean }): ReactNode {
@@ -118,8 +181,8 @@ function NoThreads({ isSearch }: { readonly isSearch: boolean }): ReactNode {
       <Empty title="No thread matches">
         <p>
           Words are looked for in titles, first words and agents. Also: <code>agent:support</code>,{' '}
-          <code>status:waiting</code>, <code>tool:refund</code> (threads of agents that have it),{' '}
-          <code>cost&gt;0.1</code>, <code>after:2026-11-01</code>.
+          <code>status:waiting</code>, <code>tool:refund</code>, <code>cost&gt;0.1</code>,{' '}
+          <code>after:2026-11-01</code>.
         </p>
       </Empty>
     )

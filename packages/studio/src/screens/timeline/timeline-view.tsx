@@ -9,7 +9,7 @@ import {
   type ReactNode,
 } from 'react'
 import { Empty, useNow } from '../../parts/basics.tsx'
-import { duration, line, plural } from '../../parts/format.ts'
+import { clockText, duration, line, plural } from '../../parts/format.ts'
 import { useKeys } from '../../state/keys.ts'
 import type { TreeState } from '../../state/tree.ts'
 import { rowsOf, timesOf, type BarKind, type TimelineRow } from './bars.ts'
@@ -71,10 +71,8 @@ export function TimelineView({
     { keys: 'z', does: 'Zoom to the selected bar', run: () => zoom(rows[current]) },
     { keys: '0', does: 'Show the whole time', run: () => setRange(undefined) },
   ])
-  const count =
-    rows.length === all.length
-      ? plural(all.length, 'row')
-      : `${rows.length} of ${plural(all.length, 'row')}`
+  const of = rows.length === all.length ? '' : `${rows.length} of `
+  const count = `${of}${plural(all.length, 'row')}${tree.isWhole ? '' : ', reading more,'}`
   if (all.length === 0)
     return (
       <Empty title="Nothing has run yet">
@@ -181,7 +179,7 @@ function Rows({
     count: rows.length,
     getScrollElement: () => scroll.current,
     estimateSize: () => 26,
-    overscan: 12,
+    overscan: 6,
   })
   const focus = (index: number): void => {
     const next = Math.max(0, Math.min(rows.length - 1, index))
@@ -340,8 +338,7 @@ function Axis({
   return (
     <div className="axis">
       <span className="soft small num">
-        <span>{count}</span> from{' '}
-        {new Date(clock.timeAt(from)).toLocaleTimeString([], { hour12: false })}
+        <span>{count}</span> from {clockText(clock.timeAt(from))}
       </span>
       <span
         className="axis-track"

@@ -1,5 +1,9 @@
-import { sha256Hex } from '@skein/base'
-import type { BinaryContent, UrlContent } from '../../document/part.ts'
+import { sha256Hex, type ContentBlockJSON } from '@skein/base'
+import type { BinaryContent, UrlContent, MultiModalContent } from '../../document/part.ts'
+import { joinPointer } from '../../issue.ts'
+import { Losses } from './walk.ts'
+
+export const NO_PLACE = 'UPP has no field for it'
 
 /**
  * Returns base64 as a `data:` URL. URL-safe base64, as Pydantic AI writes it, is converted, because no
@@ -47,4 +51,44 @@ export function contentMediaType(content: {
   return type === 'image' || type === 'audio' || type === 'video'
     ? type
     : 'application/octet-stream'
+}
+
+/** Converts media of a thread to a UPP block; undefined when UPP has no block for it. */
+export function mediaBlock(content: MultiModalContent): ContentBlockJSON | undefined {
+  switch (content.kind) {
+    case 'image-url':
+      return {
+        type: 'image',
+        source: { type: 'url', url: content.url },
+        mimeType: content.media_type ?? 'image/*',
+      }
+    case 'document-url':
+      return {
+        type: 'document',
+        source: { type: 'url', url: content.url },
+        mimeType: content.media_type ?? 'application/octet-stream',
+      }
+    case 'binary': {
+      const { media_type: mimeType } = content
+      const base64 = toStandardAlphabet(content.data)
+      const [type] = mimeType.split('/')
+      if (type === 'audio' || type === 'video') return { type, data: { $bytes: base64 }, mimeType }
+      const source = { type: 'base64', data: base64 } as const
+      return { type: type === 'image' ? 'image' : 'document', source, mimeType }
+    }
+    case 'audio-url':
+    case 'video-url':
+    case 'text-content':
+    case 'uploaded-file':
+    case 'cache-point':
+      return undefined
+    default:
+      return content satisfies never
+  }
+}
+
+export function mediaLosses(content: MultiModalContent, pointer: string, losses: Losses): void {
+  losses.rest(content, pointer, ['kind', 'data', 'url', 'media_type'], NO_PLACE)
+  if (content.kind === 'binary' && /[-_]/.test(content.data))
+    losses.add(joinPointer(pointer, 'data'), 'the URL-safe alphabet is not kept')
 }

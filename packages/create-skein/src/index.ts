@@ -1,0 +1,1 @@
+export { createSkein } from './main.ts'

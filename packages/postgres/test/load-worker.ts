@@ -1,0 +1,49 @@
+/**
+ * A node of the kill tests, in a process of its own: a runtime on PostgreSQL with an HTTP server, one of several.
+ * Its agents are those of `kill-agents.ts`. It sends its errors to its parent.
+ */
+import { postgresLink, postgresStore } from '@skein/postgres'
+import { createRuntime, memoryGovernanceKeys, type RuntimeOptions } from '@skein/runtime'
+import { serve } from '@skein/runtime/http'
+import { EffectsFile, killAgents } from '../../runtime/test/kill/kill-agents.ts'
+import type { NodeSettings } from './load.ts'
+
+const settings = JSON.parse(process.argv[2]!) as NodeSettings
+const { databaseUrl, owner, port, thinkMs, toolMs, dispatcher } = settings
+process.once('disconnect', () => process.exit(1))
+
+const made =
+  dispatcher &&
+  ((await import(dispatcher.module)) as {
+    readonly dispatcher: (options: unknown, settings: NodeSettings) => RuntimeOptions['dispatcher']
+  })
+const runtime = await createRuntime({
+  ...killAgents(
+    new EffectsFile(settings.effects),
+    () => Math.random() * 2 * thinkMs,
+    toolMs === undefined ? undefined : () => toolMs,
+  ),
+  store: await postgresStore({ connectionString: databaseUrl }),
+  dispatcher: made?.dispatcher(dispatcher!.options, settings),
+  owner,
+  secretKey: Buffer.alloc(32, 7),
+  keys: memoryGovernanceKeys({ seed: 'load' }),
+  nodes: {
+    link: postgresLink({ connectionString: databaseUrl }),
+    address: `http://127.0.0.1:${port}`,
+    secret: 'the-secret-of-the-nodes-of-this-test',
+    name: owner,
+  },
+  onError: (error) => process.connected && process.send?.({ error: String(error) }),
+})
+await runtime.start()
+await serve(runtime, {
+  port,
+  auth: 'none',
+  limits: { requestsPerMinute: 1e6, requestsPerMinutePerAddress: 1e6 },
+})
+process.on('message', async () => {
+  await runtime.stop({ graceMs: 3_000 })
+  process.exit(0)
+})
+process.send?.({ isReady: true })

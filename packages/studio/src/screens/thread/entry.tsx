@@ -1,0 +1,349 @@
+import { Square } from 'lucide-react'
+import { memo, useEffect, type ComponentType, type ReactNode } from 'react'
+import type { ThreadInfo } from '@skein/runtime'
+import type { ViewItem, ViewMessage } from '@skein/runtime/view'
+import { Approval } from '../../parts/approval.tsx'
+import { ErrorBox } from '../../parts/basics.tsx'
+import { duration, line, plural } from '../../parts/format.ts'
+import { To } from '../../parts/link.tsx'
+import { MessageView, Reasoning, Who } from '../../parts/message.tsx'
+import { Prose } from '../../parts/prose.tsx'
+import { Badge, stateOf } from '../../parts/status.tsx'
+import { CallView } from '../../parts/tool-call.tsx'
+import { useStore } from '../../state/store.ts'
+import { useStudio } from '../../state/studio.ts'
+import type { ShownThread, TreeState } from '../../state/tree.ts'
+import { MessageActs, type Branches } from './fork.tsx'
+
+/** What a row of the conversation shows. */
+export type ChatEntry =
+  | ViewItem
+  | { readonly type: 'silent'; readonly id: string; readonly at: string; readonly text: string }
+  /** A child that no call is waiting for: it was created when its variables were given, or by code. */
+  | { readonly type: 'child'; readonly id: string; readonly at: string }
+  | { readonly type: 'draft' }
+  | { readonly type: 'ending' }
+
+/** A name for an entry that stays when others come before it. */
+export function entryKey(entry: ChatEntry): string {
+  if ('id' in entry) return `${entry.type} ${entry.id}`
+  return entry.type === 'note' ? `note ${entry.at} ${entry.text}` : entry.type
+}
+
+interface EntryProps {
+  readonly thread: ShownThread
+  readonly tree: TreeState
+  readonly open: ReadonlySet<string>
+  readonly toggle: (id: string) => void
+  readonly selected: string | undefined
+  readonly select: (id: string) => void
+  /** How many children deep this entry is shown in place. */
+  readonly depth: number
+  /** Where branches of the thread part; absent in a child that is shown in place. */
+  readonly branches?: ReadonlyMap<string, Branches>
+  readonly onFork?: (message: ViewMessage) => void
+}
+
+/** One entry. It is rendered again when the thread changes, not while a person scrolls. */
+export const ChatEntryRow: ComponentType<EntryProps & { readonly entry: ChatEntry }> =
+  memo(EntryView)
+
+function EntryView({ entry, ...props }: EntryProps & { readonly entry: ChatEntry }): ReactNode {
+  const { thread, open, toggle, selected, select, depth } = props
+  const { facts } = thread
+  switch (entry.type) {
+    case 'message':
+      return (
+        <MessageView
+          message={entry}
+          facts={facts.messages.get(entry.id)}
+          name={nameOf(entry, thread)}
+          threadId={thread.threadId}
+          isSideB={isSideB(entry.agentId, thread)}
+          isSelected={selected === entry.id}
+        >
+          {props.onFork && depth === 0 && entry.subagentId === undefined && (
+            <MessageActs
+              message={entry}
+              branches={props.branches?.get(entry.id)}
+              isPast={thread.isPast === true}
+              onFork={props.onFork}
+              onDetails={select}
+            />
+          )}
+        </MessageView>
+      )
+    case 'call': {
+      const id = entry.id
+      return (
+        <div className={`indent ${isSideB(entry.agentId, thread) ? 'side-b' : ''}`}>
+          <CallView
+            threadId={thread.threadId}
+            call={entry}
+            facts={facts.calls.get(id)}
+            isOpen={open.has(`${thread.threadId} ${id}`)}
+            isSelected={selected === id}
+            onToggle={() => toggle(`${thread.threadId} ${id}`)}
+            onSelect={select}
+          >
+            <Question thread={thread} toolCallId={id} />
+            {entry.childId !== undefined && <Child {...props} threadId={entry.childId} />}
+          </CallView>
+        </div>
+      )
+    }
+    case 'note':
+      return <p className="note indent soft small">{line(entry.text, 400)}</p>
+    case 'silent':
+      return (
+        <div className="msg silent">
+          <Who name="runtime" kind="child" detail="silent" at={entry.at} />
+          <div className="said soft">
+            <Prose text={entry.text} />
+          </div>
+        </div>
+      )
+    case 'child':
+      return (
+        <div className="indent">
+          <Child {...props} threadId={entry.id} />
+        </div>
+      )
+    case 'draft':
+      return <DraftEntry thread={thread} />
+    case 'ending':
+      return <Ending thread={thread} />
+  }
+}
+
+/** A call that waits for a person, in the place where it was made. */
+function Question({
+  thread,
+  toolCallId,
+}: {
+  readonly thread: ShownThread
+  readonly toolCallId: string
+}): ReactNode {
+  const { lists } = useStudio()
+  const inbox = useStore(lists.inbox)
+  const { interrupt, answer } = thread.facts.calls.get(toolCallId) ?? {}
+  const item = inbox.items.find(({ interruptId }) => interruptId === interrupt?.id)
+  if (interrupt && !answer && thread.isPast)
+    return <p className="decision small waits">waited for an answer at this time</p>
+  if (!item || answer) return null
+  return (
+    <Approval
+      item={item}
+      evidence={thread.facts.evidence}
+      verdicts={thread.facts.calls.get(toolCallId)?.verdicts}
+      hasKeys={inbox.items.find(({ rootId }) => rootId === item.rootId) === item}
+    />
+  )
+}
+
+/** A child thread in place: a line that opens its conversation. */
+function Child({ threadId, ...props }: EntryProps & { readonly threadId: string }): ReactNode {
+  const { tree, thread, open, toggle, depth } = props
+  const child = tree.threads.get(threadId)
+  const info = tree.below.get(threadId)
+  const known = thread.view.children.find((one) => one.threadId === threadId)
+  const key = `child ${threadId}`
+  const isOpen = open.has(key)
+  useEffect(() => {
+    if (isOpen) tree.read.thread(threadId)
+  }, [isOpen, tree.read, threadId])
+  const isBackground = thread.facts.background.has(threadId)
+  const [shape, word] = stateOf(
+    isOver(known?.status) ? known!.status : (child?.view.status ?? info?.lifecycle ?? 'running'),
+    {
+      waiting:
+        child?.view.waiting.filter((wait) => wait.for === 'person').length ?? info?.waiting ?? 0,
+    },
+  )
+  const items = child?.view.items ?? []
+  const shown = items.slice(-CHILD_ITEMS)
+  return (
+    <div className={`child-box ${isBackground ? 'background' : ''}`}>
+      <div className="child-line small">
+        <button type="button" className="link" aria-expanded={isOpen} onClick={() => toggle(key)}>
+          {isOpen ? 'Close' : 'Open'} {line(known?.name ?? 'the child', 40)} here
+        </button>
+        <To className="link" address={{ screen: 'thread', threadId }}>
+          as a page
+        </To>
+        <Badge shape={shape}>
+          {known?.statusText === undefined ? word : line(known.statusText, 60)}
+        </Badge>
+        <span className="soft">
+          {isBackground ? 'in the background' : shape === 'run' && 'the call waits for it'}
+          {(child || info) && (
+            <span className="num">
+              {(isBackground || shape === 'run') && ' · '}
+              {childNumbers(child, info)}
+            </span>
+          )}
+        </span>
+      </div>
+      {child && !isOpen && <ChildQuestions {...props} child={child} />}
+      {isOpen && !child && <p className="soft small">Reading its log …</p>}
+      {isOpen && child && (
+        <div className="child-log">
+          {shown.length < items.length && (
+            <p className="soft small">
+              {plural(items.length - shown.length, 'earlier entry', 'earlier entries')}: open it as
+              a page.
+            </p>
+          )}
+          {depth < MAX_DEPTH &&
+            shown.map((item) => (
+              <ChatEntryRow
+                key={entryKey(item)}
+                {...props}
+                thread={child}
+                entry={item}
+                depth={depth + 1}
+              />
+            ))}
+          {child.facts.draft && <DraftEntry thread={child} />}
+          {child.view.result && child.view.result.outcome !== 'completed' && (
+            <Ending thread={child} />
+          )}
+        </div>
+      )}
+    </div>
+  )
+}
+
+/** What a child has used, from its log or from the list of threads. */
+function childNumbers(child: ShownThread | undefined, info: ThreadInfo | undefined): string {
+  const { createdAt, updatedAt } = child?.view ?? info!
+  const { usage } = child?.view ?? {}
+  return [
+    ...(usage ? [plural(usage.turns, 'turn')] : []),
+    `${usage ? usage.inputTokens + usage.outputTokens : info!.tokens} tok`,
+    duration(Date.parse(updatedAt) - Date.parse(createdAt)),
+  ].join(' · ')
+}
+
+/** Whether the parent knows that a child has ended; its own log then says only that it takes no more messages. */
+function isOver(status: string | undefined): boolean {
+  return status === 'completed' || status === 'failed'
+}
+
+const CHILD_ITEMS = 100
+const MAX_DEPTH = 6
+
+/** What a closed child, or a child of it, asks a person. */
+function ChildQuestions({ child, tree }: EntryProps & { readonly child: ShownThread }): ReactNode {
+  const below = child.view.children.map(({ threadId }) => tree.threads.get(threadId))
+  return (
+    <>
+      {child.view.waiting
+        .filter((wait) => wait.toolCallId !== undefined && wait.for !== 'child')
+        .map((wait) => (
+          <Question key={wait.interruptId} thread={child} toolCallId={wait.toolCallId!} />
+        ))}
+      {below.map(
+        (one) =>
+          one && (
+            <ChildQuestions
+              key={one.threadId}
+              child={one}
+              tree={tree}
+              thread={one}
+              open={NONE}
+              toggle={() => undefined}
+              selected={undefined}
+              select={() => undefined}
+              depth={0}
+            />
+          ),
+      )}
+    </>
+  )
+}
+
+const NONE: ReadonlySet<string> = new Set()
+
+/** What the model streams now. */
+function DraftEntry({ thread }: { readonly thread: ShownThread }): ReactNode {
+  const { draft } = thread.facts
+  if (!draft) return null
+  const name = agentName(draft.agentId, thread)
+  return (
+    <div className={`msg live ${isSideB(draft.agentId, thread) ? 'side-b' : ''}`}>
+      <Who name={name} kind="model" detail="now" />
+      <div className={`said ${thread.isGated ? 'unverified' : ''}`}>
+        {draft.reasoning !== '' && <Reasoning text={draft.reasoning} isOpen={draft.text === ''} />}
+        {draft.text !== '' && <Prose text={draft.text} />}
+        {thread.isGated && draft.text !== '' && (
+          <p className="mark">unverified until the gate delivers it</p>
+        )}
+        {draft.calls.map(({ id, toolName, argumentsText }) => (
+          <p key={id} className="mono small draft-call">
+            <b className="tool-ink">{line(toolName, 60)}</b> {line(argumentsText, 400)}
+            <span className="caret" aria-hidden />
+          </p>
+        ))}
+      </div>
+    </div>
+  )
+}
+
+/** How the session ended, if it was not completed. */
+function Ending({ thread }: { readonly thread: ShownThread }): ReactNode {
+  const { result, failures } = thread.view
+  if (!result || result.outcome === 'completed') return null
+  if (result.outcome === 'failed' && result.reason === 'fail_safe')
+    return (
+      <div className="indent">
+        <div className="fail-safe" role="status">
+          <b>The answer was not delivered.</b> {line(result.message ?? '', 400)}
+          <p className="soft small">
+            The gate failed safe: what the agent said above is unverified. Its reasons are in the
+            details of the calls.
+          </p>
+        </div>
+      </div>
+    )
+  if (result.outcome === 'failed') {
+    const last = failures.at(-1)
+    const error = Object.assign(
+      new Error(line(result.message ?? last?.message ?? 'The session failed.', 600)),
+      {
+        code: last?.code ?? result.reason,
+        hint: result.hint ?? last?.hint,
+      },
+    )
+    return (
+      <div className="indent">
+        <ErrorBox error={error} />
+      </div>
+    )
+  }
+  return (
+    <p className="note indent soft small">
+      <Square size={11} aria-hidden /> {result.outcome === 'stopped' ? 'Stopped' : 'Ended'}
+      {result.message !== undefined && `: ${line(result.message, 200)}`}
+    </p>
+  )
+}
+
+function isSideB(agentId: string | undefined, { facts }: ShownThread): boolean {
+  return agentId !== undefined && agentId.endsWith('/b') && facts.agents.has(agentId)
+}
+
+function agentName(agentId: string | undefined, { facts, view }: ShownThread): string {
+  if (agentId === undefined) return view.agent
+  return facts.agents.get(agentId) ?? agentId.replace(/\/[ab]$/, '')
+}
+
+function nameOf(message: ViewMessage, thread: ShownThread): string {
+  if (message.from === 'agent') return agentName(message.agentId, thread)
+  if (message.subagentId !== undefined) {
+    const child = thread.view.children.find(({ threadId }) => threadId === message.subagentId)
+    return child?.name ?? 'child'
+  }
+  if (thread.view.parentThreadId !== undefined && message.userId === undefined) return 'parent'
+  return message.userId ?? 'you'
+}

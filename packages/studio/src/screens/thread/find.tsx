@@ -1,0 +1,148 @@
+import { ChevronDown, ChevronUp, X } from 'lucide-react'
+import { useEffect, useMemo, useRef, useState, type ReactNode } from 'react'
+import { useKeys } from '../../state/keys.ts'
+import type { TreeState } from '../../state/tree.ts'
+import type { ChatEntry } from './entry.tsx'
+
+/** A search in the conversation. */
+interface Find {
+  readonly query: string
+  setQuery(query: string): void
+  readonly count: number
+  /** Which of the places is shown, from 0. */
+  readonly place: number
+  /** The entry at that place. */
+  readonly index: number | undefined
+  move(step: number): void
+  close(): void
+}
+
+/** Searches in everything that the entries hold, also in what is folded; undefined while nobody searches. */
+export function useFind(
+  entries: readonly ChatEntry[],
+  tree: TreeState,
+  show: (index: number) => void,
+): Find | undefined {
+  const [query, setQuery] = useState<string>()
+  const [place, setPlace] = useState(0)
+  useKeys([{ keys: 'f', does: 'Find in this thread', run: () => setQuery(query ?? '') }])
+  const wanted = query?.trim().toLowerCase() ?? ''
+  const found = useMemo(() => {
+    if (wanted === '') return []
+    return entries.flatMap((entry, index) => (textOf(entry, tree).includes(wanted) ? [index] : []))
+  }, [entries, tree, wanted])
+  const at = Math.min(place, found.length - 1)
+  const go = (next: number, places: readonly number[]): void => {
+    if (places.length === 0) return
+    const index = (next + places.length) % places.length
+    setPlace(index)
+    show(places[index]!)
+  }
+  // The last place is shown first: the end of the thread is what the person was reading.
+  useEffect(() => go(found.length - 1, found), [wanted])
+  if (query === undefined) return undefined
+  return {
+    query,
+    setQuery,
+    count: found.length,
+    place: at,
+    index: found[at],
+    move: (step) => go(at + step, found),
+    close: () => setQuery(undefined),
+  }
+}
+
+/** The texts of entries that were searched before. Entries that change are other objects. */
+const texts = new WeakMap<object, string>()
+/** Of a longer entry only the beginning is searched. */
+const MAX_CHARS = 100_000
+
+function textOf(entry: ChatEntry, tree: TreeState): string {
+  const child = 'childId' in entry ? entry.childId : entry.type === 'child' ? entry.id : undefined
+  const below = child === undefined ? undefined : tree.threads.get(child)?.view.items
+  return ownText(entry) + (below ?? []).map((item) => textOf(item, tree)).join('\n')
+}
+
+function ownText(entry: ChatEntry): string {
+  const known = texts.get(entry)
+  if (known !== undefined) return known
+  const { id: _, at: __, ...rest } = entry as unknown as Record<string, unknown> // entries are plain objects
+  const text = Object.values(rest)
+    .map((value) => (typeof value === 'string' ? value : (JSON.stringify(value) ?? '')))
+    .join('\n')
+    .slice(0, MAX_CHARS)
+    .toLowerCase()
+  texts.set(entry, text)
+  return text
+}
+
+/** The field of the search, with the way from place to place. */
+export function FindBar({
+  find,
+  isWhole,
+}: {
+  readonly find: Find
+  /** Whether the whole thread and all its children were read, so that nothing else can match. */
+  readonly isWhole: boolean
+}): ReactNode {
+  const field = useRef<HTMLInputElement>(null)
+  useEffect(() => field.current?.focus(), [])
+  const { query, count, place } = find
+  const result = count > 0 ? `${place + 1} of ${count}` : query.trim() === '' ? '' : 'nothing found'
+  return (
+    <div className="find" role="search">
+      <input
+        ref={field}
+        className="field"
+        type="search"
+        aria-label="Find in this thread"
+        placeholder="Find in this thread"
+        value={query}
+        onChange={(event) => find.setQuery(event.target.value)}
+        onKeyDown={(event) => {
+          if (event.key === 'Escape') find.close()
+          if (event.key === 'Enter') find.move(event.shiftKey ? 1 : -1)
+        }}
+      />
+      <span
+        className="small soft num"
+        role="status"
+        title={
+          isWhole ? undefined : 'Children and earlier parts that were not read are not searched.'
+        }
+      >
+        {result}
+        {!isWhole && result !== '' && ' in what was read'}
+      </span>
+      <button
+        type="button"
+        className="btn quiet icon tiny"
+        aria-label="The place before"
+        title="The place before (Enter)"
+        disabled={count === 0}
+        onClick={() => find.move(-1)}
+      >
+        <ChevronUp size={14} aria-hidden />
+      </button>
+      <button
+        type="button"
+        className="btn quiet icon tiny"
+        aria-label="The next place"
+        title="The next place (Shift Enter)"
+        disabled={count === 0}
+        onClick={() => find.move(1)}
+      >
+        <ChevronDown size={14} aria-hidden />
+      </button>
+      <button
+        type="button"
+        className="btn quiet icon tiny"
+        aria-label="Close the search"
+        title="Close (Escape)"
+        onClick={find.close}
+      >
+        <X size={14} aria-hidden />
+      </button>
+    </div>
+  )
+}

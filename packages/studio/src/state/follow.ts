@@ -1,0 +1,292 @@
+import type { NumberedEvent, ThreadInfo } from '@skein/runtime'
+import { ClientError, type Client } from '@skein/runtime/client'
+import { whileVisible } from './connection.ts'
+import { createStore, type PageStore } from './store.ts'
+import { emptyTree, LogFold, type LoggedEvent, type TreeState } from './tree.ts'
+
+type Numbered = Pick<NumberedEvent, 'id' | 'event'>
+
+/** So many events are read first: the end of the thread. */
+const TAIL = 300
+/** Of longer results only the beginning is read; the rest when a person opens it. */
+const RESULT_CHARS = 20_000
+/** The largest page of events that the server sends. */
+const PAGE = 1000
+/** The events before so many are read only when a person asks for them. */
+const MAX_EVENTS = 50_000
+/** So many descendants are read with the thread; of more, each when it is opened. */
+const MAX_THREADS = 40
+/** How many requests for events run at a time; browsers allow six connections, two of which are streams. */
+const PARALLEL = 3
+/** So often descendants that are being read are shown. */
+const SHOW_MS = 500
+/** So many events of a thread that was not read wait for it to be read. */
+const MAX_WAITING = 2000
+
+/** A thread and its descendants that are followed while somebody looks. */
+export interface FollowedTree extends Pick<PageStore<TreeState>, 'get' | 'subscribe'> {
+  close(): void
+}
+
+/**
+ * Follows a thread and its descendants. The end of the thread is read first, then what came before and the
+ * descendants; what happens from now on comes over one connection. Subscribers are notified once per frame,
+ * however many events a frame brings.
+ */
+export function followTree(
+  client: Client,
+  rootId: string,
+  onThread: (listener: (info: ThreadInfo) => void) => () => void,
+): FollowedTree {
+  const tree = new Follower(client, rootId)
+  const stop = whileVisible(
+    (signal) => tree.follow(signal),
+    (error) => tree.fail(error),
+  )
+  const forget = onThread((info) => tree.learn(info))
+  const { get, subscribe } = tree.store
+  return {
+    get,
+    subscribe,
+    close() {
+      stop()
+      forget()
+      tree.close()
+    },
+  }
+}
+
+class Follower {
+  readonly store: PageStore<TreeState>
+  readonly #client: Client
+  readonly #rootId: string
+  readonly #folds = new Map<string, LogFold>()
+  #below = new Map<string, ThreadInfo>()
+  /** Events of threads that were not read: the running step of each, for when it is opened. */
+  readonly #waiting = new Map<string, Numbered[]>()
+  readonly #asked = new Set<string>()
+  readonly #closed = new AbortController()
+  #position: string | undefined
+  #isLoaded = false
+  #isWhole = false
+  #isScheduled = false
+
+  constructor(client: Client, rootId: string) {
+    this.#client = client
+    this.#rootId = rootId
+    this.store = createStore<TreeState>(
+      emptyTree(rootId, {
+        thread: (threadId) => void this.#readThread(threadId).then(() => this.#publish()),
+        all: () => void this.#readAll(),
+        earlier: () => void this.#readEarlier(0),
+      }),
+    )
+  }
+
+  close(): void {
+    this.#closed.abort()
+  }
+
+  fail(error: unknown): void {
+    this.store.set({ ...this.store.get(), error })
+  }
+
+  /** Reads the end of the thread, and then what happens. */
+  async follow(signal: AbortSignal): Promise<void> {
+    if (this.#position === undefined) await this.#begin()
+    const options = { after: this.#position, isLive: true, signal }
+    for await (const event of this.#client.streamTree(this.#rootId, options)) {
+      this.#position = event.position
+      this.#take(event.threadId, event)
+    }
+  }
+
+  async #begin(): Promise<void> {
+    const { threads } = this.#client
+    // Most threads are shorter than one page, so that one round is enough for them.
+    const [info, first] = await Promise.all([
+      threads.get(this.#rootId),
+      threads.events(this.#rootId, { limit: TAIL, maxResultChars: RESULT_CHARS }),
+    ])
+    const isShort = info.seq <= TAIL
+    const events = isShort
+      ? first
+      : await threads.events(this.#rootId, {
+          after: info.seq - TAIL,
+          limit: PAGE,
+          maxResultChars: RESULT_CHARS,
+        })
+    const fold = new LogFold(this.#rootId, info)
+    fold.begin(events)
+    this.#folds.set(this.#rootId, fold)
+    this.#position = String(fold.seq)
+    this.#isLoaded = isShort
+    this.#publish()
+    void this.#readRest(info)
+  }
+
+  /** Reads what came before the end, and the descendants unless they are many. */
+  async #readRest(info: ThreadInfo): Promise<void> {
+    await this.#readEarlier(Math.max(0, info.seq - MAX_EVENTS))
+    this.#isLoaded = true
+    const root = this.#folds.get(this.#rootId)!
+    if (root.state.view.children.length > 0) await this.#readList(info)
+    else this.#isWhole = true
+    this.#publish()
+    if (this.#below.size <= MAX_THREADS) await this.#readAll()
+  }
+
+  /** Reads the events of the thread after `from` that are not there. */
+  async #readEarlier(from: number): Promise<void> {
+    const root = this.#folds.get(this.#rootId)
+    if (!root || root.earlier <= from) return
+    await root.prepend(this.#pages(this.#rootId, from, root.earlier))
+    this.#publish()
+  }
+
+  /** Reads which descendants there are. */
+  async #readList({ id, rootId }: ThreadInfo): Promise<void> {
+    const parents = new Set([id])
+    const below = new Map<string, ThreadInfo>()
+    for (let offset = 0, isFull = true; isFull; offset += PAGE) {
+      const query = { rootId, sort: 'oldest', limit: PAGE, offset } as const
+      const page = await this.#again(() => this.#client.threads.list(query))
+      for (const info of page)
+        // Parents are older than their children, so that each parent is known here.
+        if (info.parentId !== null && parents.has(info.parentId)) {
+          parents.add(info.id)
+          below.set(info.id, info)
+        }
+      isFull = page.length === PAGE
+    }
+    this.#below = below
+  }
+
+  /** Keeps what the list of threads says of a descendant. */
+  learn(info: ThreadInfo): void {
+    const { parentId } = info
+    if (parentId === null || !this.#isLoaded) return
+    if (parentId !== this.#rootId && !this.#below.has(parentId)) return
+    this.#below = new Map(this.#below).set(info.id, info)
+    this.#publish()
+  }
+
+  /** Reads all descendants. */
+  async #readAll(): Promise<void> {
+    const ids = [...this.#below.keys()].filter((id) => !this.#asked.has(id))
+    let shownAt = performance.now()
+    const read = async (): Promise<void> => {
+      for (let id = ids.shift(); id !== undefined; id = ids.shift()) {
+        await this.#readThread(id)
+        // Showing each of many would take longer than reading them.
+        if (performance.now() < shownAt + SHOW_MS) continue
+        shownAt = performance.now()
+        this.#publish()
+      }
+    }
+    await Promise.all(Array.from({ length: PARALLEL }, read))
+    this.#isWhole ||= this.#isLoaded
+    this.#publish()
+  }
+
+  async #readThread(threadId: string): Promise<void> {
+    if (this.#asked.has(threadId) || this.#folds.has(threadId)) return
+    this.#asked.add(threadId)
+    const fold = new LogFold(threadId, this.#below.get(threadId))
+    try {
+      await fold.prepend(this.#pages(threadId, 0, Infinity))
+    } catch {
+      // A thread that was removed, or that the person may not read, stays a line.
+      return
+    }
+    this.#folds.set(threadId, fold)
+    for (const { id, event } of this.#waiting.get(threadId) ?? []) fold.push(id, event)
+    this.#waiting.delete(threadId)
+  }
+
+  /** Returns the events after `from` up to `to`, page by page. */
+  async *#pages(
+    threadId: string,
+    from: number,
+    to: number,
+  ): AsyncGenerator<readonly LoggedEvent[]> {
+    const read = (after: number): Promise<readonly LoggedEvent[]> =>
+      this.#again(() =>
+        this.#client.threads.events(threadId, { after, limit: PAGE, maxResultChars: RESULT_CHARS }),
+      )
+    if (to === Infinity) {
+      for (let after = from; ;) {
+        const page = await read(after)
+        yield page
+        if (page.length < PAGE) return
+        after = page.at(-1)!.seq
+      }
+    }
+    // Numbers have no gaps, so that several pages can be asked for at once.
+    const asked: Promise<readonly LoggedEvent[]>[] = []
+    for (let after = from; after < to || asked.length > 0;) {
+      for (; after < to && asked.length < PARALLEL; after += PAGE) asked.push(read(after))
+      yield await asked.shift()!
+      await nextTask()
+    }
+  }
+
+  /** Asks until the server answers. */
+  async #again<T>(ask: () => Promise<T>): Promise<T> {
+    for (;;) {
+      try {
+        return await ask()
+      } catch (error) {
+        const isTemporary = error instanceof ClientError && error.isTemporary
+        if (!isTemporary || this.#closed.signal.aborted) throw error
+        await new Promise((resolve) => setTimeout(resolve, 1000))
+      }
+    }
+  }
+
+  /** Adds an event of the stream to its thread. */
+  #take(threadId: string, numbered: Numbered): void {
+    const { id, event } = numbered
+    let fold = this.#folds.get(threadId)
+    // A thread that began just now is known from its first event on.
+    if (!fold && id === '1' && !this.#asked.has(threadId))
+      this.#folds.set(threadId, (fold = new LogFold(threadId)))
+    if (fold) {
+      fold.push(id, event)
+      this.#publish()
+    } else {
+      const waiting = this.#waiting.get(threadId) ?? []
+      const isAsked = this.#asked.has(threadId)
+      if (event.type === 'step_start' && !isAsked) waiting.length = 0
+      if (isAsked || waiting.length < MAX_WAITING) waiting.push(numbered)
+      this.#waiting.set(threadId, waiting)
+    }
+  }
+
+  #publish(): void {
+    if (this.#isScheduled || this.#closed.signal.aborted) return
+    this.#isScheduled = true
+    afterFrame(() => {
+      this.#isScheduled = false
+      const threads = new Map(Array.from(this.#folds, ([id, fold]) => [id, fold.state] as const))
+      this.store.set({
+        ...this.store.get(),
+        threads,
+        below: this.#below,
+        isLoaded: this.#isLoaded,
+        isWhole: this.#isWhole,
+      })
+    })
+  }
+}
+
+/** Lets the browser do something else: answer a key, show a frame. */
+function nextTask(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve))
+}
+
+/** Calls back at the next frame; a page that nobody sees has no frames. */
+function afterFrame(call: () => void): void {
+  if (document.hidden) setTimeout(call, 250)
+  else requestAnimationFrame(call)
+}

@@ -1,0 +1,186 @@
+import { cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, posix } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { AxeBuilder } from '@axe-core/playwright'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { buildDocs, builtDocs, siteFolder } from '../../../scripts/docs/build.ts'
+import { MAX_BUNDLE_BYTES } from '../../../scripts/docs/llms.ts'
+import { linksOf } from '../../../scripts/docs/markdown.ts'
+import { publicNames } from '../../../scripts/house/public-names.ts'
+import { peersOf } from '../../../scripts/peers.ts'
+import { studioFiles, type StudioPage } from '../src/index.ts'
+import { withBrowser, withStudio } from './studio-kit.ts'
+
+const exported = publicNames()
+
+// What the site is made with is installed by `npm test`; where npm could not, it says so and this is skipped.
+const isInstalled = peersOf(siteFolder).isInstalled
+
+test('a clone without the built site says how to build it, and gives nothing else', async () => {
+  const copy = mkdtempSync(join(tmpdir(), 'skein-docs-'))
+  mkdirSync(join(copy, 'src'))
+  cpSync(join(import.meta.dirname, '../src/files.ts'), join(copy, 'src/files.ts'))
+  const { studioFiles: files } = (await import(pathToFileURL(join(copy, 'src/files.ts')).href)) as {
+    studioFiles: () => StudioPage
+  }
+  const page = files().get('docs/')
+  expect(page?.type).toMatch(/^text\/html/)
+  expect(Buffer.from(page!.body).toString()).toContain('npm run docs')
+  expect(files().get('docs/errors.html')).toBeUndefined()
+  rmSync(copy, { recursive: true })
+})
+
+describe.skipIf(!isInstalled)('the documentation', () => {
+  withBrowser()
+  beforeAll(async () => {
+    expect(await buildDocs()).toMatchObject({ pages: expect.any(Number) })
+  }, 120_000)
+
+  test('every link of every page leads to a page, an anchor or a picture, and nothing is inline', () => {
+    const pages = globSync('**/*.html', { cwd: builtDocs }).map((file) =>
+      file.replaceAll('\\', '/'),
+    )
+    expect(pages.length).toBeGreaterThan(150)
+    const texts = new Map(pages.map((file) => [file, readFileSync(join(builtDocs, file), 'utf8')]))
+    const ids = new Map(
+      pages.map((file) => [
+        file,
+        new Set([...texts.get(file)!.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id)),
+      ]),
+    )
+    const files = new Set(
+      globSync('**/*.*', { cwd: builtDocs }).map((file) => file.replaceAll('\\', '/')),
+    )
+    const problems = pages.flatMap((page) => {
+      const html = texts.get(page)!
+      const inline = /<script(?![^>]* src=)|<style|[\s"]style="|[\s"]on[a-z]+="/.test(html)
+      const links = [...html.matchAll(/ (?:href|src)="([^"]+)"/g)].map(
+        ([, address = '']) => address,
+      )
+      const wrong = links.filter((address) => {
+        if (/^(?:https|mailto):/.test(address) || address.endsWith('../')) return false
+        const [path = '', anchor] = decodeURIComponent(address).split('#')
+        const target = path === '' ? page : posix.join(posix.dirname(page), path)
+        if (!files.has(target)) return true
+        return anchor !== undefined && ids.get(target)?.has(anchor) === false
+      })
+      return [
+        ...(inline ? [`${page} has something inline`] : []),
+        ...wrong.map((to) => `${page}: ${to}`),
+      ]
+    })
+    expect(problems).toEqual([])
+  })
+
+  test('every page has a Markdown twin whose links lead to Markdown, and llms.txt names all of them', () => {
+    const twins = globSync('**/*.md', { cwd: builtDocs }).map((file) => file.replaceAll('\\', '/'))
+    const pages = globSync('**/*.html', { cwd: builtDocs }).map((file) =>
+      file.replaceAll('\\', '/'),
+    )
+    expect(twins.toSorted()).toEqual(pages.map((page) => page.replace(/html$/, 'md')).toSorted())
+    const known = new Set([...twins, ...globSync('{images/*,*.txt}', { cwd: builtDocs })])
+    const strays = [...twins, ...globSync('*.txt', { cwd: builtDocs })].flatMap((file) =>
+      linksOf(readFileSync(join(builtDocs, file), 'utf8'))
+        .map(({ href }) => href.split('#')[0]!)
+        .filter((href) => href !== '' && !/^(?:https|mailto):/.test(href))
+        .filter((href) => !known.has(posix.join(posix.dirname(file), href)))
+        .map((href) => `${file}: ${href}`),
+    )
+    expect(strays).toEqual([])
+    const index = readFileSync(join(builtDocs, 'llms.txt'), 'utf8')
+    const named = new Set(linksOf(index).map(({ href }) => href))
+    expect(twins.filter((twin) => !named.has(twin))).toEqual([])
+    expect(index).toMatch(/^# Skein\n\n> /)
+    expect(Buffer.byteLength(index)).toBeLessThan(40_000)
+  })
+
+  test('a bundle per package stays below 20,000 tokens, and holds the manual and every name', () => {
+    const bundles = globSync('llms-*.txt', { cwd: builtDocs })
+    expect(bundles.length).toBeGreaterThanOrEqual(10)
+    for (const file of bundles) {
+      const text = readFileSync(join(builtDocs, file), 'utf8')
+      expect(Buffer.byteLength(text), file).toBeLessThanOrEqual(MAX_BUNDLE_BYTES)
+      const name = `@skein/${file.slice('llms-'.length, -'.txt'.length)}`
+      const missing = exported
+        .filter((one) => one.package === name && !text.includes(one.name))
+        .map((one) => one.name)
+      expect(missing, file).toEqual([])
+    }
+  })
+
+  test('the reference has every public name of every entry, with a sentence', () => {
+    const page = (name: string): string =>
+      readFileSync(join(builtDocs, 'reference', `${name.replace('@skein/', '')}.md`), 'utf8')
+    const names = exported.filter((one) => one.package.startsWith('@skein/'))
+    expect(names.length).toBeGreaterThan(800)
+    const missing = names.filter(({ package: name, entry, name: own }) => {
+      const [, of = ''] = page(name).split(`\n## ${entry}\n`)
+      return !of.split('\n## ')[0]!.includes(`\n### \`${own}\`\n\n`)
+    })
+    expect(missing.map(({ entry, name }) => `${entry} ${name}`)).toEqual([])
+    const silent = [...new Set(names.map((one) => one.package))].flatMap((name) =>
+      [...page(name).matchAll(/^### (`\w+`)\n\n```/gm)].map(([, own]) => `${name} ${own}`),
+    )
+    expect(silent).toEqual([])
+  })
+
+  test('behind a prefix, offline: Studio leads there, search finds an error, nothing leaves the origin', async () => {
+    await withStudio({ serve: { prefix: '/team' } }, async ({ open, url }) => {
+      const plain = await fetch(`${new URL(url).origin}/team/studio/docs`, { redirect: 'manual' })
+      expect([plain.status, plain.headers.get('location')]).toEqual([302, 'docs/'])
+      const page = await open('/', { prefix: '/team' })
+      await page.getByRole('link', { name: 'Docs' }).click()
+      await page.getByRole('heading', { level: 1, name: 'Skein' }).waitFor()
+      expect(new URL(page.url()).pathname).toBe('/team/studio/docs/')
+
+      await page.keyboard.press('/')
+      await page.getByRole('combobox').fill('THREAD_BUSY')
+      await page.getByRole('option').first().waitFor()
+      await page.keyboard.press('Enter')
+      await page.waitForURL('**/errors.html#THREAD_BUSY')
+      expect(await page.locator('#THREAD_BUSY').isVisible()).toBe(true)
+
+      await page.keyboard.press('Control+k')
+      await page.getByRole('combobox').fill('deploy docker')
+      await page
+        .getByRole('option', { name: /Deploying/ })
+        .first()
+        .click()
+      await page.waitForURL('**/deploy.html*')
+      await page.getByRole('link', { name: 'Studio', exact: true }).first().click()
+      await page.waitForURL('**/team/studio/')
+    })
+  })
+
+  test('no accessibility problem in either theme, wide or narrow', async () => {
+    await withStudio({}, async ({ open }) => {
+      for (const [path, theme, width] of [
+        ['/docs/', 'light', 1360],
+        ['/docs/guides/approval-llm.html', 'dark', 1360],
+        ['/docs/first-five-minutes.html', 'light', 360],
+      ] as const) {
+        const page = await open(path, { theme, width })
+        const { violations } = await new AxeBuilder({ page }).analyze()
+        expect(violations.map(({ id, nodes }) => `${path} ${id}: ${nodes[0]?.html}`)).toEqual([])
+        // Text and code wrap or scroll by themselves; the page does not.
+        const isWide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth)
+        expect(isWide, `${path} scrolls sideways`).toBe(false)
+      }
+    })
+  })
+
+  test('no path leads out of the folder of the docs', () => {
+    const files = studioFiles()
+    for (const path of [
+      '../package.json',
+      '..%2fpackage.json',
+      'x/../../page/index.html',
+      '.',
+      'assets',
+    ])
+      expect(files.get(`docs/${path}`), path).toBeUndefined()
+    expect(files.get('docs/llms.txt')?.type).toBe('text/plain; charset=utf-8')
+    expect(files.get('docs/index.md')?.type).toBe('text/markdown; charset=utf-8')
+  })
+})

@@ -1,0 +1,66 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { installPeers, peersOf } from '../peers.ts'
+import { readJson, root } from '../workspace.ts'
+
+const PEERS = 'packages/cli/test/peers'
+const failure = await installPeers(PEERS)
+if (failure !== undefined)
+  process.stderr.write('skipped: a YAML parser that npm could not install\n')
+
+interface Step {
+  readonly uses?: string
+  readonly run?: string
+}
+interface Workflow {
+  readonly on: unknown
+  readonly permissions?: Readonly<Record<string, string>>
+  readonly jobs: Readonly<
+    Record<
+      string,
+      {
+        readonly 'timeout-minutes'?: number
+        readonly permissions?: Readonly<Record<string, string>>
+        readonly steps: readonly Step[]
+      }
+    >
+  >
+}
+
+const folder = join(root, '.github', 'workflows')
+
+describe.skipIf(failure !== undefined).each(readdirSync(folder))('%s', (file) => {
+  async function read(): Promise<Workflow> {
+    const { parseDocument } = await peersOf(PEERS).load<{
+      parseDocument: (text: string) => { errors: unknown[]; warnings: unknown[]; toJS(): unknown }
+    }>('yaml')
+    const document = parseDocument(readFileSync(join(folder, file), 'utf8'))
+    expect([...document.errors, ...document.warnings]).toEqual([])
+    return document.toJS() as Workflow
+  }
+
+  test('reads only, ends in time, and runs what exists', async () => {
+    const { on, permissions, jobs } = await read()
+    const { scripts } = readJson(join(root, 'package.json')) as { scripts: Record<string, string> }
+    expect(on).toBeTruthy()
+    expect(permissions).toEqual({ contents: 'read' })
+    for (const { steps, 'timeout-minutes': minutes, permissions: own } of Object.values(jobs)) {
+      expect(minutes).toBeLessThanOrEqual(120)
+      // The one permission to write: a token by which npm knows the workflow.
+      for (const [name, value] of Object.entries(own ?? {}))
+        expect([name, value]).toEqual([name, name === 'id-token' ? 'write' : 'read'])
+      for (const { uses, run } of steps) {
+        expect([uses, run].filter((one) => one !== undefined)).toHaveLength(1)
+        if (uses !== undefined) expect(uses).toMatch(/^actions\/[\w-]+@v\d+$/)
+        if (run === undefined) continue
+        // The name of a branch or tag is text of others: in a script it would be a program.
+        expect(run).not.toContain('${{')
+        const [command = ''] = run.split(' ')
+        const script = /^npm run ([\w:-]+)/.exec(run)?.[1]
+        if (script === undefined) expect(existsSync(join(root, command))).toBe(true)
+        else expect(Object.keys(scripts)).toContain(script)
+      }
+    }
+  })
+})
