@@ -204,7 +204,7 @@ export function withGrants(
     return { ...said, grant: granted.grant }
   }
   const { id, hash, mode } = first
-  return policies.with(place, Object.freeze({ id, hash, ...(mode && { mode }), decide }))
+  return policies.with(place, Object.freeze({ id, hash, mode, decide }))
 }
 
 /** A grant that was made or revoked. */
