@@ -61,7 +61,7 @@ const endsAt = performance.now() + Number(values.minutes ?? Infinity) * 60_000
 const isOver = (): boolean => performance.now() > endsAt
 const results: BenchResult[] = []
 const missing: string[] = []
-for (const { id, file } of benches) {
+for (const [place, { id, file }] of benches.entries()) {
   const known = kept?.get(id)
   if (known) {
     results.push(known)
@@ -74,11 +74,15 @@ for (const { id, file } of benches) {
   const { default: bench } = (await import(pathToFileURL(file).href)) as { default: Bench }
   const needsPeers = Object.values(bench.contenders).some(({ peers = [] }) => peers.length > 0)
   if (withPeers && needsPeers) await installBenchPeers()
+  // Each gets the same part of the time that is left, and at least one round of processes.
+  const now = performance.now()
+  const cutAt = now + (endsAt - now) / (benches.length - place)
+  const isCut = (): boolean => performance.now() > cutAt
   try {
-    const result = await runBench({ id, file, bench }, { quick, withPeers, isOver })
+    const result = await runBench({ id, file, bench }, { quick, withPeers, isOver: isCut })
     console.log(toMarkdown([result], machine))
     results.push(result)
-    if (!isOver()) kept?.keep(result) // otherwise it may have been cut short
+    kept?.keep(result)
   } catch (error) {
     // The others are measured all the same; the page says that this one is missing.
     console.error(error)
