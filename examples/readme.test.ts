@@ -5,7 +5,9 @@ import { headingsOf, linksOf } from '../scripts/docs/markdown.ts'
 const page = readFileSync(`${import.meta.dirname}/README.md`, 'utf8')
 
 test('every example appears once in the README, under a task', () => {
-  const examples = globSync('[0-9][0-9]-*.{ts,tsx}', { cwd: import.meta.dirname }).toSorted()
+  const examples = globSync('{[0-9][0-9],[0-9][0-9][0-9]}-*.{ts,tsx}', {
+    cwd: import.meta.dirname,
+  }).toSorted()
   expect(examples.length).toBeGreaterThan(70)
   const [firstTask] = headingsOf(page).filter(({ level }) => level === 2)
   const listed = linksOf(page.slice(firstTask!.start)).map(({ href }) => href)

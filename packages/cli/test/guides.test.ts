@@ -1,0 +1,43 @@
+import { globSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { tempFolder } from './kit.ts'
+import { Transcript } from './transcript.ts'
+
+/** `SKEIN_WRITE_DOCS=1 npx vitest run packages/cli/test/guides.test.ts` writes the pages anew. */
+const docs = join(import.meta.dirname, '..', '..', '..', 'docs')
+const pages = globSync('{guides,migrate}/*.md', { cwd: docs })
+  .map((file) => file.replaceAll('\\', '/'))
+  .filter((file) => !file.startsWith('guides/approval-'))
+  .toSorted()
+
+/** Fences that neither name a file nor are run here, and what runs them. */
+const runElsewhere = new Map([
+  ['npm create skein@latest my-app', 'packages/create-skein/test/stranger.test.ts'],
+])
+
+test('a guide shows nothing that nobody runs', () => {
+  expect(pages.length).toBeGreaterThanOrEqual(15)
+  const strays = pages.flatMap((page) => {
+    const text = readFileSync(join(docs, page), 'utf8')
+    return [...text.matchAll(/^```(.*)\n([^]*?)^```$/gm)]
+      .filter(([, info = '']) => !info.includes(' file=') && info !== 'console')
+      .filter(([, , shown = '']) => !runElsewhere.has(shown.trim()))
+      .map(([, info = '', shown = '']) => `${page}: ${info} ${shown.split('\n')[0]}`)
+  })
+  expect(strays).toEqual([])
+})
+
+describe('a guide says what its commands print', () => {
+  const withCommands = pages.filter((page) =>
+    readFileSync(join(docs, page), 'utf8').includes('\n```console\n'),
+  )
+  test.for(withCommands)('%s', { timeout: 60_000 }, async (page) => {
+    const file = join(docs, page)
+    const before = readFileSync(file, 'utf8')
+    const after = await new Transcript(tempFolder()).fill(before)
+    if (process.env['SKEIN_WRITE_DOCS'] === undefined) expect(after).toBe(before)
+    else writeFileSync(file, after)
+    expect(after).toMatch(/^\$ /m)
+  })
+})
