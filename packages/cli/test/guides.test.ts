@@ -1,6 +1,7 @@
-import { globSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join, posix } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { headingsOf, linksOf } from '../../../scripts/docs/markdown.ts'
 import { tempFolder } from './kit.ts'
 import { Transcript } from './transcript.ts'
 
@@ -26,6 +27,33 @@ test('a guide shows nothing that nobody runs', () => {
       .map(([, info = '', shown = '']) => `${page}: ${info} ${shown.split('\n')[0]}`)
   })
   expect(strays).toEqual([])
+})
+
+test('every link of the index and of a guide leads to a file, and to a heading of it', () => {
+  const all = ['README.md', ...globSync('{guides,migrate}/*.md', { cwd: docs })]
+  const wrong = all.flatMap((page) =>
+    linksOf(readFileSync(join(docs, page), 'utf8'))
+      .map(({ href }) => href)
+      .filter((href) => !/^[a-z]+:/.test(href))
+      .filter((href) => {
+        const [path = '', anchor] = href.split('#')
+        const file = path === '' ? join(docs, page) : join(docs, dirname(page), path)
+        if (!existsSync(file)) return true
+        if (anchor === undefined) return false
+        return !headingsOf(readFileSync(file, 'utf8')).some(({ slug }) => slug === anchor)
+      })
+      .map((href) => `${page}: ${href}`),
+  )
+  expect(wrong).toEqual([])
+})
+
+test('the index names every page', () => {
+  const index = linksOf(readFileSync(join(docs, 'README.md'), 'utf8'))
+  const named = new Set(index.map(({ href }) => posix.normalize(href)))
+  const unnamed = globSync('{*,guides/*,migrate/*}.md', { cwd: docs })
+    .map((file) => file.replaceAll('\\', '/'))
+    .filter((file) => file !== 'README.md' && file !== 'index.md' && !named.has(file))
+  expect(unnamed).toEqual([])
 })
 
 describe('a guide says what its commands print', () => {
