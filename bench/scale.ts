@@ -1,6 +1,6 @@
 /**
  * `node --conditions=@skein/source bench/scale.ts [--write]`: turns per second and CPU per turn of each store
- * and engine, on one machine, with one node and with two. A turn is one message, two answers of a model that
+ * and engine, on one machine, with one, two and four nodes. A turn is one message, two answers of a model that
  * takes no time, and one call of a tool. With `--write` the numbers go to bench/scale.json; `--only=SQLite`
  * measures the set-ups whose name has that text.
  */
@@ -37,18 +37,18 @@ export interface ScalePoint {
   readonly othersCpus: number
 }
 
-type Engine = WorkerOptions['engine'] | 'langgraph'
+type Engine = WorkerOptions['engine'] | 'langgraph' | 'dbos'
 
+const kinds: readonly { name: string; engine: Engine }[] = [
+  { name: 'PostgreSQL, in process', engine: 'local' },
+  { name: 'PostgreSQL, Restate', engine: 'restate' },
+  { name: 'PostgreSQL, queue', engine: 'queue' },
+  { name: 'LangGraph, PostgreSQL', engine: 'langgraph' },
+  { name: 'DBOS, PostgreSQL', engine: 'dbos' },
+]
 const setUps: readonly { name: string; engine: Engine; isSqlite?: boolean; nodes: number }[] = [
   { name: 'SQLite, in process', engine: 'local', isSqlite: true, nodes: 1 },
-  { name: 'PostgreSQL, in process', engine: 'local', nodes: 1 },
-  { name: 'PostgreSQL, in process', engine: 'local', nodes: 2 },
-  { name: 'PostgreSQL, Restate', engine: 'restate', nodes: 1 },
-  { name: 'PostgreSQL, Restate', engine: 'restate', nodes: 2 },
-  { name: 'PostgreSQL, queue', engine: 'queue', nodes: 1 },
-  { name: 'PostgreSQL, queue', engine: 'queue', nodes: 2 },
-  { name: 'LangGraph, PostgreSQL', engine: 'langgraph', nodes: 1 },
-  { name: 'LangGraph, PostgreSQL', engine: 'langgraph', nodes: 2 },
+  ...kinds.flatMap((kind) => [1, 2, 4].map((nodes) => ({ ...kind, nodes }))),
 ]
 
 interface Node {
@@ -104,8 +104,8 @@ async function measure(
     const { ingressUrl, adminUrl } = restate
     const service = { ingressUrl, adminUrl, address: balancer.url, serviceName: database }
     nodes.push(
-      engine === 'langgraph'
-        ? await startLangGraph(databaseUrl, heard)
+      engine === 'langgraph' || engine === 'dbos'
+        ? await startOther(`scale-${engine}.ts`, databaseUrl, heard)
         : await startNode({
             engine,
             folder: isSqlite ? folder : undefined,
@@ -204,17 +204,18 @@ async function measure(
   return points
 }
 
-/** LangGraph with its checkpoints in PostgreSQL, in a process of its own. */
-async function startLangGraph(
+/** A framework of others on PostgreSQL, in a process of its own. */
+async function startOther(
+  file: string,
   databaseUrl: string,
   heard: (threadId: string) => void,
 ): Promise<Node> {
-  const child: ChildProcess = fork(join(import.meta.dirname, 'scale-langgraph.ts'), [databaseUrl], {
+  const child: ChildProcess = fork(join(import.meta.dirname, file), [databaseUrl], {
     execArgv: ['--conditions=@skein/source'],
   })
   const answers = new Map<number, (value: string) => void>()
   await new Promise<void>((resolve, reject) => {
-    child.once('exit', () => reject(new Error('LangGraph did not start.')))
+    child.once('exit', () => reject(new Error(`${file} did not start.`)))
     child.on('message', (message: { id?: number; value?: string; parked?: string }) => {
       if (message.parked !== undefined) heard(message.parked)
       else if (message.id === undefined) resolve()

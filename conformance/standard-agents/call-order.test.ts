@@ -14,13 +14,14 @@ import {
   type ToolDefinition,
 } from '@skein/runtime'
 import { linesOf, pair, requestsOf, solo, tool } from './support/agents.ts'
+import { latch } from './support/latch.ts'
 import { simulate, type Simulation } from './support/simulate.ts'
 
 const READ = { risk: 'read_only' } as const
 const WRITE = { risk: 'write_low_risk', idempotent: true } as const
 
-/** Tools of every kind; `ran` is what took effect, in order. */
-function world() {
+/** Tools of every kind; `ran` is what took effect, in order. `meet` holds up each child before it answers. */
+function world(meet: () => Promise<void> = async () => {}) {
   const ran: string[] = []
   const note = (name: string, options: Parameters<typeof tool>[2]): ToolDefinition =>
     tool(name, (_, { n }) => (ran.push(`${name}${String(n ?? '')}`), `${name} done`), options)
@@ -34,7 +35,10 @@ function world() {
     ask: defineTool({ name: 'ask', description: 'Asks a person.', risk: 'read_only' }),
     child: pair('child', {
       a: {
-        script: () => calls('finish', { text: 'found' }),
+        script: async () => {
+          await meet()
+          return calls('finish', { text: 'found' })
+        },
         tools: [tool('finish', (_, { n }) => ran.push(`child${String(n ?? '')}`))],
         sessionStop: { name: 'finish', messageProperty: 'text' },
       },
@@ -142,7 +146,13 @@ describe.each([
 
 test('a write waits for a blocking child before it; two children next to each other overlap', async () => {
   for (const parallelToolCalls of [false, true]) {
-    const { ran, tools } = world()
+    // Neither child answers before both are asked, so that they overlap however long a commit takes.
+    const both = latch()
+    let asked = 0
+    const { ran, tools } = world(async () => {
+      if (++asked === 2) both.open()
+      await both.reached
+    })
     const desk = solo('desk', {
       script: [
         [calls('child', { message: 'a' }), calls('child', { message: 'b' }), calls('mail')],

@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { calls, says, waits } from '@skein/ai/testing'
-import { defineHook, defineTool, type AgentDefinition, type PromptDefinition } from '@skein/runtime'
+import {
+  defineHook,
+  defineTool,
+  type AgentDefinition,
+  type PromptDefinition,
+  type RuntimeEvent,
+} from '@skein/runtime'
 import { linesOf, pair, requestsOf, solo, tool, type SideSetup } from './support/agents.ts'
 import { latch } from './support/latch.ts'
 import { simulate } from './support/simulate.ts'
@@ -300,6 +306,8 @@ describe('limits, stops and ends of a tree', () => {
     expect((await it.threads.events(id)).length).toBe(before)
   })
 
+  const isEnd = ({ type }: RuntimeEvent): boolean => type === 'thread_terminated'
+
   test('terminating a blocking child answers the call that waits, before and after it began', async () => {
     const started = latch()
     const helper = child('helper', {
@@ -322,15 +330,28 @@ describe('limits, stops and ends of a tree', () => {
     expect(linesOf(requestsOf(top)[1]).at(-1)).toMatch(/^tool_result: helper ! .*terminated/)
 
     const asked = requestsOf(helper).length
-    const commit = it.store.commit.bind(it.store)
+    const { commit, claim } = { commit: it.store.commit, claim: it.store.claim }
+    const over = latch()
+    let second: string | undefined
     it.store.commit = async (change) => {
-      const result = await commit(change)
-      if (change.point.split('+').includes('call_waits'))
-        void it.threads.terminate(change.threads[1]!.id)
+      const result = await commit.call(it.store, change)
+      if (change.point.split('+').includes('call_waits')) {
+        second = change.threads[1]!.id
+        void it.threads.terminate(second)
+      }
+      if (
+        change.threads.some(({ id: ended, append = [] }) => ended === second && append.some(isEnd))
+      )
+        over.open()
       return result
     }
+    // The child does not begin before it is terminated, however long a commit takes.
+    it.store.claim = async (threadId, options) => {
+      if (threadId === second) await over.reached
+      return claim.call(it.store, threadId, options)
+    }
     expect((await it.run(id, 'again')).text).toBe('Gone.')
-    it.store.commit = commit
+    Object.assign(it.store, { commit, claim })
     expect(linesOf(requestsOf(top)[3]).at(-1)).toMatch(/^tool_result: helper ! .*terminated/)
     expect(requestsOf(helper)).toHaveLength(asked)
   })

@@ -56,7 +56,7 @@ export async function buildDocs(target: string = builtDocs): Promise<BuiltDocs |
         singleQuote: true,
         printWidth: 96,
       })
-      return { name: each.name, short, entries, text }
+      return { short, entries, text }
     }),
   )
   const generated = new Map<string, string>([

@@ -9,7 +9,6 @@ import type { Declared, Entry } from './reference.ts'
 export type Bundles = ReadonlyMap<string, string>
 
 interface Reference {
-  readonly name: string
   readonly short: string
   readonly entries: readonly Entry[]
 }
@@ -27,7 +26,7 @@ export function bundleTexts(
 ): Bundles {
   const pages = pagesByLink(sections)
   return new Map(
-    references.map(({ name, short, entries }) => {
+    references.map(({ short, entries }) => {
       const page = pages.get(`packages/${short}/README.md`)!
       const manual = mapLinks(withSiteLinks(page, pages, '.md').text, ({ href, isImage }) =>
         isImage ? undefined : fromRoot(href),

@@ -88,7 +88,7 @@ function addressOf(source: string): string {
   const bare = source.replace(/\.(?:md|ts)$/, '')
   if (bare.startsWith('docs/decisions/README')) return 'decisions/index'
   if (bare.startsWith('docs/')) return bare.slice('docs/'.length)
-  if (/^packages\/[\w-]+\/README$/.test(bare)) return dirname(bare)
+  if (/^(?:packages|examples)\/[\w-]+\/README$/.test(bare)) return dirname(bare)
   if (bare === 'examples/README') return 'examples/index'
   if (bare.endsWith('/README')) return `project/${dirname(bare)}`
   return bare.includes('/') ? bare : `project/${bare.toLowerCase()}`
@@ -192,7 +192,7 @@ export function pagesByLink(sections: readonly Section[]): Map<string, Page> {
   const found = new Map<string, Page>()
   for (const page of sections.flatMap(({ pages }) => pages)) {
     found.set(page.source, page)
-    if (/\/README\.md$/.test(page.source)) found.set(dirname(page.source), page)
+    if (page.source.endsWith('/README.md')) found.set(dirname(page.source), page)
   }
   const home = found.get('docs/index.md')
   if (home) {

@@ -16,11 +16,15 @@ const transport = new DefaultChatTransport({ api })
 export function Chat() {
   const [chat, setChat] = useState<{ id: string; past: UIMessage[] }>()
   useEffect(() => {
-    const id = location.hash.slice(1) || crypto.randomUUID()
-    location.hash = id
-    void fetch(`${api}/${id}`)
+    const known = location.hash.slice(1)
+    if (known === '') {
+      const id = crypto.randomUUID()
+      location.hash = id
+      return setChat({ id, past: [] })
+    }
+    void fetch(`${api}/${known}`)
       .then((response) => (response.ok ? response.json() : { messages: [] }))
-      .then(({ messages }: { messages: UIMessage[] }) => setChat({ id, past: messages }))
+      .then(({ messages }: { messages: UIMessage[] }) => setChat({ id: known, past: messages }))
   }, [])
   return chat ? <Conversation {...chat} /> : null
 }
@@ -35,6 +39,7 @@ function Conversation({ id, past }: { id: string; past: UIMessage[] }) {
   })
   return (
     <main>
+      <h1>Support desk</h1>
       <ol aria-label="Conversation" aria-busy={status === 'streaming'}>
         {messages.map((message) => (
           <li key={message.id} className={message.role}>
@@ -57,6 +62,13 @@ function Conversation({ id, past }: { id: string; past: UIMessage[] }) {
   )
 }
 
+/** How a call ended; calls in other states are still on their way. */
+const STATES: Record<string, string> = {
+  'output-available': 'done',
+  'output-error': 'failed',
+  'output-denied': 'denied',
+}
+
 type Decide = ReturnType<typeof useChat>['addToolApprovalResponse']
 
 function Part({ part, decide }: { part: UIMessage['parts'][number]; decide: Decide }): ReactNode {
@@ -64,7 +76,7 @@ function Part({ part, decide }: { part: UIMessage['parts'][number]; decide: Deci
   if (!isToolUIPart(part)) return null
   const call = `${getToolName(part)} ${JSON.stringify(part.input ?? {})}`
   if (part.state !== 'approval-requested')
-    return <p className="call">{`${call} · ${part.state.replace('output-', '')}`}</p>
+    return <p className="call">{`${call} · ${STATES[part.state] ?? 'works'}`}</p>
   const { id } = part.approval
   return (
     <fieldset>

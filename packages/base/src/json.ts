@@ -135,7 +135,18 @@ export function frozenCopy<T>(value: T, keep: (value: object) => boolean = () =>
 
 /** True when `deepFreeze` would change nothing. */
 export function isDeepFrozen(value: unknown): boolean {
-  return walk(value, Object.isFrozen)
+  const count = countFrozen(value, 0)
+  return (count >= 0 && count <= MAX_TREE) || walk(value, Object.isFrozen)
+}
+
+/** Counts the frozen objects in a value, as `freezeNodes` does; -1 if one of them is not frozen. */
+function countFrozen(node: unknown, count: number): number {
+  if (count < 0 || count > MAX_TREE || !isFreezable(node) || deepFrozen.has(node)) return count
+  if (!Object.isFrozen(node)) return -1
+  count++
+  if (Array.isArray(node)) for (const child of node) count = countFrozen(child, count)
+  else for (const key in node) count = countFrozen((node as Record<string, unknown>)[key], count)
+  return count
 }
 
 /** Checks whether a value has the type that JSON Schema gives this name (JSON Schema validation §6.1.1). */

@@ -30,6 +30,10 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
     summary: 'Serves agents on this machine, and reloads them when they change.',
     load: async () => (await dev()).dev,
   },
+  studio: {
+    summary: 'Shows calls that `inspector()` has written, or an exported thread.',
+    load: async () => (await dev()).studio,
+  },
   run: {
     summary: 'Sends an agent one message and prints its answer.',
     load: async () => (await chat()).run,

@@ -103,6 +103,17 @@ describe('dev', { timeout }, () => {
     expect(wrong.stderr).toContain('--log takes one of')
   })
 
+  test('settings in .env count, also those that the configuration file reads', async () => {
+    const cwd = tempFolder()
+    writeFileSync(join(cwd, '.env'), 'SKEIN_PORT=70000\nMY_AGENTS=elsewhere\n')
+    const refused = await skein(['dev'], { cwd })
+    expect(refused.stderr).toContain('--port takes a number from 0 to 65535')
+    const config = 'export default { agents: process.env.MY_AGENTS }'
+    writeFileSync(join(cwd, 'skein.config.mjs'), config)
+    const missing = await skein(['dev', '--port', '0'], { cwd })
+    expect(missing.stderr).toContain(`There is no folder ${join(cwd, 'elsewhere')}.`)
+  })
+
   test('takes the next port when one is taken, and says so', async () => {
     const taken = createServer()
     await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))

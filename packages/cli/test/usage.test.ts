@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -7,6 +7,7 @@ import { describe, expect, test } from 'vitest'
 import { COMMANDS, isGroup } from '../src/commands.ts'
 import { commandHelp } from '../src/main.ts'
 import { ownEnv, skein, skeinBin, tempFolder } from './kit.ts'
+import { pty } from './terminal/terminal.ts'
 
 const leaves = Object.entries(COMMANDS).flatMap(([noun, entry]) =>
   isGroup(entry)
@@ -160,16 +161,10 @@ describe('the words around commands', { timeout: 60_000 }, () => {
   })
 
   test('completion in bash: commands, verbs, flags, agents', async () => {
-    const cwd = tempFolder()
-    const { stdout: script } = await skein(['completion', 'bash'], { cwd })
-    const bin = join(cwd, 'skein')
-    writeFileSync(bin, `#!/bin/sh\nexec "${process.execPath}" "${skeinBin}" "$@"\n`, {
-      mode: 0o755,
-    })
+    const { cwd, env, script } = await withCompletion('bash')
     const complete = (...words: string[]): string => {
       const list = words.map((word) => `'${word}'`).join(' ')
-      const text = `${script}\nCOMP_WORDS=(${list}); COMP_CWORD=${words.length - 1}; _skein; echo "\${COMPREPLY[@]}"`
-      const env = { ...ownEnv(), PATH: `${cwd}:${process.env['PATH']}` }
+      const text = `source ${script}\nCOMP_WORDS=(${list}); COMP_CWORD=${words.length - 1}; _skein; echo "\${COMPREPLY[@]}"`
       return execFileSync('bash', ['-c', text], { cwd, env, encoding: 'utf8' }).trim()
     }
     expect(complete('skein', 'dea')).toBe('')
@@ -183,6 +178,72 @@ describe('the words around commands', { timeout: 60_000 }, () => {
     const { stdout } = await skein(['completion', shell], { cwd: tempFolder() })
     for (const { name } of leaves)
       for (const word of name.split(' ')) expect(stdout).toContain(word)
-    expect((await skein(['completion', 'tcsh'], { cwd: tempFolder() })).code).toBe(2)
+  })
+
+  test.skipIf(!has('fish'))('completion loaded by fish', async () => {
+    const { cwd, env, script } = await withCompletion('fish')
+    const complete = (line: string): string[] => {
+      const text = `source ${script}; complete -C '${line}'`
+      const printed = execFileSync('fish', ['--no-config', '-c', text], {
+        cwd,
+        env,
+        encoding: 'utf8',
+      })
+      return printed.split('\n').map((candidate) => candidate.split('\t')[0] ?? '')
+    }
+    expect(complete('skein do')).toEqual(['doctor', ''])
+    expect(complete('skein thread fo')).toEqual(['fork', ''])
+    expect(complete('skein thread list --a')).toEqual(['--agent', '--all', ''])
+    expect(complete('skein chat refu')).toEqual(['refunds', ''])
+  })
+
+  test.skipIf(!has('zsh') || typeof pty === 'string')('completion loaded by zsh', async () => {
+    const { cwd, env, script } = await withCompletion('zsh')
+    const shell = (pty as Exclude<typeof pty, string>).spawn('zsh', ['-f', '-i'], { cwd, env })
+    let shown = ''
+    let tell = (): void => undefined
+    shell.onData((text) => {
+      shown += text
+      tell()
+    })
+    const until = async (wanted: string): Promise<void> => {
+      while (!shown.includes(wanted)) await new Promise<void>((resolve) => (tell = resolve))
+    }
+    try {
+      shell.write(`source ${script}; echo ready$((1 + 1))\r`)
+      await until('ready2')
+      for (const [line, whole] of [
+        ['skein do', 'skein doctor'],
+        ['skein thread fo', 'skein thread fork'],
+        ['skein chat refu', 'skein chat refunds'],
+      ]) {
+        shell.write(`${line}\t`)
+        await until(whole!)
+        expect(shown).toContain(whole)
+        shell.write('\u0015') // empties the line
+      }
+    } finally {
+      shell.kill('SIGKILL')
+    }
   })
 })
+
+function has(shell: string): boolean {
+  const isThere = spawnSync(shell, ['--version'], { stdio: 'ignore' }).error === undefined
+  if (!isThere) process.stderr.write(`skipped: completion in ${shell}, which is not installed\n`)
+  return isThere
+}
+
+/** A folder with the command on the path of its own environment, and a script of completion. */
+async function withCompletion(
+  shell: string,
+): Promise<{ readonly cwd: string; readonly env: NodeJS.ProcessEnv; readonly script: string }> {
+  const cwd = tempFolder()
+  const { stdout } = await skein(['completion', shell], { cwd })
+  const script = join(cwd, 'completion')
+  writeFileSync(script, stdout)
+  const command = `#!/bin/sh\nexec "${process.execPath}" "${skeinBin}" "$@"\n`
+  writeFileSync(join(cwd, 'skein'), command, { mode: 0o755 })
+  const env = { ...ownEnv(), HOME: cwd, PATH: `${cwd}:${process.env['PATH']}`, TERM: 'xterm' }
+  return { cwd, env, script }
+}

@@ -128,7 +128,7 @@ async function ask(
   const where =
     folder ??
     (await text({
-      message: 'Where?',
+      message: 'In which folder?',
       placeholder: DEFAULT_FOLDER,
       defaultValue: DEFAULT_FOLDER,
       validate: (value) => folderProblem(value || DEFAULT_FOLDER),
@@ -137,7 +137,7 @@ async function ask(
   const what =
     template ??
     (await select({
-      message: 'What?',
+      message: 'Which template?',
       options: NAMES.map((value) => ({
         value,
         label: TEMPLATES[value].title,
@@ -145,6 +145,7 @@ async function ask(
       })),
     }))
   if (isCancel(what)) return void cancel('Nothing was created.')
+  process.stdout.write('\n')
   return { folder: where, template: what }
 }
 

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { postgresStore, type PostgresStore } from '@skein/postgres'
 import { memoryGovernanceKeys } from '@skein/runtime'
 import pg from 'pg'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, vi } from 'vitest'
 import { simulateOn } from '../../../conformance/standard-agents/support/simulate.ts'
 import { newSchema, noPostgres, startPostgres, type TestPostgres } from './server.ts'
 
@@ -33,9 +33,6 @@ describe.skipIf(noPostgres !== undefined)('again on PostgreSQL', async () => {
       return { store: counted, settled, secretKey: new Uint8Array(32), keys }
     })
   }, 60_000)
-  beforeEach(({ task, skip }) => {
-    if (RACES.has(task.name)) skip('two commits of different threads may come in either order here')
-  })
   afterEach(async () => {
     for (const one of used.splice(0)) {
       await admin.query(TABLES.map((table) => `DELETE FROM ${one.schema}.${table};`).join(''))
@@ -56,15 +53,6 @@ describe.skipIf(noPostgres !== undefined)('again on PostgreSQL', async () => {
 
   for (const file of files) await import(join(root, file))
 })
-
-/**
- * Tests in which one thread has to be faster than another: a commit in memory takes no time, so there the order is
- * certain. On a database either may come first, and both are right.
- */
-const RACES: ReadonlySet<string> = new Set([
-  'a write waits for a blocking child before it; two children next to each other overlap',
-  'terminating a blocking child answers the call that waits, before and after it began',
-])
 
 const TABLES =
   'threads events blobs blob_chunks blob_names audit audit_trees spent settings counters user_values'.split(

@@ -237,6 +237,7 @@ describe('the inbox', () => {
 
       // Approve with changes: the call that runs has the arguments of the person.
       await page.keyboard.press('e')
+      await page.getByRole('button', { name: 'Write JSON instead' }).click()
       await page.getByLabel('Arguments, as JSON').fill('{ "amount": 3 }')
       await page.getByRole('button', { name: 'Approve these arguments' }).click()
       await page.getByText('Approved with changes.').waitFor()

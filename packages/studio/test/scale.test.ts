@@ -153,6 +153,17 @@ test('a thread of 10,000 events, 500 children and 5 MB in one result opens at it
     await page.getByText('helper 100', { exact: true }).waitFor()
     await page.getByRole('button', { name: 'Open helper here' }).first().click()
     await page.locator('.child-log').getByText('Helped.').first().waitFor()
+    // Of a long result the page has the beginning; opened, it is whole.
+    const big = page.getByRole('button', { name: 'Open big' })
+    await page.locator('.log').focus()
+    await page.keyboard.press('f')
+    await page.getByRole('searchbox', { name: 'Find in this thread' }).fill('big')
+    await big.click()
+    const size = page.locator('.call-body').getByRole('button', { name: /^Show all: / })
+    expect(
+      Number.parseInt((await size.innerText()).slice('Show all: '.length), 10),
+    ).toBeGreaterThan(200)
+    await page.getByRole('button', { name: 'Close the search' }).click()
     // A word of a folded result is found, from one end of the thread to the other.
     await page.locator('.log').focus()
     await page.keyboard.press('f')

@@ -166,6 +166,26 @@ const SCREENS: readonly {
     },
   },
   {
+    name: 'change',
+    async open({ open }, _, options) {
+      const page = await open('/inbox', options)
+      await page.getByRole('button', { name: 'Approve with changes' }).click()
+      await page.getByRole('dialog').getByLabel('amount').waitFor()
+      return page
+    },
+  },
+  {
+    name: 'find',
+    async open({ open }, { label }, options) {
+      const page = await open(`/threads/${label}`, options)
+      await page.getByRole('button', { name: 'Open asset_subagent here' }).waitFor()
+      await page.keyboard.press('f')
+      await page.getByRole('searchbox', { name: 'Find in this thread' }).fill('made with')
+      await page.locator('.log-row.found').waitFor()
+      return page
+    },
+  },
+  {
     name: 'agents',
     async open({ open }, _, options) {
       const page = await open('/agents', options)
@@ -178,6 +198,19 @@ const SCREENS: readonly {
     async open({ open }, _, options) {
       const page = await open('/agents/refunds', options)
       await page.getByText('high risk: a person decides').waitFor()
+      return page
+    },
+  },
+  {
+    name: 'tool',
+    async open({ open }, _, options) {
+      const page = await open('/agents/refunds', options)
+      await page.locator('summary').filter({ hasText: 'look_up_order' }).click()
+      const form = page.locator('.try-tool').filter({ visible: true })
+      await form.getByLabel('order').fill('O-7')
+      await form.getByRole('button', { name: 'Run this tool once' }).click()
+      await form.getByRole('status').waitFor()
+      await form.scrollIntoViewIfNeeded()
       return page
     },
   },

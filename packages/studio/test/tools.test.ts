@@ -1,10 +1,17 @@
+import { spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { Page } from 'playwright-core'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
+import { llm, tool } from '@skein/ai'
 import { calls, says, scripted } from '@skein/ai/testing'
 import { defineAgent, definePrompt, defineTool } from '@skein/runtime'
+import { inspector } from '@skein/runtime/inspector'
 import { z } from 'zod'
-import { withBrowser, withStudio } from './studio-kit.ts'
+import { root } from '../../../scripts/workspace.ts'
+import { pagesOf, withBrowser, withStudio } from './studio-kit.ts'
 
 withBrowser()
 
@@ -243,6 +250,58 @@ test(
       expect((await runtime.threads.run(id, 'pay once more')).outcome).toBe('waiting')
       expect(done).toEqual([1, 2])
     })
+  },
+  timeout,
+)
+
+/** Starts the real command over a path, and returns its address. */
+async function startCommand(path: string): Promise<string> {
+  const bin = join(root, 'packages/cli/bin/skein.js')
+  const command = spawn(process.execPath, [bin, 'studio', path, '--port', '0', '--json'], {
+    cwd: path,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const ended = new Promise((resolve) => command.once('close', resolve))
+  onTestFinished(async () => {
+    command.kill('SIGTERM')
+    await ended
+  })
+  for await (const chunk of command.stdout) return JSON.parse(String(chunk)).url as string
+  throw new Error('The command ended at once.')
+}
+
+test(
+  'skein studio shows the calls of plain llm() as they are made, to read and nothing else',
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'skein-studio-'))
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    const add = tool({
+      name: 'add',
+      description: 'Adds one.',
+      parameters: z.object({ a: z.number() }),
+      run: ({ a }) => ({ sum: a + 1 }),
+    })
+    const model = scripted([calls('add', { a: 1 }, { id: 'c1' }), says('It is 2.'), says('Bye.')])
+    const ask = llm({
+      model,
+      system: 'You add.',
+      tools: [add],
+      middleware: [inspector({ folder })],
+    })
+    await ask.generate('1 + 1?')
+    const { open, offences, close } = pagesOf({ url: await startCommand(folder) })
+    onTestFinished(close)
+    const page = await open('/')
+    await page.getByText('1 + 1?').first().click()
+    await page.getByText('It is 2.').first().waitFor()
+    await page.getByText('You may read this thread but not write to it.').waitFor()
+    await page.getByText('add', { exact: true }).first().click()
+    await page.getByRole('tab', { name: 'Request' }).click()
+    await page.getByText('You add.').first().waitFor()
+    // What is called while the page is open appears by itself.
+    await ask.generate('Goodbye')
+    await page.getByText('Goodbye').first().waitFor()
+    expect(offences).toEqual([])
   },
   timeout,
 )

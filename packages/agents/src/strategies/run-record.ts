@@ -1,4 +1,4 @@
-import { deepFreeze } from '@skein/base'
+import { deepFreeze, freezeTree } from '@skein/base'
 import {
   addSources,
   addUsage,
@@ -56,7 +56,7 @@ export class RunRecord {
   addInference(turn: Turn, messages: readonly Message[]): void {
     const { openCalls = [], toolExecutions = [], usageByCycle }: Partial<Turn> = turn
     const { warnings = [], sources = [] }: Partial<Turn> = turn
-    this.#last = deepFreeze(turn) // with all that is in it; a turn of `llm` is frozen already
+    this.#last = freezeTree(turn) // with all that is in it; a turn of `llm` is frozen already
     this.openCalls = openCalls
     this.addMessages(messages)
     this.#executions.push(...toolExecutions)
@@ -67,8 +67,8 @@ export class RunRecord {
   }
 
   addExecutions(executions: readonly ToolExecution[], warnings: readonly Warning[]): void {
-    for (const execution of deepFreeze(executions)) this.#executions.push(execution)
-    for (const warning of deepFreeze(warnings)) this.#warnings.push(warning)
+    for (const execution of freezeTree(executions)) this.#executions.push(execution)
+    for (const warning of freezeTree(warnings)) this.#warnings.push(warning)
   }
 
   beginStep(): void {

@@ -66,3 +66,16 @@ function deltasOf(block: AssistantContent, index: number): readonly StreamEvent[
       return []
   }
 }
+
+/**
+ * Converts text events of a structured answer to `object_delta`, because wires always produce text events.
+ */
+export function toObjectEvents(events: readonly StreamEvent[]): readonly StreamEvent[] {
+  return events.map((event) => {
+    if (event.type === 'text_delta')
+      return { type: 'object_delta', index: event.index, delta: event.delta }
+    if (event.type === 'content_block_start' && event.delta.block === 'text')
+      return { ...event, delta: { ...event.delta, block: 'object' } }
+    return event
+  })
+}

@@ -20,7 +20,6 @@ import {
 import type { BoundLLMModel, LLMCapabilities, LLMRequest } from '../contract/provider.ts'
 import { type DataIssue, pointerSegment } from '../contract/structure.ts'
 import type { Tool } from '../contract/tool.ts'
-import type { StreamEvent } from '../contract/event.ts'
 
 /** One input of `generate` and `stream` (UPP §5.3). Messages may also be parsed JSON. */
 export type InferenceInput = string | Message | MessageJSON | ContentBlock
@@ -216,19 +215,6 @@ export function toStructure(structure: Structure, origin: ErrorOrigin): JsonSche
   } catch (error) {
     throw hookError(error, 'Reading the structure', origin)
   }
-}
-
-/**
- * Converts text events of a structured answer to `object_delta`, because wires always produce text events.
- */
-export function toObjectEvents(events: readonly StreamEvent[]): readonly StreamEvent[] {
-  return events.map((event) => {
-    if (event.type === 'text_delta')
-      return { type: 'object_delta', index: event.index, delta: event.delta }
-    if (event.type === 'content_block_start' && event.delta.block === 'text')
-      return { ...event, delta: { ...event.delta, block: 'object' } }
-    return event
-  })
 }
 
 /**

@@ -1,13 +1,6 @@
 import { type JsonSchema, linkAbort } from '@skein/base'
 import { AbortRace, letGo } from '../contract/abort-race.ts'
-import {
-  checkRequest,
-  type DataCheck,
-  mismatchError,
-  repairText,
-  toObjectEvents,
-  toStructure,
-} from './request.ts'
+import { checkRequest, type DataCheck, mismatchError, repairText, toStructure } from './request.ts'
 import {
   cancelledError,
   type ErrorOrigin,
@@ -26,6 +19,7 @@ import { executeTools, succeededTools, type ToolBatch } from '../tools/executor.
 import type { Tool, ToolUseStrategy } from '../contract/tool.ts'
 import { TurnDraft } from './turn-draft.ts'
 import type { Turn } from '../contract/turn.ts'
+import { toObjectEvents } from './message-events.ts'
 
 /** One `generate`, `stream` or `infer` call. */
 export interface TurnTask {

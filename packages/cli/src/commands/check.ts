@@ -11,6 +11,7 @@ import {
   loadDefinitions,
   missingKeys,
   modelsOf,
+  readEnvFile,
   readServerFile,
   storeFile,
 } from '../connect/embed.ts'
@@ -269,6 +270,7 @@ export const doctor: Command = defineCommand({
   options: JSON_OPTION,
   examples: ['skein doctor', 'skein doctor --json'],
   async run({ values, output }) {
+    readEnvFile()
     const { config, problems } = await loadConfig(undefined)
     const findings: (Finding & { readonly name: string })[] = []
     for (const { setting, message } of problems)

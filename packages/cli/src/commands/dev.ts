@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { relative, sep } from 'node:path'
 import { loadConfig, type SkeinConfig } from '../config/config.ts'
 import type { DiscoveredRegistry, EmbeddedRuntime } from '@skein/runtime'
@@ -9,12 +10,14 @@ import {
   missingKeys,
   modelsOf,
   openRuntime,
+  readEnvFile,
   removeServerFile,
   storeFile,
   writeServerFile,
 } from '../connect/embed.ts'
 import {
   type Command,
+  CommandError,
   ExitCode,
   FOLDER_OPERAND,
   JSON_OPTION,
@@ -54,12 +57,11 @@ export const dev: Command = defineCommand({
   },
   examples: ['skein dev', 'skein dev ./my-agents --port 8080'],
   async run({ values, operands: [folder], output }) {
+    readEnvFile() // before the configuration, which may use its variables
     const { config, problems } = await loadConfig(undefined)
     for (const { setting, message } of problems) output.say(`warning: ${setting}: ${message}`)
-    const port = Number(values.port ?? config.port ?? DEFAULT_PORT)
+    const port = portOf(values.port ?? config.port)
     const origins = pageOrigins(values.origin, config)
-    if (!Number.isInteger(port) || port < 0 || port > 65_535)
-      throw usageError(`--port takes a number from 0 to 65535, not "${values.port}".`)
     const registry = await loadDefinitions(folder ?? config.agents)
     const { lineLogger } = await import('@skein/runtime')
     const logger = lineLogger({
@@ -102,6 +104,67 @@ export const dev: Command = defineCommand({
   },
 })
 
+/** How often `studio` looks for new files. */
+const REFRESH_MS = 1000
+
+/** `skein studio` */
+export const studio: Command = defineCommand({
+  operands: [
+    {
+      name: 'path',
+      description:
+        'Folder that `inspector()` writes, or a file of `thread export`. Default: .skein/inspector.',
+      isOptional: true,
+    },
+  ],
+  options: {
+    port: {
+      type: 'string',
+      value: 'number',
+      description: `Port to listen on; if it is taken, the next free one. 0: any. Default: ${DEFAULT_PORT}.`,
+    },
+    ...JSON_OPTION,
+  },
+  examples: ['skein studio', 'skein studio thread.jsonl --port 8080'],
+  async run({ values, operands: [path], output }) {
+    const port = portOf(values.port)
+    if (path !== undefined && !existsSync(path))
+      throw new CommandError(`${path} is not there.`, {
+        code: 'FILE_UNREADABLE',
+        hint: 'Name a folder that `inspector({ folder })` writes, or a file of `skein thread export`.',
+      })
+    const { openInspected } = await import('@skein/runtime/inspector')
+    const { studioFiles } = await import('@skein/studio')
+    const { runtime, refresh } = await openInspected(path)
+    const show = async (): Promise<void> => {
+      for (const problem of await refresh()) output.say(`not shown: ${problem}`)
+    }
+    try {
+      await show()
+      // Whoever is at the page may read and nothing else: what is shown was run elsewhere.
+      const local = { tenant: 'default', scopes: ['threads:read', 'logs:read'] } as const
+      const serving = await listen(runtime, { port, auth: 'none', local, studio: studioFiles() })
+      const stopped = untilStopped(output, 'Stopping.')
+      const address = `${serving.url}/studio/`
+      if (values.json) output.json({ url: serving.url, studio: address })
+      else output.line(`${output.paint('dim', 'studio'.padEnd(8))}${output.paint('cyan', address)}`)
+      const timer = setInterval(() => void show(), REFRESH_MS)
+      await stopped
+      clearInterval(timer)
+      await serving.close({ graceMs: 0 })
+      return ExitCode.Done
+    } finally {
+      await runtime.stop({ graceMs: 0 })
+    }
+  },
+})
+
+function portOf(given: string | number | undefined): number {
+  const port = Number(given ?? DEFAULT_PORT)
+  if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port
+  throw usageError(`--port takes a number from 0 to 65535, not "${given}".`)
+}
+
 /**
  * Returns the origins of pages that may call the server: those of the flag, else those of the configuration
  * that are on this machine. A server without keys answers no page of another machine.
@@ -143,13 +206,16 @@ async function listen(runtime: EmbeddedRuntime, options: ServeOptions): Promise<
 }
 
 /** Resolves at the first SIGINT or SIGTERM, so that the server can stop. A second signal ends the process. */
-function untilStopped(output: Output): Promise<void> {
+function untilStopped(
+  output: Output,
+  text = 'Stopping. Running threads are parked and continue at the next start.',
+): Promise<void> {
   return new Promise((resolve) => {
     let isStopping = false
     const stop = (): void => {
       if (isStopping) process.exit(ExitCode.Interrupted)
       isStopping = true
-      output.say('Stopping. Running threads are parked and continue at the next start.')
+      output.say(text)
       resolve()
     }
     process.on('SIGINT', stop).on('SIGTERM', stop)

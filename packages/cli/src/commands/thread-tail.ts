@@ -68,16 +68,36 @@ function eventText(event: ShownEvent): string {
       return event.status
     case 'subagent_created':
       return `${lineText(event.name)} ${event.reference}`
+    case 'subagent_ended':
+      return `${event.reference}: ${callText(event.outcome, event.result ?? null)}`
     case 'agent_handoff':
       return `to ${lineText(event.toAgentId)}`
-    default: {
-      const { type: _, at: __, ...rest } = event
-      const facts = Object.entries(rest).filter(
-        ([name]) => !/^(?:turn|step|session|log)Id$/.test(name),
-      )
-      return safeJson(Object.fromEntries(facts))
-    }
+    case 'thread_created':
+      return 'agent' in event ? lineText(event.agent) : ''
+    case 'agent_registered':
+      return lineText(event.agent.agent_id)
+    case 'turn_start':
+      return lineText(event.agentId)
+    case 'turn_end':
+      return `${event.outcome}${event.reason === undefined ? '' : ` (${lineText(event.reason)})`}`
+    case 'evidence_added':
+      return lineText(event.summary ?? event.kind)
+    case 'effect_scheduled':
+      return `${callText(event.name, event.args)} at ${event.runAt}`
+    case 'error_raised':
+      return `${lineText(event.code)}: ${lineText(event.message)}`
+    default:
+      return factsText(event)
   }
+}
+
+/** The members of an event without ids and counts that say nothing to people; nothing if none is left. */
+function factsText({ type: _, at: __, ...rest }: ShownEvent): string {
+  const hidden = /^(?:(?:turn|step|session|log)Id|definitions|epoch|version)$/
+  const facts = Object.entries(rest).filter(
+    ([name, value]) => !hidden.test(name) && !(name === 'attempt' && value === 1),
+  )
+  return facts.length === 0 ? '' : safeJson(Object.fromEntries(facts))
 }
 
 /** Says who answered a waiting call, and how. */
@@ -130,7 +150,8 @@ export const threadTail: Command = defineCommand({
         }
         const { type, at } = event
         const place = lineText(path.join(' › '))
-        output.line(`${id.padEnd(6)} ${at.slice(11, 23)} ${place} ${type} ${shortText(event)}`)
+        const line = `${id.padEnd(6)} ${at.slice(11, 23)} ${place} ${type} ${shortText(event)}`
+        output.line(line.trimEnd())
       }
       return interrupt.signal.aborted ? ExitCode.Interrupted : ExitCode.Done
     })

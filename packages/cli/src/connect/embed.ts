@@ -38,7 +38,7 @@ export function envFile(): string {
 }
 
 /** Sets the variables of `.env` in this folder that are not set yet. `serve` never reads such a file. */
-function readEnvFile(): void {
+export function readEnvFile(): void {
   if (!existsSync(envFile())) return
   for (const [name, value] of Object.entries(parseEnv(readFileSync(envFile(), 'utf8'))))
     process.env[name] ??= value

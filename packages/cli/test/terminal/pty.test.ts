@@ -142,3 +142,45 @@ async function post(url: string, method: string, body: object): Promise<Record<s
   expect(response.ok).toBe(true)
   return (await response.json()) as Record<string, unknown>
 }
+
+describe.skipIf(typeof pty === 'string')('threads in a terminal', { timeout }, () => {
+  // oxlint-disable-next-line no-control-regex
+  const plain = (text: string): string => text.replaceAll(/\u001b\[[\d;?]*[A-Za-z]|\r/g, '')
+
+  test('list has first words; tail has words; show has the subagent, who decided, and the undo', async () => {
+    const cwd = tempFolder()
+    await show(['run', 'support', 'Write a label for the oak loom'], { cwd })
+    const waiting = plain(await show(['run', 'refunds', 'Please refund order O-7'], { cwd }))
+    const id = /thread ([\w-]{36})/.exec(waiting)![1]!
+    const list = plain(await show(['thread', 'list'], { cwd })).split('\n')
+    expect(list[0]).toMatch(/ refunds +waiting .* Please refund order O-7$/)
+    const labelled = list.find((line) => line.endsWith('Write a label for the oak loom'))!
+    expect(labelled).toMatch(/ support +idle /)
+    expect(plain(await show(['thread', 'show', id], { cwd }))).toMatch(
+      /^waiting for approval: refund .*undone by undo_refund/m,
+    )
+    await show(['approve', id], { cwd })
+    const shown = plain(await show(['thread', 'show', id], { cwd }))
+    expect(shown).toMatch(/^refund .*: approved by \S+ \(undone by undo_refund /m)
+    expect(shown).not.toContain('waiting for approval')
+    expect(plain(await show(['thread', 'show', labelled.split(' ')[0]!], { cwd }))).toMatch(
+      /^subagent asset_subagent · \w+ · \d+ tokens · [\w-]{36}$/m,
+    )
+    const tail = plain(await show(['thread', 'tail', id], { cwd }))
+    const lines = tail
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.replace(/^\d+ +[\d:.]{12} refunds /, ''))
+    for (const text of [
+      'thread_created refunds',
+      'session_start {"agent":"refunds"}',
+      'turn_start refunds/a',
+      'step_end',
+      'evidence_added tool_result of look_up_order',
+      'interrupt_answered approved by ',
+      'turn_end completed (response)',
+      'status_changed idle',
+    ])
+      expect(lines.some((line) => line.startsWith(text)) ? text : lines).toBe(text)
+  })
+})

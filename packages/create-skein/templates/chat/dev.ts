@@ -21,7 +21,11 @@ agents.stdout.on('data', (text: Buffer) => {
   if (shown.includes('\n')) return
   shown += String(text)
   // The first line has the address: `skein dev` takes another port if its own is taken.
-  if (shown.includes('\n')) void showPage(/http:\S+/.exec(shown)?.[0] ?? '')
+  if (shown.includes('\n'))
+    showPage(/http:\S+/.exec(shown)?.[0] ?? '').catch((error: unknown) => {
+      console.error(error)
+      agents.kill('SIGTERM')
+    })
 })
 
 async function showPage(target: string): Promise<void> {

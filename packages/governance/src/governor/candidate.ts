@@ -4,9 +4,9 @@ import type { Hash, Risk, RollbackAction } from '../contract/envelope.ts'
 import type { ToolCore } from '../contract/governed.ts'
 import { thrownText, reason, toLogText, type Reason } from '../contract/reason.ts'
 import { findRollbackIssues } from '../schema/validate.ts'
-import { type CallRequest, admit } from './admit.ts'
+import type { CallRequest } from './admit.ts'
 import { toolContext } from './execute.ts'
-import { type GovernedRequest } from './request.ts'
+import type { GovernedRequest } from './request.ts'
 import type { GovernedCallState } from '../journal/journal.ts'
 
 /** A call that `admit` allowed and that has not been settled. */

@@ -35,7 +35,6 @@ export interface ClientThreads extends Pick<
   | 'run'
   | 'settled'
   | 'deleteMessage'
-  | 'events'
   | 'document'
   | 'export'
   | 'logs'
@@ -50,6 +49,16 @@ export interface ClientThreads extends Pick<
   create(thread: Omit<CreateThread, 'tenant'>): Promise<ThreadInfo>
   byClientId(clientId: string): Promise<ThreadInfo | undefined>
   list(query?: Omit<ThreadQuery, 'tenant' | 'changedAfter'>): Promise<readonly ThreadInfo[]>
+  /**
+   * The log, in pages. With `maxResultChars`, longer results of tools are cut to their beginning, and such an event
+   * has `isCut`.
+   */
+  events(
+    threadId: string,
+    options?: NonNullable<Parameters<Threads['events']>[1]> & { readonly maxResultChars?: number },
+  ): Promise<
+    readonly (Awaited<ReturnType<Threads['events']>>[number] & { readonly isCut?: boolean })[]
+  >
   /** The thread as it is shown to people; with `upTo`, as it was after the event with this number. */
   view(threadId: string, options?: { readonly upTo?: number }): Promise<ThreadView>
   stop(threadId: string, options?: { readonly afterStep?: boolean }): Promise<void>

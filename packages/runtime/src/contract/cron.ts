@@ -237,18 +237,25 @@ function badCron(cron: string, problem: string, words?: string): RuntimeError {
   })
 }
 
+/** Where a source text sets `cron` or `timeZone` to a string. */
+const WRITTEN = /\b(cron|timeZone)\s*:\s*(['"`])/g
+
 /**
  * Finds cron expressions that are written in a source text, and says of each wrong one what is wrong with it,
  * e.g. that it never comes. Expressions that are put together at run time are checked when they are scheduled.
  */
 export function cronProblems(source: string): readonly string[] {
-  const written = (pattern: RegExp): string[] =>
-    [...source.matchAll(pattern)].map(([, , text = '']) => text)
-  const crons = written(/\bcron\s*:\s*(['"`])([^'"`$\n]{1,200})\1/g)
-  const zones = crons.length > 0 ? written(/\btimeZone\s*:\s*(['"`])([^'"`$\n]{1,200})\1/g) : []
+  const crons: string[] = []
+  const zones: string[] = []
+  for (const { 0: start, 1: name, 2: quote = '', index } of source.matchAll(WRITTEN)) {
+    const begin = index + start.length
+    const text = source.slice(begin, source.indexOf(quote, begin))
+    // Text with a line break or `${…}` is no plain string.
+    if (!/[\n$]/.test(text)) (name === 'cron' ? crons : zones).push(text)
+  }
   return [
     ...crons.map((cron) => () => nextCronTime(cron, Date.now())),
-    ...zones.map((zone) => () => offsetsOf(zone)),
+    ...(crons.length > 0 ? zones : []).map((zone) => () => offsetsOf(zone)),
   ].flatMap((attempt) => {
     try {
       attempt()

@@ -68,7 +68,7 @@ interface NamedTypes {
   readonly Sent: Sent
   readonly Message: WireMessage
   readonly Event: StoredEvent['event']
-  readonly StoredEvent: StoredEvent
+  readonly StoredEvent: StoredEvent & { readonly isCut?: boolean }
   readonly Subagent: ChildInfo
   readonly File: FileStat
   readonly UserValue: UserValue
@@ -302,7 +302,7 @@ export const SCHEMAS: { readonly [Name in keyof NamedTypes]: Shape<NamedTypes[Na
     'metadata?': object,
   }),
   Event: outline({ type: string, at: string }),
-  StoredEvent: answer({ seq: integer, event: ref('Event') }),
+  StoredEvent: answer({ seq: integer, event: ref('Event'), 'isCut?': boolean }),
   Subagent: answer({
     reference: string,
     name: string,

@@ -1,7 +1,8 @@
 import { currentView, viewHtml } from '../view/thread-view.ts'
 import type { CreateThread, ThreadInfo } from '../contract/runtime-api.ts'
 import type { ThreadQuery } from '../store/store.ts'
-import { publicEvent, threadView } from '../view/index.ts'
+import { threadView } from '../view/index.ts'
+import { publicEvent, withoutLongResults } from '../view/public-event.ts'
 import type { Services } from '../http/services.ts'
 import { HttpError } from './http-error.ts'
 import { toSendMessage } from './messages.ts'
@@ -197,13 +198,25 @@ const LINES = 'application/jsonl'
 export const logOperations: readonly OperationRoute[] = [
   operation('listEvents', {
     tag: 'events',
-    summary: 'The log, in order.',
+    summary:
+      'The log, in order. With `maxResultChars`, longer results of tools are cut to their beginning, and such an event has `isCut`; ask for it alone to get it whole.',
     scope: 'threads:read',
-    query: { after: between(0, Number.MAX_SAFE_INTEGER), limit: between(1, 1000) },
+    query: {
+      after: between(0, Number.MAX_SAFE_INTEGER),
+      limit: between(1, 1000),
+      maxResultChars: between(100, 10_000_000),
+    },
     answers: [json('Events with their numbers.', answer({ events: arrayOf(ref('StoredEvent')) }))],
-    async run({ runtime, thread, query: { after = 0, limit = 200 } }) {
+    async run({ runtime, thread, query: { after = 0, limit = 200, maxResultChars } }) {
       const events = await runtime.threads.events(thread.id, { after, limit })
-      return { events: events.map(({ seq, event }) => ({ seq, event: publicEvent(event) })) }
+      return {
+        events: events.map(({ seq, event }) => {
+          const cut = maxResultChars && withoutLongResults(event, maxResultChars)
+          return cut
+            ? { seq, event: publicEvent(cut), isCut: true }
+            : { seq, event: publicEvent(event) }
+        }),
+      }
     },
   }),
   operation('exportThread', {

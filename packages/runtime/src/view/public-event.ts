@@ -45,3 +45,37 @@ function withoutSecrets(event: AnyEvent): AnyEvent {
       return event
   }
 }
+
+/**
+ * Returns an event whose results of tools have at most `maxChars` characters, or undefined if nothing is longer. A
+ * longer result becomes a text: the beginning of it, or of its JSON, and how much is missing.
+ */
+export function withoutLongResults<Event extends AnyEvent>(
+  event: Event,
+  maxChars: number,
+): Event | undefined {
+  return shortened(event, maxChars) as Event | undefined // shorter results do not change the type of an event
+}
+
+function shortened(event: AnyEvent, maxChars: number): AnyEvent | undefined {
+  // Most events are short; the JSON of an event is kept, because readers of streams need it too.
+  if (publicEventJson(event).length <= maxChars) return undefined
+  if (event.type === 'tool_execution_end') {
+    const result = startOf(event.result, maxChars)
+    return result === undefined ? undefined : { ...event, result }
+  }
+  if (event.type !== 'message_added' || event.message.type !== 'tool_result') return undefined
+  const results = event.message.results.map((one) => {
+    const result = startOf(one.result, maxChars)
+    return result === undefined ? one : { ...one, result }
+  })
+  const { message } = event
+  const isCut = results.some((one, index) => one !== message.results[index])
+  return isCut ? { ...event, message: { ...message, results } } : undefined
+}
+
+function startOf(result: unknown, maxChars: number): string | undefined {
+  const text = typeof result === 'string' ? result : (JSON.stringify(result) ?? '')
+  if (text.length <= maxChars) return undefined
+  return `${text.slice(0, maxChars)}… [${text.length - maxChars} more characters]`
+}

@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { calls, says, scripted } from '@skein/ai/testing'
+import { defineAgent, definePrompt, defineTool } from '../../src/index.ts'
 import { createClient } from '../../src/client/index.ts'
 import { KEYS, startKit, type Kit, type Who } from './http-kit.ts'
 
@@ -334,4 +337,53 @@ test('one tool tried alone passes the gate: what is low runs, what is high waits
   await open.stop()
   const off = await kit.ask('ada', 'POST', '/agents/desk/tools/note/try', { arguments: {} })
   expect([off.status, await off.text()]).toEqual([403, expect.stringContaining('PLAYGROUND_OFF')])
+})
+
+test('a log with long results is read without them, and each event whole by itself', async () => {
+  const text = 'word '.repeat(2000)
+  const read = defineTool({
+    name: 'read',
+    description: 'Reads.',
+    args: z.object({ isText: z.boolean() }),
+    risk: 'read_only',
+    execute: (_, { isText }) => (isText ? text : { lines: [text] }),
+  })
+  const reader = defineAgent({
+    name: 'reader',
+    sideA: {
+      prompt: definePrompt({
+        name: 'reader',
+        prompt: 'Read.',
+        model: scripted(({ messages }) =>
+          messages.at(-1)?.type === 'user'
+            ? [calls('read', { isText: true }), calls('read', { isText: false })]
+            : says('Read.'),
+        ),
+        tools: [read],
+      }),
+    },
+  })
+  const own = await startKit({ runtime: { agents: [reader] } })
+  const fetch: typeof globalThis.fetch = (url, init) => own.http.fetch(new Request(url, init))
+  const { threads } = createClient({ url: 'http://localhost', apiKey: KEYS.acme.key, fetch })
+  const { id } = await threads.create({ agent: 'reader' })
+  await threads.run(id, 'Go.')
+  const whole = await threads.events(id, { limit: 1000 })
+  expect(whole.some((one) => 'isCut' in one)).toBe(false)
+  const short = await threads.events(id, { limit: 1000, maxResultChars: 1000 })
+  const cut = short.filter(({ isCut }) => isCut)
+  expect(JSON.stringify(short).length).toBeLessThan(JSON.stringify(whole).length - 15_000)
+  const results = cut.flatMap(({ event }) =>
+    event.type === 'tool_execution_end' ? [event.result] : [],
+  )
+  expect(results).toEqual([
+    `${text.slice(0, 1000)}… [${text.length - 1000} more characters]`,
+    `${JSON.stringify({ lines: [text] }).slice(0, 1000)}… [${JSON.stringify({ lines: [text] }).length - 1000} more characters]`,
+  ])
+  // What is not a result stays as it is, and a cut event comes whole when it is asked for alone.
+  for (const [index, { seq, event, isCut }] of short.entries())
+    if (isCut)
+      expect(await threads.events(id, { after: seq - 1, limit: 1 })).toEqual([whole[index]])
+    else expect(event).toEqual(whole[index]!.event)
+  await own.stop()
 })

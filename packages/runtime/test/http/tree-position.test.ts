@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import {
+  type TreePosition,
   formatPosition,
   parsePosition,
-  type TreePosition,
-} from '../../src/http/stream/tree-stream.ts'
+} from '../../src/http/stream/tree-queue.ts'
 
 const number = fc.oneof(
   fc.nat().map(String),

@@ -11,8 +11,10 @@ import {
 import { memo, type ComponentType, type ReactNode } from 'react'
 import type { ViewCall } from '@skein/runtime/view'
 import type { CallFacts } from '../state/facts.ts'
+import { useResource, useStudio, type Resource } from '../state/studio.ts'
+import type { LoggedEvent } from '../state/tree.ts'
 import { Checklist, EvidenceList } from './evidence.tsx'
-import { Time } from './basics.tsx'
+import { ErrorBox, Time } from './basics.tsx'
 import { duration, line } from './format.ts'
 import { Json } from './json.tsx'
 
@@ -29,6 +31,7 @@ const STATES: Readonly<Record<ViewCall['state'], readonly [typeof Clock, string,
 }
 
 interface CallViewProps {
+  readonly threadId: string
   readonly call: ViewCall
   readonly facts: CallFacts | undefined
   readonly isOpen: boolean
@@ -41,6 +44,7 @@ interface CallViewProps {
 
 /** A call of a tool in one line; its arguments, result, gates and evidence open below it. */
 export const CallView: ComponentType<CallViewProps> = memo(function CallView({
+  threadId,
   call,
   facts,
   isOpen,
@@ -85,7 +89,7 @@ export const CallView: ComponentType<CallViewProps> = memo(function CallView({
         </button>
       </div>
       {facts?.answer && facts.interrupt?.kind === 'approval' && <DecisionLine facts={facts} />}
-      {isOpen && <CallBody call={call} facts={facts} />}
+      {isOpen && <CallBody threadId={threadId} call={call} facts={facts} />}
       {children}
     </div>
   )
@@ -109,9 +113,11 @@ export function DecisionLine({ facts }: { readonly facts: CallFacts }): ReactNod
 
 /** Everything about a call: arguments, result, gates, evidence. */
 export function CallBody({
+  threadId,
   call,
   facts,
 }: {
+  readonly threadId: string
   readonly call: ViewCall
   readonly facts: CallFacts | undefined
 }): ReactNode {
@@ -122,7 +128,7 @@ export function CallBody({
       {call.result !== undefined && (
         <>
           <h3>Result</h3>
-          <Json value={call.result} label="Result" />
+          <Result threadId={threadId} call={call} wholeAt={facts?.wholeAt} />
         </>
       )}
       {call.result === undefined && facts?.progress !== undefined && (
@@ -145,6 +151,45 @@ export function CallBody({
       )}
     </div>
   )
+}
+
+/** The result of a call. Of a long one the rest is read when it is opened. */
+function Result({
+  threadId,
+  call,
+  wholeAt,
+}: {
+  readonly threadId: string
+  readonly call: ViewCall
+  readonly wholeAt: number | undefined
+}): ReactNode {
+  const whole = useWholeEvent(threadId, wholeAt)
+  const event = whole.value
+  const result =
+    event?.type === 'tool_execution_end'
+      ? event.result
+      : event?.type === 'message_added' && event.message.type === 'tool_result'
+        ? event.message.results.find(({ toolCallId }) => toolCallId === call.id)?.result
+        : undefined
+  if (whole.isLoading) return <p className="soft small">Reading the result …</p>
+  return (
+    <>
+      {whole.error !== undefined && <ErrorBox error={whole.error} retry={whole.reload} />}
+      <Json value={result ?? call.result} label="Result" />
+    </>
+  )
+}
+
+/** Reads an event whole, of which the page has only a part; nothing without a number. */
+export function useWholeEvent(
+  threadId: string,
+  seq: number | undefined,
+): Resource<LoggedEvent['event'] | undefined> {
+  const { client } = useStudio()
+  return useResource(seq === undefined ? undefined : `event ${threadId} ${seq}`, async () => {
+    const [found] = await client.threads.events(threadId, { after: seq! - 1, limit: 1 })
+    return found?.event
+  })
 }
 
 /** The arguments in one line: `order: "O-7", countText: 25`. The whole of them is one click away. */

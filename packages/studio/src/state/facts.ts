@@ -48,6 +48,8 @@ export interface CallFacts {
     readonly by?: string
     readonly reason?: string
   }
+  /** The number of the event with the whole result, if only its beginning was read. */
+  readonly wholeAt?: number
   /** The call that a person put in the place of this one. */
   readonly changedTo?: string
   readonly changedFrom?: string
@@ -190,7 +192,7 @@ export class FactsFold {
     return this.#isGated
   }
 
-  push(event: AnyEvent, seq: number): void {
+  push(event: AnyEvent, seq: number, isCut?: boolean): void {
     switch (event.type) {
       case 'agent_registered':
         this.#agents.set(event.agent.agent_id, event.agent.agent_name)
@@ -223,13 +225,20 @@ export class FactsFold {
         this.#queueIds.set(event.message.id, event.queueId)
         return
       case 'message_added':
+        if (isCut && event.message.type === 'tool_result')
+          for (const { toolCallId } of event.message.results)
+            if (this.#calls.get(toolCallId)?.durationMs === undefined)
+              this.#setCall(toolCallId, seq, { wholeAt: seq })
         return this.#addMessage(event, seq)
       case 'tool_execution_start':
         return this.#setCall(event.toolCallId, seq, { startedAt: event.at })
       case 'tool_execution_progress':
         return this.#setCall(event.toolCallId, seq, { progress: event.output })
       case 'tool_execution_end':
-        return this.#setCall(event.toolCallId, seq, { durationMs: event.durationMs })
+        return this.#setCall(event.toolCallId, seq, {
+          durationMs: event.durationMs,
+          wholeAt: isCut ? seq : undefined,
+        })
       case 'call_changed':
         this.#setCall(event.toolCallId, seq, { changedTo: event.changedTo })
         return this.#setCall(event.changedTo, seq, { changedFrom: event.toolCallId })

@@ -2,12 +2,14 @@ import type { NumberedEvent, ThreadInfo } from '@skein/runtime'
 import { ClientError, type Client } from '@skein/runtime/client'
 import { whileVisible } from './connection.ts'
 import { createStore, type PageStore } from './store.ts'
-import { emptyTree, ThreadFold, type LoggedEvent, type TreeReader, type TreeState } from './tree.ts'
+import { emptyTree, LogFold, type LoggedEvent, type TreeState } from './tree.ts'
 
 type Numbered = Pick<NumberedEvent, 'id' | 'event'>
 
 /** So many events are read first: the end of the thread. */
 const TAIL = 300
+/** Of longer results only the beginning is read; the rest when a person opens it. */
+const RESULT_CHARS = 20_000
 /** The largest page of events that the server sends. */
 const PAGE = 1000
 /** The events before so many are read only when a person asks for them. */
@@ -58,7 +60,7 @@ class Follower {
   readonly store: PageStore<TreeState>
   readonly #client: Client
   readonly #rootId: string
-  readonly #folds = new Map<string, ThreadFold>()
+  readonly #folds = new Map<string, LogFold>()
   #below = new Map<string, ThreadInfo>()
   /** Events of threads that were not read: the running step of each, for when it is opened. */
   readonly #waiting = new Map<string, Numbered[]>()
@@ -104,13 +106,17 @@ class Follower {
     // Most threads are shorter than one page, so that one round is enough for them.
     const [info, first] = await Promise.all([
       threads.get(this.#rootId),
-      threads.events(this.#rootId, { limit: TAIL }),
+      threads.events(this.#rootId, { limit: TAIL, maxResultChars: RESULT_CHARS }),
     ])
     const isShort = info.seq <= TAIL
     const events = isShort
       ? first
-      : await threads.events(this.#rootId, { after: info.seq - TAIL, limit: PAGE })
-    const fold = new ThreadFold(this.#rootId, info)
+      : await threads.events(this.#rootId, {
+          after: info.seq - TAIL,
+          limit: PAGE,
+          maxResultChars: RESULT_CHARS,
+        })
+    const fold = new LogFold(this.#rootId, info)
     fold.begin(events)
     this.#folds.set(this.#rootId, fold)
     this.#position = String(fold.seq)
@@ -186,7 +192,7 @@ class Follower {
   async #readThread(threadId: string): Promise<void> {
     if (this.#asked.has(threadId) || this.#folds.has(threadId)) return
     this.#asked.add(threadId)
-    const fold = new ThreadFold(threadId, this.#below.get(threadId))
+    const fold = new LogFold(threadId, this.#below.get(threadId))
     try {
       await fold.prepend(this.#pages(threadId, 0, Infinity))
     } catch {
@@ -205,7 +211,9 @@ class Follower {
     to: number,
   ): AsyncGenerator<readonly LoggedEvent[]> {
     const read = (after: number): Promise<readonly LoggedEvent[]> =>
-      this.#again(() => this.#client.threads.events(threadId, { after, limit: PAGE }))
+      this.#again(() =>
+        this.#client.threads.events(threadId, { after, limit: PAGE, maxResultChars: RESULT_CHARS }),
+      )
     if (to === Infinity) {
       for (let after = from; ;) {
         const page = await read(after)
@@ -242,7 +250,7 @@ class Follower {
     let fold = this.#folds.get(threadId)
     // A thread that began just now is known from its first event on.
     if (!fold && id === '1' && !this.#asked.has(threadId))
-      this.#folds.set(threadId, (fold = new ThreadFold(threadId)))
+      this.#folds.set(threadId, (fold = new LogFold(threadId)))
     if (fold) {
       fold.push(id, event)
       this.#publish()

@@ -9,7 +9,7 @@ import {
   defineTool,
   type NumberedEvent,
 } from '@skein/runtime'
-import { ThreadFold, type LoggedEvent } from './tree.ts'
+import { LogFold, type LoggedEvent } from './tree.ts'
 
 /** The log of a thread, and everything that a reader of it is sent, deltas included. */
 async function record(): Promise<{ log: readonly LoggedEvent[]; sent: readonly NumberedEvent[] }> {
@@ -60,7 +60,7 @@ function isDelta({ event }: NumberedEvent): boolean {
 test('the end of a log, then what came before, while events arrive: the same as the whole log in order', async () => {
   const { log, sent } = await record()
   expect(sent.some(isDelta)).toBe(true)
-  const whole = new ThreadFold('t')
+  const whole = new LogFold('t')
   whole.begin(log)
   await fc.assert(
     fc.asyncProperty(
@@ -71,7 +71,7 @@ test('the end of a log, then what came before, while events arrive: the same as 
       async (known, tail, pageSize, repeated) => {
         // A page is opened when `known` events are stored, reads some of them, and the others arrive.
         const start = known - (tail % known) - 1
-        const fold = new ThreadFold('t')
+        const fold = new LogFold('t')
         fold.begin(log.slice(start, known))
         const from = sent.findIndex(({ id }) => Math.trunc(Number(id)) > known)
         // After a break, some of what was sent comes again.
@@ -100,7 +100,7 @@ test('what is streamed now stays when the earlier events come', async () => {
   const { log, sent } = await record()
   const last = sent.findLastIndex(isDelta)
   const known = Math.trunc(Number(sent[last]!.id))
-  const fold = new ThreadFold('t')
+  const fold = new LogFold('t')
   fold.begin(log.slice(known - 3, known))
   for (const { id, event } of sent.slice(0, last + 1)) fold.push(id, event)
   const words = fold.state.facts.draft?.text

@@ -8,6 +8,8 @@ type AnyEvent = NumberedEvent['event']
 export interface LoggedEvent {
   readonly seq: number
   readonly event: AnyEvent
+  /** Whether a long result of a tool was left on the server; `event` has its beginning. */
+  readonly isCut?: boolean
 }
 
 /** One thread as the page knows it. */
@@ -55,7 +57,7 @@ export interface TreeReader {
  * Folds the events of one thread. The last events of a long thread are read first and folded alone; when the
  * earlier ones are there, everything is folded again.
  */
-export class ThreadFold {
+export class LogFold {
   readonly threadId: string
   #events: LoggedEvent[] = []
   /** How many events before these were not read. */
@@ -77,14 +79,14 @@ export class ThreadFold {
   /** Begins with the end of a log. */
   begin(events: readonly LoggedEvent[]): void {
     this.#earlier = (events[0]?.seq ?? 1) - 1
-    for (const { seq, event } of events) this.#store(seq, event)
+    for (const logged of events) this.#store(logged)
   }
 
   /** Adds an event of the stream. */
   push(id: string, event: AnyEvent): void {
     const seq = Math.trunc(Number(id))
     // A delta has the number of the stored event before it, with a fraction; a stored event has a new number.
-    if (seq > this.seq) return this.#store(seq, event)
+    if (seq > this.seq) return this.#store({ seq, event })
     const last = this.#events.at(-1)?.event
     // What was read meanwhile may come again.
     if (seq < this.seq || !id.includes('.')) return
@@ -95,10 +97,11 @@ export class ThreadFold {
     this.#state = undefined
   }
 
-  #store(seq: number, event: AnyEvent): void {
-    this.#events.push({ seq, event })
+  #store(logged: LoggedEvent): void {
+    const { seq, event, isCut } = logged
+    this.#events.push(logged)
     this.#view.push(event, seq)
-    this.#facts.push(event, seq)
+    this.#facts.push(event, seq, isCut)
     if (!this.#facts.hasDraft) this.#deltas = []
     this.#state = undefined
   }
@@ -107,9 +110,9 @@ export class ThreadFold {
   async prepend(pages: AsyncIterable<readonly LoggedEvent[]>): Promise<void> {
     const [view, facts] = [new ViewFold(), new FactsFold()]
     const before: LoggedEvent[] = []
-    const add = ({ seq, event }: LoggedEvent): void => {
+    const add = ({ seq, event, isCut }: LoggedEvent): void => {
       view.push(event, seq)
-      facts.push(event, seq)
+      facts.push(event, seq, isCut)
     }
     const first = this.#events[0]?.seq ?? Infinity
     for await (const page of pages)
@@ -138,7 +141,8 @@ export class ThreadFold {
 
   get state(): ShownThread {
     if (this.#state) return this.#state
-    const view = { ...this.#view.view, ...(this.#earlier > 0 && this.#info && known(this.#info)) }
+    const known = this.#earlier > 0 && this.#info ? knownOf(this.#info) : {}
+    const view = { ...this.#view.view, ...known }
     const before = this.#last
     this.#last = { ...view, items: keepEqual(before?.items ?? [], view.items) }
     this.#state = {
@@ -154,7 +158,7 @@ export class ThreadFold {
 }
 
 /** What a view of the last events alone would have wrong. */
-function known(info: ThreadInfo): Partial<ThreadView> {
+function knownOf(info: ThreadInfo): Partial<ThreadView> {
   const { agent, title, parentId, createdAt, lifecycle: status, tokens, outputTokens } = info
   return {
     agent,
@@ -203,7 +207,7 @@ function isEqual(a: object, b: object): boolean {
 
 /** Returns a thread as it was after the event with this number. */
 export function threadAt({ threadId, events }: ShownThread, seq: number): ShownThread {
-  const fold = new ThreadFold(threadId)
+  const fold = new LogFold(threadId)
   fold.begin(events.slice(0, events.findLastIndex((one) => one.seq <= seq) + 1))
   return { ...fold.state, events, isPast: true }
 }

@@ -13,7 +13,8 @@ const api = '/agents/assistant/chat'
 const transport = new DefaultChatTransport({ api })
 
 /** The id of the chat is in the address, so that a reload finds the same thread. */
-const id = location.hash.slice(1) || crypto.randomUUID()
+const known = location.hash.slice(1)
+const id = known || crypto.randomUUID()
 location.hash = id
 
 function Chat({ past }: { past: UIMessage[] }) {
@@ -34,6 +35,7 @@ function Chat({ past }: { past: UIMessage[] }) {
 
   return (
     <main>
+      <h1>Assistant</h1>
       <ol aria-label="Conversation" aria-busy={isBusy}>
         {messages.map((message) => (
           <li key={message.id} className={message.role}>
@@ -49,6 +51,13 @@ function Chat({ past }: { past: UIMessage[] }) {
   )
 }
 
+/** How a call ended; calls in other states are still on their way. */
+const STATES: Record<string, string> = {
+  'output-available': 'done',
+  'output-error': 'failed',
+  'output-denied': 'denied',
+}
+
 type Decide = ReturnType<typeof useChat>['addToolApprovalResponse']
 
 function Part({ part, decide }: { part: UIMessage['parts'][number]; decide: Decide }): ReactNode {
@@ -56,11 +65,7 @@ function Part({ part, decide }: { part: UIMessage['parts'][number]; decide: Deci
   if (!isToolUIPart(part)) return null
   const call = `${getToolName(part)} ${JSON.stringify(part.input ?? {})}`
   if (part.state !== 'approval-requested')
-    return (
-      <p className="call">
-        {call} · {part.state.replace('output-', '')}
-      </p>
-    )
+    return <p className="call">{`${call} · ${STATES[part.state] ?? 'works'}`}</p>
   const approvalId = part.approval.id
   return (
     <fieldset>
@@ -104,7 +109,7 @@ function Composer({ isBusy, send, stop }: ComposerProps) {
   )
 }
 
-/** The messages so far; none for a chat that nobody has begun. */
+/** The messages so far of a chat that was begun before. */
 async function pastMessages(): Promise<UIMessage[]> {
   const response = await fetch(`${api}/${id}`)
   return response.ok ? ((await response.json()) as { messages: UIMessage[] }).messages : []
@@ -112,6 +117,6 @@ async function pastMessages(): Promise<UIMessage[]> {
 
 createRoot(document.getElementById('root')!).render(
   <StrictMode>
-    <Chat past={await pastMessages()} />
+    <Chat past={known === '' ? [] : await pastMessages()} />
   </StrictMode>,
 )

@@ -1,7 +1,7 @@
 import { type UIMessageChunk, UIStreamEncoder } from '@skein/threads/ai-sdk'
 import { SkeinError } from '@skein/base'
 import type { NumberedEvent, Runtime, WaitingItem, ThreadInfo } from '../../contract/runtime-api.ts'
-import { MergeQueue } from '../stream/merge-queue.ts'
+import { MergeQueue } from '../stream/tree-queue.ts'
 import {
   agentNames,
   type ChatView,

@@ -6,7 +6,8 @@ import { accountOf, seesAllOwners } from '../../operations/principal.ts'
 import type { RuntimeNode } from '../../nodes/nodes.ts'
 import type { HttpLimits } from '../services.ts'
 import { boolean, choice, maxText } from '../../operations/shape.ts'
-import { parsePosition, pieceEnd, threadStream, treeStream } from './tree-stream.ts'
+import { pieceEnd, threadStream, treeStream } from './tree-stream.ts'
+import { parsePosition } from './tree-queue.ts'
 
 /** The source of a stream, and the connection it is sent on. */
 export interface EventStreamOptions {

@@ -6,7 +6,7 @@ import { Checklist, EvidenceList } from '../../parts/evidence.tsx'
 import { countText, duration, line } from '../../parts/format.ts'
 import { Json } from '../../parts/json.tsx'
 import { Prose } from '../../parts/prose.tsx'
-import { CallBody, DecisionLine } from '../../parts/tool-call.tsx'
+import { CallBody, DecisionLine, useWholeEvent } from '../../parts/tool-call.tsx'
 import { useAddress, type ThreadAddress } from '../../state/address.ts'
 import { useResource, useStudio } from '../../state/studio.ts'
 import type { LoggedEvent, ShownThread, TreeState } from '../../state/tree.ts'
@@ -169,7 +169,7 @@ function Readable({
           {facts && <DecisionLine facts={facts} />}
         </section>
         <section>
-          <CallBody call={call} facts={facts} />
+          <CallBody threadId={thread.threadId} call={call} facts={facts} />
         </section>
         <section>
           <h3>Copy as</h3>
@@ -205,7 +205,7 @@ function Readable({
   return (
     <section>
       <h3>{event?.event.type}</h3>
-      <Json value={event?.event} label="Event" />
+      {event && <EventJson threadId={thread.threadId} logged={event} />}
     </section>
   )
 }
@@ -331,6 +331,19 @@ function Curl({ path }: { readonly path: string }): ReactNode {
   return <CommandLine text={`curl ${url}${path} -H "authorization: Bearer $SKEIN_KEY"`} />
 }
 
+/** An event as it is stored, also if the page has only the beginning of a long result. */
+function EventJson({
+  threadId,
+  logged: { seq, event, isCut },
+}: {
+  readonly threadId: string
+  readonly logged: LoggedEvent
+}): ReactNode {
+  const whole = useWholeEvent(threadId, isCut ? seq : undefined)
+  if (whole.isLoading) return <p className="soft small">Reading the event …</p>
+  return <Json value={whole.value ?? event} label={`Event ${seq}`} />
+}
+
 function EventsTab({ selected }: { readonly selected: Selected }): ReactNode {
   const { thread, call, message, event } = selected
   const stepId = stepOf(selected)
@@ -357,7 +370,7 @@ function EventsTab({ selected }: { readonly selected: Selected }): ReactNode {
           <summary>
             <span className="faint num">{logged.seq}</span> {line(logged.event.type, 60)}
           </summary>
-          <Json value={logged.event} label={`Event ${logged.seq}`} />
+          <EventJson threadId={thread.threadId} logged={logged} />
         </details>
       ))}
       {related.length === 0 && <p className="soft">No event names this.</p>}

@@ -16,7 +16,7 @@ export function Announcer({ thread }: { readonly thread: ShownThread }): ReactNo
   useEffect(() => {
     const before = said.current
     const parts: string[] = []
-    const sentences = draft ? (/^[\s\S]*[.!?](?=\s|$)/.exec(draft.text)?.[0] ?? '') : ''
+    const sentences = draft ? wholeSentences(draft.text) : ''
     if (sentences.length > before.draft) parts.push(sentences.slice(before.draft))
     const last = items.at(-1)
     const isNew = lastId(items) !== before.last
@@ -42,6 +42,14 @@ export function Announcer({ thread }: { readonly thread: ShownThread }): ReactNo
       {spoken}
     </div>
   )
+}
+
+/** The text up to the end of its last sentence. */
+function wholeSentences(text: string): string {
+  for (let end = text.length; end > 0; end--)
+    if ('.!?'.includes(text[end - 1]!) && (end === text.length || /\s/.test(text[end]!)))
+      return text.slice(0, end)
+  return ''
 }
 
 /** Earlier items may be read later than the last, so that their number says nothing. */

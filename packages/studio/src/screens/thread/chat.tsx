@@ -16,7 +16,7 @@ import { plural } from '../../parts/format.ts'
 import { useKeys } from '../../state/keys.ts'
 import type { ShownThread, TreeState } from '../../state/tree.ts'
 import { Announcer } from './announcer.tsx'
-import { Entry, keyOf, type ChatEntry } from './entry.tsx'
+import { ChatEntryRow, entryKey, type ChatEntry } from './entry.tsx'
 import { FindBar, useFind } from './find.tsx'
 import { ForkDialog, useBranches } from './fork.tsx'
 
@@ -41,7 +41,7 @@ export function Chat({ thread, tree, selected, onSelect }: ChatProps): ReactNode
   const { open, toggle } = useOpen()
   const branches = useBranches(thread)
   const [forked, setForked] = useState<ViewMessage>()
-  const getItemKey = useCallback((index: number) => keyOf(entries[index]!), [entries])
+  const getItemKey = useCallback((index: number) => entryKey(entries[index]!), [entries])
   const rows = useVirtualizer({
     count: entries.length,
     getScrollElement: () => scroll.current,
@@ -106,7 +106,7 @@ export function Chat({ thread, tree, selected, onSelect }: ChatProps): ReactNode
               className={`log-row ${find?.index === index ? 'found' : ''}`}
               style={{ transform: `translateY(${start}px)` }}
             >
-              <Entry
+              <ChatEntryRow
                 entry={entries[index]!}
                 thread={thread}
                 tree={tree}
@@ -194,10 +194,10 @@ function usePlace(
   const first = useRef<string>(undefined)
   useLayoutEffect(() => {
     const before = first.current
-    first.current = entries[0] && keyOf(entries[0])
+    first.current = entries[0] && entryKey(entries[0])
     const box = scroll.current
     if (before === undefined || before === first.current || !box) return
-    const index = entries.findIndex((entry) => keyOf(entry) === before)
+    const index = entries.findIndex((entry) => entryKey(entry) === before)
     const [offset = 0] = (index > 0 && rows.getOffsetForIndex(index, 'start')) || []
     if (offset > 0) box.scrollTop += offset - PADDING_PX
   }, [scroll, entries, rows])

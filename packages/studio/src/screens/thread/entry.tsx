@@ -25,7 +25,7 @@ export type ChatEntry =
   | { readonly type: 'ending' }
 
 /** A name for an entry that stays when others come before it. */
-export function keyOf(entry: ChatEntry): string {
+export function entryKey(entry: ChatEntry): string {
   if ('id' in entry) return `${entry.type} ${entry.id}`
   return entry.type === 'note' ? `note ${entry.at} ${entry.text}` : entry.type
 }
@@ -45,7 +45,8 @@ interface EntryProps {
 }
 
 /** One entry. It is rendered again when the thread changes, not while a person scrolls. */
-export const Entry: ComponentType<EntryProps & { readonly entry: ChatEntry }> = memo(EntryView)
+export const ChatEntryRow: ComponentType<EntryProps & { readonly entry: ChatEntry }> =
+  memo(EntryView)
 
 function EntryView({ entry, ...props }: EntryProps & { readonly entry: ChatEntry }): ReactNode {
   const { thread, open, toggle, selected, select, depth } = props
@@ -77,6 +78,7 @@ function EntryView({ entry, ...props }: EntryProps & { readonly entry: ChatEntry
       return (
         <div className={`indent ${isSideB(entry.agentId, thread) ? 'side-b' : ''}`}>
           <CallView
+            threadId={thread.threadId}
             call={entry}
             facts={facts.calls.get(id)}
             isOpen={open.has(`${thread.threadId} ${id}`)}
@@ -194,7 +196,13 @@ function Child({ threadId, ...props }: EntryProps & { readonly threadId: string 
           )}
           {depth < MAX_DEPTH &&
             shown.map((item) => (
-              <Entry key={keyOf(item)} {...props} thread={child} entry={item} depth={depth + 1} />
+              <ChatEntryRow
+                key={entryKey(item)}
+                {...props}
+                thread={child}
+                entry={item}
+                depth={depth + 1}
+              />
             ))}
           {child.facts.draft && <DraftEntry thread={child} />}
           {child.view.result && child.view.result.outcome !== 'completed' && (

@@ -27,19 +27,8 @@ export function ThreadList({
   const { items, isLoaded, isAll, error } = useStore(lists.threads)
   const [, go] = useAddress()
   const { query = '' } = address
-  const { client } = useStudio()
-  const agents = useResource(query.includes('tool:') ? 'agents' : undefined, () =>
-    client.agents.list(),
-  )
+  const { shown, isByTool } = useShown(items, query)
   const selected = address.screen === 'thread' ? address.threadId : undefined
-  const shown = useMemo(() => {
-    const parsed = parseQuery(query)
-    const names = agentsWith(parsed.tool, agents.value ?? [])
-    return items.filter(
-      (thread) =>
-        matchesQuery(thread, parsed) && (parsed.tool === undefined || names.has(thread.agent)),
-    )
-  }, [items, query, agents.value])
   const scroll = useRef<HTMLDivElement>(null)
   const search = useRef<HTMLInputElement>(null)
   const rows = useVirtualizer({
@@ -96,7 +85,7 @@ export function ThreadList({
         {error !== undefined && !isLoaded && <ErrorBox error={error} retry={lists.refresh} />}
         {!isLoaded && error === undefined && <Skeleton lines={8} />}
         {isLoaded && shown.length === 0 && <NoThreads isSearch={items.length > 0} />}
-        {agents.value && <p className="list-note small soft">{TOOL_NOTE}</p>}
+        {isByTool && <p className="list-note small soft">{TOOL_NOTE}</p>}
         <ul className="rows" style={{ height: rows.getTotalSize() }}>
           {rows.getVirtualItems().map(({ index, start, key }) => {
             const thread = shown[index]
@@ -113,22 +102,55 @@ export function ThreadList({
             )
           })}
         </ul>
-        {isLoaded && !isAll && (
-          <p className="list-note small soft">
-            {query === '' ? (
-              'Reading older threads …'
-            ) : (
-              <>
-                Looked at the latest {items.length} threads.{' '}
-                <button type="button" className="link" onClick={lists.more}>
-                  Look at older ones
-                </button>
-              </>
-            )}
-          </p>
-        )}
+        {isLoaded && !isAll && <ListEnd query={query} count={items.length} more={lists.more} />}
       </div>
     </section>
+  )
+}
+
+/** The threads that a search asks for. */
+function useShown(
+  items: readonly ThreadInfo[],
+  query: string,
+): { readonly shown: readonly ThreadInfo[]; readonly isByTool: boolean } {
+  const { client } = useStudio()
+  const parsed = useMemo(() => parseQuery(query), [query])
+  const agents = useResource(parsed.tool === undefined ? undefined : 'agents', () =>
+    client.agents.list(),
+  ).value
+  const shown = useMemo(() => {
+    const names = agentsWith(parsed.tool, agents ?? [])
+    return items.filter(
+      (thread) =>
+        matchesQuery(thread, parsed) && (parsed.tool === undefined || names.has(thread.agent)),
+    )
+  }, [items, parsed, agents])
+  return { shown, isByTool: agents !== undefined }
+}
+
+/** The end of a list that was read in part. */
+function ListEnd({
+  query,
+  count,
+  more,
+}: {
+  readonly query: string
+  readonly count: number
+  readonly more: () => void
+}): ReactNode {
+  return (
+    <p className="list-note small soft">
+      {query === '' ? (
+        'Reading older threads …'
+      ) : (
+        <>
+          Looked at the latest {count} threads.{' '}
+          <button type="button" className="link" onClick={more}>
+            Look at older ones
+          </button>
+        </>
+      )}
+    </p>
   )
 }
 

@@ -71,11 +71,8 @@ export function TimelineView({
     { keys: 'z', does: 'Zoom to the selected bar', run: () => zoom(rows[current]) },
     { keys: '0', does: 'Show the whole time', run: () => setRange(undefined) },
   ])
-  const shownCount =
-    rows.length === all.length
-      ? plural(all.length, 'row')
-      : `${rows.length} of ${plural(all.length, 'row')}`
-  const count = tree.isWhole ? shownCount : `${shownCount}, reading more,`
+  const of = rows.length === all.length ? '' : `${rows.length} of `
+  const count = `${of}${plural(all.length, 'row')}${tree.isWhole ? '' : ', reading more,'}`
   if (all.length === 0)
     return (
       <Empty title="Nothing has run yet">

@@ -5,16 +5,16 @@ import type { MessagePart, UserContent } from '../../document/part.ts'
 import { instantOf } from '../../document/timestamp.ts'
 import { ThreadBuilder, type ImportOptions } from '../bridge/build.ts'
 import { Losses } from '../bridge/walk.ts'
-import { USAGE } from './to-events.ts'
-import type {
-  AgUiContentPart,
-  AgUiEvent,
-  AgUiInput,
-  AgUiInterrupt,
-  AgUiKnownEvent,
-  AgUiMessage,
-  AgUiOutcome,
-  AgUiUsage,
+import {
+  type AgUiContentPart,
+  type AgUiEvent,
+  type AgUiInput,
+  type AgUiInterrupt,
+  type AgUiKnownEvent,
+  type AgUiMessage,
+  type AgUiOutcome,
+  type AgUiUsage,
+  USAGE,
 } from './types.ts'
 
 /**

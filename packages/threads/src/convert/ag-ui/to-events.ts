@@ -14,7 +14,14 @@ import { carry } from '../ai-sdk/carrier.ts'
 import type { TextUIPart, UIMessageChunk } from '../ai-sdk/types.ts'
 import { AgUiStreamEncoder } from './encode.ts'
 import { fileContent } from './message-list.ts'
-import type { AgUiContentPart, AgUiEvent, AgUiMessage, AgUiOutcome, AgUiUsage } from './types.ts'
+import {
+  type AgUiContentPart,
+  type AgUiEvent,
+  type AgUiMessage,
+  type AgUiOutcome,
+  type AgUiUsage,
+  USAGE,
+} from './types.ts'
 
 const NO_PLACE = 'AG-UI has no field for it'
 
@@ -291,19 +298,4 @@ class EventWriter {
     const errorText = typeof output === 'string' ? output : JSON.stringify(output)
     this.#push({ type: 'tool-output-error', toolCallId, errorText })
   }
-}
-
-/** The counters of a thread that AG-UI has, and their names there. */
-export const USAGE: Readonly<
-  Record<
-    `${'input' | 'output' | 'total' | 'thinking' | 'cache_read' | 'cache_write'}_tokens`,
-    Exclude<keyof AgUiUsage, 'provider' | 'model'>
-  >
-> = {
-  input_tokens: 'inputTokens',
-  output_tokens: 'outputTokens',
-  total_tokens: 'totalTokens',
-  thinking_tokens: 'reasoningTokens',
-  cache_read_tokens: 'cachedInputTokens',
-  cache_write_tokens: 'cacheWriteInputTokens',
 }

@@ -164,3 +164,18 @@ export interface AgUiOtherEvent {
   readonly timestamp?: number
   readonly [field: string]: unknown
 }
+
+/** The counters of a thread that AG-UI has, and their names there. */
+export const USAGE: Readonly<
+  Record<
+    `${'input' | 'output' | 'total' | 'thinking' | 'cache_read' | 'cache_write'}_tokens`,
+    Exclude<keyof AgUiUsage, 'provider' | 'model'>
+  >
+> = {
+  input_tokens: 'inputTokens',
+  output_tokens: 'outputTokens',
+  total_tokens: 'totalTokens',
+  thinking_tokens: 'reasoningTokens',
+  cache_read_tokens: 'cachedInputTokens',
+  cache_write_tokens: 'cacheWriteInputTokens',
+}

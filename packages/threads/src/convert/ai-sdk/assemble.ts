@@ -272,14 +272,7 @@ function contentPart(chunk: ContentChunk): UIMessagePart {
     }
     case 'source-document': {
       const { sourceId, mediaType, title, filename } = chunk
-      return {
-        type,
-        sourceId,
-        mediaType,
-        title,
-        filename,
-        ...metadataOf(chunk),
-      }
+      return { type, sourceId, mediaType, title, filename, ...metadataOf(chunk) }
     }
     case 'steering-message':
       return { type, id: chunk.id, parts: chunk.parts }

@@ -49,10 +49,9 @@ export function exportMessage(
   // A reason that Pydantic AI itself wrote is given back, also if it is newer than this package.
   const isOwn =
     isObject(origin) && isObject(origin['fields']) && 'finish_reason' in origin['fields']
-  if (typeof reason === 'string' && !FINISH_REASONS.has(reason) && !isOwn) {
-    if (context.refuse(`${at}/finish_reason`, `unknown finish reason`))
-      draft['finish_reason'] = null
-  }
+  const isUnknown = typeof reason === 'string' && !FINISH_REASONS.has(reason) && !isOwn
+  if (isUnknown && context.refuse(`${at}/finish_reason`, 'unknown finish reason'))
+    draft['finish_reason'] = null
   return draft as unknown as PydanticMessage
 }
 

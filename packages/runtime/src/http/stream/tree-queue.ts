@@ -1,0 +1,92 @@
+/** A queue between several writers and one reader. Writers wait while it is full. */
+export class MergeQueue<T> {
+  readonly #capacity: number
+  readonly #items: T[] = []
+  readonly #waitingWriters: (() => void)[] = []
+  #wakeReader: (() => void) | undefined
+  #isClosed = false
+
+  constructor(capacity: number) {
+    this.#capacity = capacity
+  }
+
+  /** Adds an item, waiting while the queue is full. Returns false when the queue was closed. */
+  async put(item: T): Promise<boolean> {
+    while (!this.#isClosed && this.#items.length >= this.#capacity)
+      await new Promise<void>((resolve) => this.#waitingWriters.push(resolve))
+    if (this.#isClosed) return false
+    this.#items.push(item)
+    this.#wakeReader?.()
+    return true
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#wakeReader?.()
+    for (const wake of this.#waitingWriters.splice(0)) wake()
+  }
+
+  /** Yields the items; ends when the queue is closed and empty. */
+  async *read(): AsyncGenerator<T, void, undefined> {
+    for (;;) {
+      while (this.#items.length > 0) {
+        const item = this.#items.shift()! // the queue is not empty
+        this.#waitingWriters.shift()?.()
+        yield item
+      }
+      if (this.#isClosed) return
+      await new Promise<void>((resolve) => (this.#wakeReader = resolve))
+      this.#wakeReader = undefined
+    }
+  }
+}
+
+/**
+ * How far a reader has come in a thread and its descendants. A child is identified by its index among the
+ * children of its parent, which keeps positions short: `12(5,7.2(1),0)` is event 12 of the thread, event 5 of
+ * its first child, 7.2 of the second, 1 of the second's first child, and no event yet of the third. A child
+ * that is not read has `x` in place of a number.
+ */
+export interface TreePosition {
+  id: string
+  readonly children: TreePosition[]
+}
+
+/** Stands for a child that is not read. */
+export const SKIPPED = 'x'
+
+/** Stands for the end of a child's log until that is known; never sent. */
+export const LATER = 'end'
+
+/** A limit that is deeper than any tree of threads. */
+const MAX_DEPTH = 64
+
+/** Formats a position as text. */
+export function formatPosition({ id, children }: TreePosition): string {
+  return children.length === 0 ? id : `${id}(${children.map(formatPosition).join(',')})`
+}
+
+/** Parses a position; returns undefined when the text is not a position. */
+export function parsePosition(text: string): TreePosition | undefined {
+  let at = 0
+  const number = /\d+(\.\d+)?|x/y
+  const parse = (depth: number): TreePosition | undefined => {
+    number.lastIndex = at
+    const id = number.exec(text)?.[0]
+    if (id === undefined || depth > MAX_DEPTH || (id === SKIPPED && depth === 0)) return undefined
+    at += id.length
+    const children: TreePosition[] = []
+    if (text[at] !== '(' || id === SKIPPED) return { id, children }
+    do {
+      at += 1
+      const child = parse(depth + 1)
+      if (!child) return undefined
+      children.push(child)
+    } while (text[at] === ',')
+    if (text[at] !== ')') return undefined
+    at += 1
+    return { id, children }
+  }
+  const position = parse(0)
+  return position && at === text.length ? position : undefined
+}
