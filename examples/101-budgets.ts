@@ -10,7 +10,6 @@
  *     other tenants: completed
  */
 
-// #region program
 import { calls, says, scripted, stops } from '@skein/ai/testing'
 import { createRuntime, defineAgent, defineModel, definePrompt, defineTool } from '@skein/runtime'
 import { z } from 'zod'
@@ -22,36 +21,43 @@ const search = defineTool({
   risk: 'read_only',
   execute: () => 'nothing yet',
 })
-const usage = { inputTokens: 10_000, outputTokens: 0, totalTokens: 10_000 }
+/** It searches for ever, unless it is greeted. */
+const searcher = scripted(({ messages }) => {
+  const [first] = messages
+  const isGreeted = first?.type === 'user' && first.text === 'Hello!'
+  const usage = { inputTokens: 10_000, outputTokens: 0, totalTokens: 10_000 }
+  return [
+    isGreeted ? says('Hello!') : calls('search', { words: 'loom' }),
+    stops(undefined, { usage }),
+  ]
+})
+
+// #region prices
 const large = defineModel({
   name: 'large',
-  // It searches for ever, unless it is greeted.
-  model: scripted(({ messages }) => {
-    const [first] = messages
-    const isGreeted = first?.type === 'user' && first.text === 'Hello!'
-    return [
-      isGreeted ? says('Hello!') : calls('search', { words: 'loom' }),
-      stops(undefined, { usage }),
-    ]
-  }),
+  model: searcher,
   inputPrice: 2, // US dollars per million tokens
   outputPrice: 10,
   capabilities: { maxOutputTokens: 100 },
 })
+// #endregion prices
 const prompt = definePrompt({ name: 'finder', prompt: 'Find it.', model: large, tools: [search] })
+// #region budget
 const finder = defineAgent({
   name: 'finder',
   sideA: { prompt },
   budget: { maxCostUsd: 0.05, maxDurationMs: 600_000, tree: { maxCostUsd: 0.2 } },
 })
+// #endregion budget
 
+// #region spending
 const DAY = 24 * 3_600_000
 const runtime = await createRuntime({
   agents: [finder],
   spending: [{ per: 'tenant', periodMs: DAY, maxCostUsd: 0.05, tenants: ['acme'] }],
 })
+// #endregion spending
 await runtime.start()
-// #endregion program
 
 const ask = async (tenant: string, text: string) => {
   const { id } = await runtime.threads.create({ agent: 'finder', tenant })

@@ -11,11 +11,12 @@
  *     next: none
  */
 
-// #region program
-import { createRuntime, defineAgent, defineEffect, definePrompt, defineTool } from '@skein/runtime'
+import { createRuntime, defineAgent, definePrompt } from '@skein/runtime'
 import { manualTimers } from '@skein/runtime/testing'
 import { calls, says, scripted } from '@skein/ai/testing'
 import { manualClock } from '@skein/base'
+// #region program
+import { defineEffect, defineTool } from '@skein/runtime'
 import { z } from 'zod'
 
 const wake = defineEffect({
