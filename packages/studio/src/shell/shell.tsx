@@ -1,10 +1,10 @@
-import { Keyboard, LogOut, Monitor, Moon, Search, Sun } from 'lucide-react'
+import { Keyboard, Monitor, Moon, Search, Sun } from 'lucide-react'
 import { lazy, Suspense, useEffect, useState, type ReactNode } from 'react'
 import { useRouter } from 'wouter'
 import { Boundary, Dialog, Empty, Skeleton } from '../parts/basics.tsx'
 import { Split } from '../parts/split.tsx'
 import { To } from '../parts/link.tsx'
-import { line, plural } from '../parts/format.ts'
+import { plural } from '../parts/format.ts'
 import { useAddress, type Address } from '../state/address.ts'
 import { activeKeys, onPageKey, useKeys } from '../state/keys.ts'
 import { useStore } from '../state/store.ts'
@@ -14,7 +14,7 @@ import { StartPane } from '../screens/threads/start-pane.tsx'
 import { ThreadList } from '../screens/threads/thread-list.tsx'
 import iconUrl from '../styles/icon.svg'
 import { useBadge } from '../state/title.ts'
-import { SignIn } from './sign-in.tsx'
+import { SignIn, Account } from './sign-in.tsx'
 
 // The first screen is the list; the others are read as soon as the page has nothing else to do.
 const readThread = () => import('../screens/thread/thread-screen.tsx')
@@ -258,25 +258,6 @@ function ThemeButton(): ReactNode {
       onClick={() => chooseTheme(NEXT_THEME[now])}
     >
       <Icon size={16} aria-hidden />
-    </button>
-  )
-}
-
-/** Who is signed in, and the way out. A server that asks nobody has neither. */
-function Account(): ReactNode {
-  const { me, signOut } = useStudio()
-  const who = useStore(me)
-  if (!who?.isSignedIn) return null
-  const name = who.name ?? who.user ?? who.tenant
-  return (
-    <button
-      type="button"
-      className="btn quiet"
-      title={`${name}, tenant ${who.tenant}. Sign out`}
-      onClick={() => void signOut()}
-    >
-      <span className="cut">{line(name, 24)}</span>
-      <LogOut size={15} aria-label="Sign out" />
     </button>
   )
 }

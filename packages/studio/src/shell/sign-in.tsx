@@ -2,6 +2,9 @@ import { useEffect, useRef, useState, type FormEvent, type ReactNode } from 'rea
 import { ErrorBox } from '../parts/basics.tsx'
 import { useStudio } from '../state/studio.ts'
 import iconUrl from '../styles/icon.svg'
+import { LogOut } from 'lucide-react'
+import { line } from '../parts/format.ts'
+import { useStore } from '../state/store.ts'
 
 /** Asks for a key. It goes to the server once and is not kept in the page. */
 export function SignIn(): ReactNode {
@@ -49,5 +52,24 @@ export function SignIn(): ReactNode {
         </p>
       </form>
     </main>
+  )
+}
+
+/** Who is signed in, and the way out. A server that asks nobody has neither. */
+export function Account(): ReactNode {
+  const { me, signOut } = useStudio()
+  const who = useStore(me)
+  if (!who?.isSignedIn) return null
+  const name = who.name ?? who.user ?? who.tenant
+  return (
+    <button
+      type="button"
+      className="btn quiet"
+      title={`${name}, tenant ${who.tenant}. Sign out`}
+      onClick={() => void signOut()}
+    >
+      <span className="cut">{line(name, 24)}</span>
+      <LogOut size={15} aria-label="Sign out" />
+    </button>
   )
 }

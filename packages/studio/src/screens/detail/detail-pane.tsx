@@ -1,16 +1,16 @@
 import { X } from 'lucide-react'
-import { useState, type ReactNode } from 'react'
+import { type ReactNode } from 'react'
 import type { ViewCall, ViewMessage } from '@skein/runtime/view'
-import { CommandLine, Cost, ErrorBox, Skeleton, Time } from '../../parts/basics.tsx'
+import { Time } from '../../parts/basics.tsx'
 import { Checklist, EvidenceList } from '../../parts/evidence.tsx'
-import { countText, duration, line } from '../../parts/format.ts'
-import { Json } from '../../parts/json.tsx'
+import { duration, line } from '../../parts/format.ts'
 import { Prose } from '../../parts/prose.tsx'
-import { CallBody, DecisionLine, useWholeEvent } from '../../parts/tool-call.tsx'
+import { CallBody, DecisionLine } from '../../parts/tool-call.tsx'
 import { useAddress, type ThreadAddress } from '../../state/address.ts'
-import { useResource, useStudio } from '../../state/studio.ts'
 import type { LoggedEvent, ShownThread, TreeState } from '../../state/tree.ts'
 import { AuditTab } from './audit-tab.tsx'
+import { ModelLog, Curl } from './model-log.tsx'
+import { EventJson, EventsTab } from './events-tab.tsx'
 
 const TABS = ['readable', 'request', 'response', 'events', 'evidence', 'audit'] as const
 type Tab = (typeof TABS)[number]
@@ -25,7 +25,7 @@ const NAMES: Readonly<Record<Tab, string>> = {
 }
 
 /** What the address has selected: a call, a message or an event of a thread of the tree. */
-interface Selected {
+export interface Selected {
   readonly thread: ShownThread
   readonly call?: ViewCall
   readonly message?: ViewMessage
@@ -206,174 +206,6 @@ function Readable({
     <section>
       <h3>{event?.event.type}</h3>
       {event && <EventJson threadId={thread.threadId} logged={event} />}
-    </section>
-  )
-}
-
-/** The step that a selected thing belongs to. */
-function stepOf({ thread, call, message, event }: Selected): string | undefined {
-  if (call) return thread.facts.calls.get(call.id)?.stepId
-  if (message) return thread.facts.messages.get(message.id)?.stepId
-  const { stepId } = (event?.event ?? {}) as { stepId?: string }
-  return stepId
-}
-
-/** The request to the model that made the selected call or message, as it was sent. */
-function ModelLog({
-  tab,
-  selected,
-}: {
-  readonly tab: 'request' | 'response'
-  readonly selected: Selected
-}): ReactNode {
-  const { client } = useStudio()
-  const { thread } = selected
-  const stepId = stepOf(selected)
-  const requests = thread.facts.requests.filter((request) => request.stepId === stepId)
-  const logId = requests.at(-1)?.logId
-  const log = useResource(logId && `log ${thread.threadId} ${logId}`, () =>
-    client.threads.log(thread.threadId, logId!),
-  )
-  const [isRaw, setRaw] = useState(false)
-  if (logId === undefined)
-    return <p className="soft pad">No model was asked for this. A person or a tool made it.</p>
-  if (log.error !== undefined)
-    return (
-      <div className="pad">
-        <ErrorBox error={log.error} retry={log.reload} />
-      </div>
-    )
-  if (!log.value) return <Skeleton />
-  const { value } = log
-  if (tab === 'response')
-    return (
-      <section>
-        <dl className="facts">
-          <dt>Model</dt>
-          <dd className="mono">{line(`${value.provider}/${value.model}`, 100)}</dd>
-          <dt>Took</dt>
-          <dd className="num">
-            {value.durationMs === undefined ? 'not answered' : duration(value.durationMs)}
-            {value.firstTokenMs !== undefined &&
-              `, first token after ${duration(value.firstTokenMs)}`}
-          </dd>
-          <dt>Ended</dt>
-          <dd>
-            {value.error ? (
-              <span className="bad">{line(value.error.message, 300)}</span>
-            ) : (
-              (value.finishReason ?? 'unknown')
-            )}
-          </dd>
-          <dt>Cost</dt>
-          <dd>
-            <Cost usd={value.costUsd} />
-          </dd>
-        </dl>
-        <h3>Usage</h3>
-        <Json value={value.usage ?? 'unknown'} label="Usage" />
-        <h3>Message</h3>
-        <Json value={messageEvent(selected, value.messageId)} label="Message of the model" />
-      </section>
-    )
-  const called = new Set(
-    thread.view.items.flatMap((item) => (item.type === 'call' ? [item.toolName] : [])),
-  )
-  return (
-    <section>
-      <p className="soft small">
-        <span className="mono">{line(`${value.provider}/${value.model}`, 100)}</span> · attempt{' '}
-        {value.attempt} · secrets are never in it.{' '}
-        <button type="button" className="link" onClick={() => setRaw(!isRaw)}>
-          {isRaw ? 'Readable' : 'Raw'}
-        </button>
-      </p>
-      {isRaw ? (
-        <Json value={value} label="Request" />
-      ) : (
-        <>
-          <h3>System</h3>
-          <Prose text={value.system ?? 'none'} />
-          <h3>Tools ({value.tools.length})</h3>
-          <ul className="tools">
-            {value.tools.map((tool, index) => {
-              const name = String(tool['name'] ?? index)
-              return (
-                <li key={name}>
-                  <code className={called.has(name) ? 'tool-ink' : ''}>{line(name, 60)}</code>
-                  {called.has(name) && <span className="soft small"> called</span>}
-                </li>
-              )
-            })}
-          </ul>
-          <h3>Messages ({countText(value.messages.length)})</h3>
-          <Json value={value.messages} label="Messages" />
-          <h3>Parameters</h3>
-          <Json value={value.params} label="Parameters" />
-        </>
-      )}
-      <h3>Copy as</h3>
-      <Curl path={`/threads/${thread.threadId}/logs/${logId}`} />
-    </section>
-  )
-}
-
-function messageEvent({ thread }: Selected, messageId: string | undefined): unknown {
-  const found = thread.events.find(
-    ({ event }) => event.type === 'message_added' && event.message.id === messageId,
-  )?.event
-  return found?.type === 'message_added' ? found.message : undefined
-}
-
-/** A request for the command line. The key is named, never shown. */
-function Curl({ path }: { readonly path: string }): ReactNode {
-  const { url } = useStudio()
-  return <CommandLine text={`curl ${url}${path} -H "authorization: Bearer $SKEIN_KEY"`} />
-}
-
-/** An event as it is stored, also if the page has only the beginning of a long result. */
-function EventJson({
-  threadId,
-  logged: { seq, event, isCut },
-}: {
-  readonly threadId: string
-  readonly logged: LoggedEvent
-}): ReactNode {
-  const whole = useWholeEvent(threadId, isCut ? seq : undefined)
-  if (whole.isLoading) return <p className="soft small">Reading the event …</p>
-  return <Json value={whole.value ?? event} label={`Event ${seq}`} />
-}
-
-function EventsTab({ selected }: { readonly selected: Selected }): ReactNode {
-  const { thread, call, message, event } = selected
-  const stepId = stepOf(selected)
-  const related = thread.events.filter((logged) => {
-    if (event) return logged.seq === event.seq
-    const text = logged.event as {
-      toolCallId?: string
-      stepId?: string
-      message?: { id?: string }
-      interrupt?: { toolCallId?: string }
-    }
-    if (call)
-      return (
-        text.toolCallId === call.id ||
-        text.interrupt?.toolCallId === call.id ||
-        (stepId !== undefined && text.stepId === stepId)
-      )
-    return text.message?.id === message?.id || (stepId !== undefined && text.stepId === stepId)
-  })
-  return (
-    <section>
-      {related.map((logged) => (
-        <details key={logged.seq} className="event-detail" open={related.length === 1}>
-          <summary>
-            <span className="faint num">{logged.seq}</span> {line(logged.event.type, 60)}
-          </summary>
-          <EventJson threadId={thread.threadId} logged={logged} />
-        </details>
-      ))}
-      {related.length === 0 && <p className="soft">No event names this.</p>}
     </section>
   )
 }

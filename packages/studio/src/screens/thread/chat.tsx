@@ -18,7 +18,8 @@ import type { ShownThread, TreeState } from '../../state/tree.ts'
 import { Announcer } from './announcer.tsx'
 import { ChatEntryRow, entryKey, type ChatEntry } from './entry.tsx'
 import { FindBar, useFind } from './find.tsx'
-import { ForkDialog, useBranches } from './fork.tsx'
+import { ForkDialog } from './fork.tsx'
+import { useBranches } from './branches.tsx'
 
 interface ChatProps {
   readonly thread: ShownThread

@@ -1,0 +1,121 @@
+import { useState, type ReactNode } from 'react'
+import { CommandLine, Cost, ErrorBox, Skeleton } from '../../parts/basics.tsx'
+import { countText, duration, line } from '../../parts/format.ts'
+import { Json } from '../../parts/json.tsx'
+import { Prose } from '../../parts/prose.tsx'
+import { useResource, useStudio } from '../../state/studio.ts'
+import { type Selected } from './detail-pane.tsx'
+import { stepOf } from './events-tab.tsx'
+
+/** The request to the model that made the selected call or message, as it was sent. */
+export function ModelLog({
+  tab,
+  selected,
+}: {
+  readonly tab: 'request' | 'response'
+  readonly selected: Selected
+}): ReactNode {
+  const { client } = useStudio()
+  const { thread } = selected
+  const stepId = stepOf(selected)
+  const requests = thread.facts.requests.filter((request) => request.stepId === stepId)
+  const logId = requests.at(-1)?.logId
+  const log = useResource(logId && `log ${thread.threadId} ${logId}`, () =>
+    client.threads.log(thread.threadId, logId!),
+  )
+  const [isRaw, setRaw] = useState(false)
+  if (logId === undefined)
+    return <p className="soft pad">No model was asked for this. A person or a tool made it.</p>
+  if (log.error !== undefined)
+    return (
+      <div className="pad">
+        <ErrorBox error={log.error} retry={log.reload} />
+      </div>
+    )
+  if (!log.value) return <Skeleton />
+  const { value } = log
+  if (tab === 'response')
+    return (
+      <section>
+        <dl className="facts">
+          <dt>Model</dt>
+          <dd className="mono">{line(`${value.provider}/${value.model}`, 100)}</dd>
+          <dt>Took</dt>
+          <dd className="num">
+            {value.durationMs === undefined ? 'not answered' : duration(value.durationMs)}
+            {value.firstTokenMs !== undefined &&
+              `, first token after ${duration(value.firstTokenMs)}`}
+          </dd>
+          <dt>Ended</dt>
+          <dd>
+            {value.error ? (
+              <span className="bad">{line(value.error.message, 300)}</span>
+            ) : (
+              (value.finishReason ?? 'unknown')
+            )}
+          </dd>
+          <dt>Cost</dt>
+          <dd>
+            <Cost usd={value.costUsd} />
+          </dd>
+        </dl>
+        <h3>Usage</h3>
+        <Json value={value.usage ?? 'unknown'} label="Usage" />
+        <h3>Message</h3>
+        <Json value={messageEvent(selected, value.messageId)} label="Message of the model" />
+      </section>
+    )
+  const called = new Set(
+    thread.view.items.flatMap((item) => (item.type === 'call' ? [item.toolName] : [])),
+  )
+  return (
+    <section>
+      <p className="soft small">
+        <span className="mono">{line(`${value.provider}/${value.model}`, 100)}</span> · attempt{' '}
+        {value.attempt} · secrets are never in it.{' '}
+        <button type="button" className="link" onClick={() => setRaw(!isRaw)}>
+          {isRaw ? 'Readable' : 'Raw'}
+        </button>
+      </p>
+      {isRaw ? (
+        <Json value={value} label="Request" />
+      ) : (
+        <>
+          <h3>System</h3>
+          <Prose text={value.system ?? 'none'} />
+          <h3>Tools ({value.tools.length})</h3>
+          <ul className="tools">
+            {value.tools.map((tool, index) => {
+              const name = String(tool['name'] ?? index)
+              return (
+                <li key={name}>
+                  <code className={called.has(name) ? 'tool-ink' : ''}>{line(name, 60)}</code>
+                  {called.has(name) && <span className="soft small"> called</span>}
+                </li>
+              )
+            })}
+          </ul>
+          <h3>Messages ({countText(value.messages.length)})</h3>
+          <Json value={value.messages} label="Messages" />
+          <h3>Parameters</h3>
+          <Json value={value.params} label="Parameters" />
+        </>
+      )}
+      <h3>Copy as</h3>
+      <Curl path={`/threads/${thread.threadId}/logs/${logId}`} />
+    </section>
+  )
+}
+
+function messageEvent({ thread }: Selected, messageId: string | undefined): unknown {
+  const found = thread.events.find(
+    ({ event }) => event.type === 'message_added' && event.message.id === messageId,
+  )?.event
+  return found?.type === 'message_added' ? found.message : undefined
+}
+
+/** A request for the command line. The key is named, never shown. */
+export function Curl({ path }: { readonly path: string }): ReactNode {
+  const { url } = useStudio()
+  return <CommandLine text={`curl ${url}${path} -H "authorization: Bearer $SKEIN_KEY"`} />
+}
