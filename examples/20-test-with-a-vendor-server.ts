@@ -27,11 +27,14 @@ import {
   vendorServer,
 } from '@skein/ai/testing'
 
+// #region models
 const models = [openai('gpt-5'), anthropic('claude-x'), google('gemini-3-pro'), ollama('qwen3')]
+// #endregion models
 const retryStrategy = new LinearBackoff({ delay: 1 })
 const store = memoryRecordings()
 
 for (const model of models) {
+  // #region fault
   // The first request meets a limit; then the answer comes one byte at a time.
   const vendor = vendorServer([says('Grüße!')], {
     faults: [{ kind: 'error', code: 'RATE_LIMITED', headers: { 'retry-after': '0.01' } }],
@@ -40,6 +43,7 @@ for (const model of models) {
   const fetch = recordFetch(store, { fetch: vendor.fetch })
   const config = { fetch, apiKey: 'sk-secret', retryStrategy }
   const turn = await llm({ model, config }).stream('Hello').turn
+  // #endregion fault
   console.log(
     `${model.provider.name}: ${turn.response.text} after ${vendor.requests.length} requests`,
   )

@@ -27,8 +27,10 @@ const backup = scripted([says('Hello from the second.'), says('Hello again.')], 
   modelId: 'small',
 })
 
+// #region fallback
 // Give a key to the model it belongs to: { model: anthropic('…'), config: { apiKey } }.
 const assistant = llm({ model: fallback([primary, { model: backup, params: {} }], { clock }) })
+// #endregion fallback
 
 for (let call = 0; call < 2; call++) {
   const stream = assistant.stream('Hello?')

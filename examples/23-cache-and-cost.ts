@@ -19,6 +19,7 @@ import {
 } from '@skein/ai/middleware'
 import { says, scripted, stops } from '@skein/ai/testing'
 
+// #region cost
 // In dollars for a million tokens. Prices change, so the table is yours.
 const catalog: ModelCatalog = {
   'scripted/script': { limits: { contextTokens: 200_000 }, prices: { input: 3, output: 15 } },
@@ -30,6 +31,7 @@ const dictionary = llm({
   model,
   middleware: [costMiddleware({ catalog }), cacheMiddleware({ store: memoryCache() })],
 })
+// #endregion cost
 
 report('asked', await dictionary.generate('What is a skein?'))
 report('asked again', await dictionary.stream('What is a skein?').turn)

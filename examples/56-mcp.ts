@@ -39,9 +39,11 @@ library.registerTool(
 )
 const libraryClient = await connect(library)
 
+// #region tools
 // Its tools in our agent.
 const tools = await mcpTools(libraryClient)
 console.log(`the library has: ${tools.map(({ name }) => name).join()}`)
+// #endregion tools
 const librarian = agent({
   model: scripted(({ messages }) =>
     messages.at(-1)?.type === 'tool_result'

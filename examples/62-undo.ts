@@ -19,6 +19,7 @@ import { defineTaskClass, governed, governor, standardPolicy } from '@skein/gove
 import { memoryLog } from '@skein/governance/audit'
 import * as bank from './wire-bank.ts'
 
+// #region tools
 const reverse = governed(bank.reverseWire, {
   risk: 'write_low_risk',
   rollback: ({ wire }) => ({ type: 'tool_call', target: 'reinstate_wire', payload: { wire } }),
@@ -35,9 +36,11 @@ const batch = defineTaskClass({
   needs: [],
   verifiers: [],
 })
+// #endregion tools
 
 const log = memoryLog()
 const gov = governor({ id: 'bank.example', audit: log, policy: standardPolicy })
+// #region run
 const result = await gov.run(batch, { identity: bank.identity, input: {} }, async (run) => {
   for (const wire of ['W-1', 'W-2', 'W-3']) await run.call(reverse, { wire })
   console.log(`reversed: ${bank.reversed.join(', ')}`)
@@ -50,6 +53,7 @@ for (const { tool, action, status, error } of result.undo) {
   const { wire } = (action?.payload ?? {}) as { wire?: string }
   console.log(`${tool} of ${wire}: ${status}${error ? ` (${error})` : ''}`)
 }
+// #endregion run
 console.log(`still reversed: ${bank.reversed.join(', ')}`)
 const events = log.lines.map((line) => /"uaicp:event":"(\w+)"/.exec(line)?.[1])
 const count = (name: string): number => events.filter((event) => event === name).length

@@ -24,6 +24,7 @@ const greeter = defineAgent({ name: 'greeter', sideA: { prompt } })
 
 const folder = await mkdtemp(join(tmpdir(), 'skein-'))
 const secretKey = randomBytes(32) // in production from the environment, never beside the data
+// #region restart
 const first = await createRuntime({ agents: [greeter], folder, secretKey })
 await first.start()
 const thread = await first.threads.create({ agent: 'greeter' })
@@ -38,6 +39,7 @@ await second.start()
 const kept = await second.threads.messages(thread.id)
 const answer = await second.threads.run(thread.id, 'Who am I?')
 console.log(`${kept.length} messages in the file; next answer: ${answer.text}`)
+// #endregion restart
 await second.stop()
 await rm(folder, { recursive: true })
 // #endregion program

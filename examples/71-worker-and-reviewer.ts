@@ -31,6 +31,7 @@ const reviewer = scripted(({ messages }) => {
     ? calls('approve_asset', { summary: `Approved: ${draft}` })
     : says(`${draft} is too dark.`)
 })
+// #region pair
 const pair = defineAgent({
   name: 'asset_subagent',
   type: 'dual_ai',
@@ -53,6 +54,7 @@ const pair = defineAgent({
     sessionStop: { name: approve, messageProperty: 'summary' },
   },
 })
+// #endregion pair
 const director = scripted(({ messages }) => {
   const last = messages.at(-1)!
   if (last.type !== 'tool_result') return calls('asset_subagent', { message: 'A small tree.' })

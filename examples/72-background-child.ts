@@ -40,11 +40,13 @@ const librarian = scripted(({ messages }) => {
   if (messages.some(({ type }) => type === 'tool_result')) return says('I have asked the archive.')
   return calls('subagent_create', { agent: 'archive', name: 'letters', message: 'Find letters.' })
 })
+// #region tools
 const tools = [{ name: archive, blocking: false, resumable: { maxInstances: 2 } }]
 const desk = defineAgent({
   name: 'desk',
   sideA: { prompt: definePrompt({ name: 'librarian', prompt: 'Help.', model: librarian, tools }) },
 })
+// #endregion tools
 
 const runtime = await createRuntime({ agents: [desk] })
 await runtime.start()

@@ -56,6 +56,7 @@ const open = async (): Promise<EmbeddedRuntime> => {
   await runtime.start()
   return runtime
 }
+// #region restart
 const first = await open()
 const thread = await first.threads.create({ agent: 'refunds', owner: 'mia' })
 const { waiting } = await first.threads.run(thread.id, 'Please refund O-7.')
@@ -70,12 +71,15 @@ const decision = { threadId: item!.threadId, interruptId: item!.interruptId, by:
 await second.inbox.approve(decision)
 const { outcome, text } = await second.threads.settled(thread.id)
 console.log(`${outcome}: ${text}`)
+// #endregion restart
 console.log(`refunded: ${refunded.join()}`)
 const again = await second.inbox.approve(decision).catch((error: { code: string }) => error)
 console.log(`a second decision is refused: ${again?.code}`)
+// #region audit
 const audit = await second.threads.audit(thread.id)
 const { ok } = await verifyAudit(audit, { keys: [audit.publicKey] })
 console.log(`audit log ok: ${ok}`)
+// #endregion audit
 await second.stop()
 await rm(folder, { recursive: true })
 // #endregion program

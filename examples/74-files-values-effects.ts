@@ -16,6 +16,7 @@ import { manualTimers } from '@skein/runtime/testing'
 import { calls, says, scripted } from '@skein/ai/testing'
 import { z } from 'zod'
 
+// #region tools
 const remind = defineEffect({
   name: 'remind',
   args: z.object({ what: z.string() }),
@@ -33,6 +34,7 @@ const note = defineTool({
     return 'noted'
   },
 })
+// #endregion tools
 const model = scripted([calls('note', { text: 'buy milk' }), says('Noted.')])
 const prompt = definePrompt({ name: 'notes', prompt: 'You take notes.', model, tools: [note] })
 const agent = defineAgent({ name: 'notes', sideA: { prompt } })
@@ -42,9 +44,11 @@ const runtime = await createRuntime({ agents: [agent], effects: [remind], clock:
 await runtime.start()
 const { id } = await runtime.threads.create({ agent: 'notes' })
 await runtime.threads.run(id, 'Buy milk!')
+// #region look
 for (const { path, sizeBytes, mediaType } of await runtime.threads.files.list(id))
   console.log(`${path} ${sizeBytes} bytes, ${mediaType}`)
 console.log(`notes so far: ${String(await runtime.threads.values.get(id, 'notes'))}`)
+// #endregion look
 const [effect] = await runtime.threads.effects.list(id)
 console.log(`the effect is due in ${(Date.parse(effect!.at) - timers.now()) / 1000} s`)
 await timers.advance(60_000)

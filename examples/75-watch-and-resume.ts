@@ -21,6 +21,7 @@ const runtime = await createRuntime({ agents: [agent] })
 await runtime.start()
 const { id } = await runtime.threads.create({ agent: 'counter' })
 
+// #region watch
 let text = ''
 let after = '0'
 const watching = (async () => {
@@ -32,6 +33,7 @@ const watching = (async () => {
 })()
 await runtime.threads.send(id, 'Count!')
 await watching
+// #endregion watch
 console.log(`saw: ${text}`)
 
 await runtime.threads.settled(id)

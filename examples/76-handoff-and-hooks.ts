@@ -19,6 +19,7 @@ const today = defineHook({
   execute: (_, text) => `${text} Today is Sunday.`,
 })
 const mender = scripted(() => says('Hardware here: Unplug it, wait, plug it in.'))
+// #region agents
 const hardware = defineAgent({
   name: 'hardware',
   exposeAsTool: true,
@@ -35,6 +36,7 @@ const desk = defineAgent({
     prompt: definePrompt({ name: 'desk', prompt: 'Route.', model: greeter, tools: [hardware] }),
   },
 })
+// #endregion agents
 
 const runtime = await createRuntime({ agents: [desk] })
 await runtime.start()

@@ -15,6 +15,7 @@ import { calls, says, scripted } from '@skein/ai/testing'
 import { createRuntime, defineAgent, definePrompt, defineTool } from '@skein/runtime'
 import { z } from 'zod'
 
+// #region tool
 const sendMail = defineTool({
   name: 'send_mail',
   description: 'Sends an e-mail.',
@@ -26,6 +27,7 @@ const sendMail = defineTool({
     return 'sent'
   },
 })
+// #endregion tool
 const model = scripted([
   calls('send_mail', { to: 'pat@exmaple.org', text: 'The lamp is on its way.' }),
   ({ messages }) => {
@@ -44,6 +46,7 @@ const runtime = await createRuntime({
 })
 await runtime.start()
 
+// #region decide
 const thread = await runtime.threads.create({ agent: 'mailer' })
 const { waiting } = await runtime.threads.run(thread.id, 'Tell Pat about the lamp.')
 for (const {
@@ -64,6 +67,7 @@ for (const {
     with: { ...mail, to: 'pat@example.org' },
   })
 }
+// #endregion decide
 await runtime.threads.settled(thread.id)
 await runtime.stop()
 // #endregion program

@@ -15,6 +15,7 @@ import { createRuntime, defineAgent, definePrompt, defineTool } from '@skein/run
 import { calls, says, scripted } from '@skein/ai/testing'
 import { z } from 'zod'
 
+// #region tool
 const greet = defineTool({
   name: 'greet',
   description: 'Greets the user and remembers the visit.',
@@ -26,6 +27,7 @@ const greet = defineTool({
     return 'Guten Tag!'
   },
 })
+// #endregion tool
 const model = scripted(({ messages }) =>
   messages.at(-1)?.type === 'tool_result' ? says('Done.') : calls('greet', {}),
 )
@@ -51,9 +53,11 @@ const other = await threads.create({ agent: 'door', tenant: 'acme', owner: 'bob'
 const nothing = await runtime.withState(other.id, ({ user }) => user.list())
 console.log(`another user: ${JSON.stringify(nothing)}`)
 
+// #region outside
 const ada = { tenant: 'acme', user: 'ada' }
 const values = (await users.values.list(ada)).toReversed()
 console.log(`export: ${values.map(({ key, value }) => `${key} = ${String(value)}`).join(', ')}`)
 console.log(`erased: ${await users.values.erase(ada)}`)
+// #endregion outside
 await runtime.stop()
 // #endregion program

@@ -36,6 +36,7 @@ const model = isReal
         : calls('find_book', { title: 'loom' })
     })
 
+// #region agents
 const librarian = defineAgent({
   name: 'librarian',
   description: 'Knows where every book is.',
@@ -60,6 +61,7 @@ const desk = defineAgent({
     }),
   },
 })
+// #endregion agents
 
 const runtime = await createRuntime({ agents: [desk] })
 await runtime.start()

@@ -2,7 +2,7 @@
  * `npm run build`: bundled ESM and types of every package into its `dist`, from scratch, then a look at what
  * would be published: packed, unpacked and used as a stranger would use it.
  *
- *   --pack <folder>   only builds, and packs into this folder; what is packed is not looked at
+ *   --pack <folder>   only builds the packages, without the site of the docs, and packs them into this folder
  */
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -21,31 +21,36 @@ for (const { folder } of packages) {
 await buildPackages(packages)
 await buildPage()
 console.log(`built ${packages.map(({ name }) => name).join(', ')}`)
-const docs = await buildDocs()
-console.log(
-  typeof docs === 'string'
-    ? `skipped: the site of the docs, whose generator npm could not install:\n${docs}`
-    : `built ${docs.pages} pages of docs, ${Math.round(docs.bytes / 1000)} kB`,
-)
 
-const packOnly = process.argv[2] === '--pack' ? process.argv[3] : undefined
-const consumer = packOnly ?? join(root, '.tmp', 'packed')
-const packed = await packInto(
-  consumer,
-  packages.filter(({ manifest }) => manifest.private !== true),
-)
-const problems =
-  packOnly === undefined
-    ? [
-        ...(await findPackedProblems(consumer, packed)),
-        ...(await findBundlingProblems(consumer, packed)),
-      ]
-    : []
-for (const problem of problems) console.error(problem)
-if (packOnly === undefined && problems.length === 0) {
+const published = packages.filter(({ manifest }) => manifest.private !== true)
+const [mode, target] = process.argv.slice(2)
+if (mode === '--pack' && target !== undefined) await packInto(target, published)
+else {
+  await reportDocs()
+  process.exitCode = (await isPublishable(join(root, '.tmp', 'packed'))) ? 0 : 1
+}
+
+async function reportDocs(): Promise<void> {
+  const docs = await buildDocs()
+  console.log(
+    typeof docs === 'string'
+      ? `skipped: the site of the docs, whose generator npm could not install:\n${docs}`
+      : `built ${docs.pages} pages of docs, ${Math.round(docs.bytes / 1000)} kB`,
+  )
+}
+
+/** Looks at what would be published, and reports it. */
+async function isPublishable(consumer: string): Promise<boolean> {
+  const packed = await packInto(consumer, published)
+  const problems = [
+    ...(await findPackedProblems(consumer, packed)),
+    ...(await findBundlingProblems(consumer, packed)),
+  ]
+  for (const problem of problems) console.error(problem)
+  if (problems.length > 0) return false
   const entries = packed.reduce((sum, entry) => sum + entry.entries.length, 0)
   console.log(
     `packed ${packed.length} packages: ${entries} entries import and type-check as published`,
   )
+  return true
 }
-process.exitCode = problems.length === 0 ? 0 : 1

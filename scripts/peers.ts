@@ -52,7 +52,7 @@ export function peersOf(folder: string): Peers {
 /** Folders of peers that tests need; those of the benches are installed by `npm run bench`. */
 export function testPeerFolders(): string[] {
   const folders = globSync('packages/*/test/peers', { cwd: root })
-  return [...folders.map((path) => path.replaceAll('\\', '/')), 'docs/site']
+  return [...folders.map((path) => path.replaceAll('\\', '/')), 'docs/site', 'examples/migrate']
 }
 
 /** Installs the peers of a folder once, and says so. Returns what npm printed where it failed. */

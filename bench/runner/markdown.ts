@@ -30,7 +30,11 @@ export function figures(value: number): string {
 }
 
 /** The whole page of results: what was measured when and where, then a table for each bench. */
-export function toResultsPage(results: readonly BenchResult[], machine: string): string {
+export function toResultsPage(
+  results: readonly BenchResult[],
+  machine: string,
+  missing: readonly string[] = [],
+): string {
   const loads = results.flatMap(({ load }) => (load === undefined ? [] : [load]))
   const behind = results.flatMap(({ id, contenders }) => {
     const ours = contenders.find(({ name }) => isOurs(name))
@@ -45,6 +49,7 @@ export function toResultsPage(results: readonly BenchResult[], machine: string):
   })
   return [
     `Measured on ${machine}; load of the machine while it ran: ${figures(Math.min(...loads))} to ${figures(Math.max(...loads))}.`,
+    ...(missing.length > 0 ? ['', `Not measured in this run: ${missing.join(', ')}.`] : []),
     '',
     '### Where Skein needs more than another',
     '',

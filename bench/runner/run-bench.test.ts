@@ -5,12 +5,15 @@ import { pathToFileURL } from 'node:url'
 import { afterAll, expect, test } from 'vitest'
 import type { Bench } from './bench.ts'
 import { runBench } from './run-bench.ts'
-import type { BenchResult } from './run-bench.ts'
+import type { BenchResult, RunBenchOptions } from './run-bench.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'skein-bench-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
-async function runSource(contenders: string): Promise<BenchResult> {
+async function runSource(
+  contenders: string,
+  options: Partial<RunBenchOptions> = {},
+): Promise<BenchResult> {
   const file = join(folder, `${Math.abs(contenders.length)}.bench.ts`)
   writeFileSync(
     file,
@@ -20,7 +23,7 @@ async function runSource(contenders: string): Promise<BenchResult> {
   const { default: bench } = (await import(/* @vite-ignore */ pathToFileURL(file).href)) as {
     default: Bench
   }
-  return runBench({ id: 'x/t', file, bench }, { quick: true, withPeers: false })
+  return runBench({ id: 'x/t', file, bench }, { quick: true, withPeers: false, ...options })
 }
 
 test('each contender has a process of its own, and peers are left out unless wanted', async () => {
@@ -44,4 +47,12 @@ test('a contender with another output is refused, unless it says so', async () =
     `a: { prepare: () => () => measured(2, 'x') }, b: { sameOutput: false, prepare: () => () => measured(1, 'y') }`,
   )
   expect(floor.contenders[1]).toMatchObject({ name: 'b', ratio: 0.5 })
+})
+
+test('a bench whose time is over ends after its first round of processes', async () => {
+  const fast = 'a: { prepare: () => () => measured(1, 1) },  '
+  const short = await runSource(fast, { quick: false, isOver: () => true })
+  const whole = await runSource(`${fast} `, { quick: false })
+  expect(short.contenders[0]?.samples).toBe(15)
+  expect(whole.contenders[0]?.samples).toBe(45)
 })

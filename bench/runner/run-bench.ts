@@ -28,12 +28,14 @@ export interface RunBenchOptions {
   /** Fewer repetitions, for a look; the numbers are not for publishing. */
   readonly quick: boolean
   readonly withPeers: boolean
+  /** Asked after each round of processes; when it says true, the bench ends with the rounds it had. */
+  readonly isOver?: () => boolean
 }
 
 /** Runs the contenders in turns, each time in a fresh process, and compares them with the baseline. */
 export async function runBench(
   { id, file, bench }: { id: string; file: string; bench: Bench },
-  { quick, withPeers }: RunBenchOptions,
+  { quick, withPeers, isOver = () => false }: RunBenchOptions,
 ): Promise<BenchResult> {
   const names = Object.entries(bench.contenders)
     .filter(([, { peers = [] }]) => withPeers || peers.length === 0)
@@ -43,7 +45,7 @@ export async function runBench(
   const processes = quick ? 1 : (bench.processes ?? 3)
   const warmups = quick ? 1 : (bench.warmups ?? 5)
   const repetitions = quick ? 3 : (bench.repetitions ?? 15)
-  for (let round = 0; round < processes; round++) {
+  for (let round = 0; round < processes && (round === 0 || !isOver()); round++) {
     for (const name of names) {
       const { values, output } = await runProcess([
         file,

@@ -13,8 +13,8 @@ export interface Example {
 export function findExamples(folder: string = join(root, 'examples')): Example[] {
   if (!existsSync(folder)) return []
   return readdirSync(folder)
-    .filter((file) => /^\d\d-[a-z0-9-]+\.ts$/.test(file))
-    .toSorted()
+    .filter((file) => /^\d{2,3}-[a-z0-9-]+\.ts$/.test(file))
+    .toSorted((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10))
     .map((file) => ({
       name: basename(file, '.ts'),
       file: join(folder, file),

@@ -41,6 +41,7 @@ describe('what is published', () => {
   test('so do the packages of this repository', () => {
     const names = publishOrder(findPackages()).map(({ name }) => name)
     expect(names[0]).toBe('@skein/base')
+    expect(names.at(-1)).toBe('create-skein')
     expect(names.indexOf('skein')).toBeGreaterThan(names.indexOf('@skein/runtime'))
     expect(names.indexOf('@skein/agents')).toBeGreaterThan(names.indexOf('@skein/ai'))
   })

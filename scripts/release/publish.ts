@@ -39,7 +39,9 @@ export function publishOrder(packages: readonly WorkspacePackage[]): WorkspacePa
       open.delete(one.name)
     }
   }
-  return ordered
+  // Its templates name the others, so a new project in the middle of a release would not install.
+  const isLast = ({ name }: WorkspacePackage): boolean => name === 'create-skein'
+  return [...ordered.filter((one) => !isLast(one)), ...ordered.filter(isLast)]
 }
 
 /** What an installation brings along or asks for; optional peers are packages that build on this one. */

@@ -20,6 +20,17 @@ test('a fence that equals its file or region is accepted', () => {
   ).toEqual([])
 })
 
+test('a region inside a region can be shown alone, and its marks are not shown', () => {
+  writeFileSync(
+    join(folder, 'b.ts'),
+    '// #region all\nconst a = 1\n// #region part\nconst b = 2\n// #endregion part\n// #endregion all\n',
+  )
+  const shown = updateSnippets(fence('b.ts#all', '') + fence('b.ts#part', ''), folder)
+  expect(shown).toBe(
+    fence('b.ts#all', 'const a = 1\nconst b = 2\n') + fence('b.ts#part', 'const b = 2\n'),
+  )
+})
+
 test('a fence that differs, or names nothing, is reported', () => {
   expect(findStaleSnippets(fence('a.ts#two', 'const b = 3\n'), folder)).toHaveLength(1)
   expect(findStaleSnippets(fence('a.ts#three', ''), folder)).toHaveLength(1)

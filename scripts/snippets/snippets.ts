@@ -7,7 +7,8 @@ import { join } from 'node:path'
  *     ```ts file=examples/90-read-a-stream.ts#program
  *
  * show that file, or the part of it between `// #region program` and `// #endregion program`. The file
- * is compiled and run by the tests; this makes sure that the page shows the same text.
+ * is compiled and run by the tests; this makes sure that the page shows the same text. A region may hold others;
+ * their marks are not shown.
  */
 const namedFence = /^```(\w+) file=(\S+)\n([\s\S]*?)^```$/gm
 
@@ -45,6 +46,9 @@ function readSnippet(reference: string, workspace: string): string | undefined {
   if (start < 0 || end < start) return undefined
   // A region inside a block is shown without the indentation of the block.
   const indent = lines[start]!.indexOf('/')
-  const shown = lines.slice(start + 1, end).map((line) => line.slice(indent))
+  const shown = lines
+    .slice(start + 1, end)
+    .filter((line) => !/^\s*\/\/ #(?:end)?region /.test(line))
+    .map((line) => line.slice(indent))
   return `${shown.join('\n')}\n`
 }

@@ -87,22 +87,20 @@ const MAX_TREE = 1000
  * would walk it again.
  */
 export function freezeTree<T>(value: T): T {
-  return isFreezable(value) && freezeNodes(value, 0) > MAX_TREE ? deepFreeze(value) : value
+  return countNodes(value, 0, Object.freeze) > MAX_TREE ? deepFreeze(value) : value
 }
 
-/** Freezes an object and what it contains. Returns how many were visited, with the `count` before; it stops there. */
-function freezeNodes(node: object, count: number): number {
-  if (++count > MAX_TREE) return count
-  if (Array.isArray(node)) for (const child of node) count = freezeChild(child, count)
+/** Visits an object after all that it contains, and counts them, up to `MAX_TREE`. NaN when `visit` returns false. */
+function countNodes(node: unknown, count: number, visit: (node: object) => unknown): number {
+  if (!(count <= MAX_TREE) || !isFreezable(node)) return count
+  count++
+  if (Array.isArray(node)) for (const child of node) count = countNodes(child, count, visit)
   // Faster than `Object.values`, which makes a list.
-  else for (const key in node) count = freezeChild((node as Record<string, unknown>)[key], count)
-  Object.freeze(node)
-  return count
+  else for (const key in node) count = countNodes((node as Fields)[key], count, visit)
+  return visit(node) ? count : NaN
 }
 
-function freezeChild(child: unknown, count: number): number {
-  return typeof child === 'object' && isFreezable(child) ? freezeNodes(child, count) : count
-}
+type Fields = Readonly<Record<string, unknown>>
 
 /**
  * Returns a frozen copy of plain data, for values that the caller may go on changing. Objects that are frozen
@@ -135,18 +133,7 @@ export function frozenCopy<T>(value: T, keep: (value: object) => boolean = () =>
 
 /** True when `deepFreeze` would change nothing. */
 export function isDeepFrozen(value: unknown): boolean {
-  const count = countFrozen(value, 0)
-  return (count >= 0 && count <= MAX_TREE) || walk(value, Object.isFrozen)
-}
-
-/** Counts the frozen objects in a value, as `freezeNodes` does; -1 if one of them is not frozen. */
-function countFrozen(node: unknown, count: number): number {
-  if (count < 0 || count > MAX_TREE || !isFreezable(node) || deepFrozen.has(node)) return count
-  if (!Object.isFrozen(node)) return -1
-  count++
-  if (Array.isArray(node)) for (const child of node) count = countFrozen(child, count)
-  else for (const key in node) count = countFrozen((node as Record<string, unknown>)[key], count)
-  return count
+  return countNodes(value, 0, Object.isFrozen) <= MAX_TREE || walk(value, Object.isFrozen)
 }
 
 /** Checks whether a value has the type that JSON Schema gives this name (JSON Schema validation §6.1.1). */
@@ -168,34 +155,22 @@ export function isOfType(name: unknown, value: unknown): boolean {
 }
 
 /**
- * Visits every object that is not known to be deeply frozen, without recursion, and marks it as deeply
- * frozen. When `visit` returns false, the walk stops, and the marks it made are removed.
+ * Visits every object that is not known to be deeply frozen, without recursion, and marks them as deeply frozen
+ * at the end. When `visit` returns false or a getter throws, the walk stops and nothing is marked.
  */
 function walk(root: unknown, visit: (node: object) => boolean): boolean {
   const pending: unknown[] = [root]
-  const marked: object[] = []
-  let isComplete = false
-  try {
-    while (pending.length > 0) {
-      const node = pending.pop()
-      if (!isFreezable(node) || deepFrozen.has(node)) continue
-      if (!visit(node)) return false
-      const values: readonly unknown[] = Array.isArray(node) ? node : Object.values(node)
-      const before = pending.length
-      for (let i = 0; i < values.length; i++) {
-        const child = values[i]
-        if (typeof child === 'object' && child !== null) pending.push(child)
-      }
-      if (pending.length === before && values.length <= SMALL) continue
-      deepFrozen.add(node)
-      marked.push(node)
-    }
-    isComplete = true
-  } finally {
-    // This is in `finally` because a getter may throw. After an incomplete walk, the marked objects may
-    // contain objects that were not visited, so the marks are removed.
-    if (!isComplete) for (const node of marked) deepFrozen.delete(node)
+  const seen = new Set<object>()
+  while (pending.length > 0) {
+    const node = pending.pop()
+    if (!isFreezable(node) || deepFrozen.has(node) || seen.has(node)) continue
+    if (!visit(node)) return false
+    const values: readonly unknown[] = Object.values(node)
+    const before = pending.length
+    for (const child of values) if (typeof child === 'object') pending.push(child)
+    if (pending.length > before || values.length > SMALL) seen.add(node)
   }
+  for (const node of seen) deepFrozen.add(node)
   return true
 }
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { existsSync, globSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { existsSync, globSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -30,15 +30,16 @@ async function packedPackages(): Promise<string> {
   for (const old of globSync('.cache/packed-*', { cwd: root }))
     rmSync(join(root, old), { recursive: true, force: true })
   const copy = copyWorkspace((path) => /^(?:packages|examples|scripts|[^/]*$)/.test(path))
-  const packing = join(copy.folder, '.tmp', 'packed')
+  // Beside its final place, because a folder cannot be moved to another disk.
+  const packing = `${folder}-${process.pid}`
   try {
     const options = { cwd: copy.folder, quiet: true, timeoutMs: 300_000 }
     const { code, output } = await run('node', ['scripts/build.ts', '--pack', packing], options)
     if (code !== 0) throw new Error(`The packages cannot be packed:\n${output}`)
-    mkdirSync(join(root, '.cache'), { recursive: true })
-    renameSync(join(packing, 'tarballs'), folder)
+    if (!existsSync(folder)) renameSync(join(packing, 'tarballs'), folder)
   } finally {
     copy.remove()
+    rmSync(packing, { recursive: true, force: true })
   }
   return folder
 }

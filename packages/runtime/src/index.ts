@@ -6,7 +6,6 @@ export type {
   SendMessage,
   Sent,
   SessionResult,
-  StandingGrant,
   WaitingItem,
   Inbox,
   ModelLog,
@@ -89,7 +88,7 @@ export { inProcessDispatcher } from './dispatch/in-process-dispatcher.ts'
 export { systemTimers, type Timers } from './dispatch/dispatcher.ts'
 export type { SecretKeyOptions } from './secrets/vault.ts'
 export type { RuntimeLimits } from './contract/context.ts'
-export type { OpenTelemetryApi, RuntimeTelemetry } from './telemetry/telemetry.ts'
+export type { RuntimeTelemetry } from './telemetry/telemetry.ts'
 export { lineLogger, type RuntimeLogger } from './telemetry/logger.ts'
 export {
   memoryGovernanceKeys,

@@ -1,4 +1,4 @@
-import { deepFreeze, isDeepFrozen, isPlainObject, type JsonObject, messageOf } from '@skein/base'
+import { freezeTree, isDeepFrozen, isPlainObject, type JsonObject, messageOf } from '@skein/base'
 import {
   isToolResultMessage,
   type Message,
@@ -84,7 +84,7 @@ function toMessageJSON(message: Message, path: string): MessageJSON {
     json = byResultRule(message, path)
   }
   // The JSON shares parts with its message, so freezing it would freeze a message that may still change.
-  if (isDeepFrozen(message)) written.set(message, deepFreeze(json))
+  if (isDeepFrozen(message)) written.set(message, freezeTree(json))
   return json
 }
 

@@ -1,4 +1,4 @@
-import { deepFreeze, freezeTree } from '@skein/base'
+import { freezeTree } from '@skein/base'
 import {
   addSources,
   addUsage,
@@ -46,7 +46,7 @@ export class RunRecord {
   }
 
   addMessages(messages: readonly Message[]): void {
-    for (const message of messages) this.#messages.push(deepFreeze(message))
+    for (const message of messages) this.#messages.push(freezeTree(message))
   }
 
   /**
@@ -110,12 +110,12 @@ export class RunRecord {
       ...last,
       messages: from(this.#messages, mark.messages),
       toolExecutions: from(this.#executions, mark.executions),
-      usage: deepFreeze(usage),
+      usage: freezeTree(usage),
       usageByCycle: Object.freeze(usageByCycle),
       cycles: usageByCycle.length,
       warnings: from(this.#warnings, mark.warnings),
-      sources: deepFreeze(addSources([], this.#sources.slice(mark.sources))),
-      openCalls: deepFreeze(this.openCalls),
+      sources: freezeTree(addSources([], this.#sources.slice(mark.sources))),
+      openCalls: freezeTree(this.openCalls),
     })
   }
 }

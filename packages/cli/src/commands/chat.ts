@@ -186,6 +186,7 @@ class Chat {
   async #turn(before: ThreadInfo | undefined): Promise<void> {
     const { code, followed } = await showRun(this.#client, this.#thread!, this.#output, {
       ...this.#options,
+      isConversation: this.#isPerson,
       before,
       after: this.#after,
     })
@@ -227,7 +228,7 @@ class Chat {
       const isDecided = await this.#choose(word, answer, item, lines)
       if (isDecided) break
       // Text that is no choice decides nothing, so that a message is never taken for a denial.
-      this.#output.say('Nothing was decided. Type a, d or e; an empty line leaves it for later.')
+      this.#output.say('Nothing was decided. Type a, d or e, or Enter for later.')
     }
     await this.#turn(before)
     return true

@@ -14,6 +14,8 @@ export interface ShowOptions extends RunViewOptions {
   readonly before?: ThreadInfo
   /** The position in the stream where an earlier turn ended. */
   readonly after?: string
+  /** Whether a person at a terminal is asked about approvals after the run. */
+  readonly isConversation?: boolean
 }
 
 /** Shows the events of a thread until it rests or waits for a person, then a summary of the run. */
@@ -32,7 +34,7 @@ export async function showRun(
   const followed = await follow({ client, threadId, view, output, timeoutMs, after, sinceMs })
   if (!followed) return { code: ExitCode.Done, followed }
   view.end(followed.result)
-  return { code: summarize(followed, output), followed }
+  return { code: summarize(followed, output, options.isConversation), followed }
 }
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
@@ -54,10 +56,19 @@ export function timeOf(flag: string, text: string | undefined): number | undefin
   return Number(amount) * UNITS[unit]!
 }
 
-/** Prints the calls that wait or how to continue, then one line about the run. Returns the exit code. */
-function summarize({ result, tally, parkedBy }: Followed, output: Output): ExitCode {
+/**
+ * Prints the calls that wait or how to continue, then one line about the run. Returns the exit code. A
+ * conversation asks about approvals itself, and names its thread when it ends.
+ */
+function summarize(
+  { result, tally, parkedBy }: Followed,
+  output: Output,
+  isConversation = false,
+): ExitCode {
   const { code, status } = endOf(result, parkedBy)
-  for (const item of result.waiting) for (const line of waitingLines(item)) output.say(line)
+  for (const item of result.waiting)
+    if (!isConversation || item.kind !== 'approval')
+      for (const line of waitingLines(item)) output.say(line)
   if (result.outcome === 'stopped')
     output.say(`Continue with: skein thread resume ${result.thread.id}`)
   output.say(
@@ -67,8 +78,10 @@ function summarize({ result, tally, parkedBy }: Followed, output: Output): ExitC
       `${tally.tokens} tokens`,
       costText(tally.costUsd),
       formatDuration(tally.elapsedMs),
-      `thread ${result.thread.id}`,
-    ].join(' · '),
+      isConversation ? '' : `thread ${result.thread.id}`,
+    ]
+      .filter((part) => part !== '')
+      .join(' · '),
   )
   return code
 }

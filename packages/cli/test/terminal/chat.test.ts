@@ -132,6 +132,10 @@ describe.skipIf(typeof pty === 'string')('chat in a terminal', { timeout }, () =
     await chat.until('> ')
     chat.type('/quit\r')
     expect(await chat.ended).toBe(0)
+    // The question stands there once, and the thread is named at the end alone.
+    expect(chat.output).not.toContain('waiting for approval')
+    expect(chat.output).not.toContain('skein approve')
+    expect(plain(chat.output).match(/thread [\w-]{36}/g)).toHaveLength(1)
     const shownThread = await skein(['thread', 'list', '--json', '--folder', exampleAgents], {
       cwd,
     })

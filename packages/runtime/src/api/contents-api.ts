@@ -302,6 +302,6 @@ function grantInfo(
   return {
     ...facts,
     status: revoked ? 'revoked' : isOver ? 'expired' : 'active',
-    ...(revoked && { revoked: { by: revoked.by, at: revoked.at } }),
+    revoked: revoked && { by: revoked.by, at: revoked.at },
   }
 }

@@ -1,4 +1,11 @@
-import { type Clock, type IdSource, systemClock, uuidV4 } from '@skein/base'
+import {
+  type Clock,
+  type IdSource,
+  systemClock,
+  uuidV4,
+  decodeBase64Url,
+  isPlainObject,
+} from '@skein/base'
 import {
   type Action,
   type ApprovalRequest,
@@ -7,6 +14,8 @@ import {
   type Policy,
   type Risk,
   type SpentStore,
+  defineTaskClass,
+  governor,
 } from '@skein/governance'
 import {
   type ApprovalIssuer,
@@ -18,7 +27,11 @@ import {
 } from '@skein/governance/approvals'
 import { RuntimeError } from '../contract/error.ts'
 import type { GovernanceKeys } from './governance-keys.ts'
-import { THREAD_MEMBER } from './session-journal.ts'
+import { THREAD_MEMBER, SessionJournal, sessionRequestId } from './session-journal.ts'
+import type { GrantMade } from '../contract/event.ts'
+import type { KernelState } from '../contract/state.ts'
+import type { ThreadHead } from '../store/store.ts'
+import type { GovernanceWrites, SessionGovernorsOptions } from './session-governors.ts'
 
 interface ApprovalDeskOptions extends Pick<ApprovalsOptions, 'revoked' | 'skewMs'> {
   /** Id of this installation's governors; tokens are addressed to it. */
@@ -191,5 +204,71 @@ export function withGrants(
     return { ...said, grant: granted.grant }
   }
   const { id, hash, mode } = first
-  return policies.with(place, Object.freeze({ id, hash, ...(mode && { mode }), decide }))
+  return policies.with(place, Object.freeze({ id, hash, mode, decide }))
+}
+
+/** A grant that was made or revoked. */
+export interface GrantChange {
+  readonly head: Pick<ThreadHead, 'id' | 'rootId' | 'tenant'>
+  readonly agent: string
+  readonly by: string
+  readonly grant: Pick<GrantMade, 'grantId' | 'tool' | 'risk' | 'expiresAt'>
+  readonly done: 'made' | 'revoked'
+}
+
+/**
+ * Finds the grant for a call: not revoked, for at least its risk, and of these the one that ends last. What was revoked
+ * is known by the id in the signed text, so that the same text does not count again under another id.
+ */
+export function usableGrant(
+  grants: KernelState['grants'] = new Map(),
+  { threadId, tool, risk }: Parameters<GrantPolicyOptions['find']>[0],
+): ToolGrant | undefined {
+  const all = [...grants.values()]
+  const revoked = new Set(all.flatMap((one) => (one.revoked ? [one.revoked.grantId] : [])))
+  const usable = all.flatMap(({ made }): readonly ToolGrant[] => {
+    const isWide = made.risk === 'write_high_risk' || made.risk === risk
+    if (made.tool !== tool || !isWide) return []
+    if (revoked.has(made.grantId) || revoked.has(signedId(made.grant))) return []
+    return [{ ...made, threadId, expiresAt: Date.parse(made.expiresAt) }]
+  })
+  return usable.toSorted((a, b) => b.expiresAt - a.expiresAt)[0]
+}
+
+/** Reads the id in a signed text, without a check of its signature; empty if there is none. */
+function signedId(text: string): string {
+  try {
+    const payload: unknown = JSON.parse(utf8.decode(decodeBase64Url(text.split('.')[1] ?? '')))
+    return isPlainObject(payload) ? String(payload['jti'] ?? '') : ''
+  } catch {
+    return '' // not a signed text; the governor refuses it
+  }
+}
+
+const utf8 = new TextDecoder()
+
+const GRANTING = defineTaskClass({ name: 'standing grant', tools: [], needs: [], verifiers: [] })
+
+/** Writes the lines of a small request of its own, whose identity says who, and which grant. */
+export async function recordGrant(
+  { id, clock, ids, store }: Pick<SessionGovernorsOptions, 'id' | 'clock' | 'ids' | 'store'>,
+  { head, agent, by, grant: { grantId, tool, risk, expiresAt }, done }: GrantChange,
+): Promise<Pick<GovernanceWrites, 'audit' | 'blobs'>> {
+  const requestId = sessionRequestId({ threadId: head.id, sessionId: `grant ${done} ${grantId}` })
+  const journal = new SessionJournal({ store, tree: head.rootId, requestId, flush: undefined })
+  const facts = { grant: grantId, tool, risk, expires_at: expiresAt, done }
+  const identity = {
+    agent_id: agent,
+    owner_id: head.tenant || 'default',
+    user_id: by,
+    control_class: 'human-supervised',
+    [THREAD_MEMBER]: head.id,
+    'skein:grant': facts,
+  } as const
+  const governs = governor({ id, clock, ids, audit: journal, payloads: journal, tasks: [GRANTING] })
+  const init = { identity, input: facts, request_id: requestId }
+  const { state } = await governs.run(GRANTING, init, async () => facts)
+  if (state !== 'deliver') throw new Error(`The grant ${grantId} could not be recorded: ${state}.`)
+  const { audit, blobs } = journal.take()
+  return { audit, blobs }
 }

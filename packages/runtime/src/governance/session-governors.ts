@@ -1,10 +1,4 @@
-import {
-  type Clock,
-  decodeBase64Url,
-  type IdSource,
-  isPlainObject,
-  type JsonValue,
-} from '@skein/base'
+import { type Clock, type IdSource, type JsonValue } from '@skein/base'
 import {
   type Admission,
   type ApprovalAnswer,
@@ -23,9 +17,9 @@ import {
 } from '@skein/governance'
 import type { ResolvedAgent } from '../definitions/resolved.ts'
 import type { ToolDefinition } from '../definitions/types.ts'
-import type { GrantMade, RuntimeEvent } from '../contract/event.ts'
+import type { RuntimeEvent } from '../contract/event.ts'
 import type { KernelState } from '../contract/state.ts'
-import type { AuditLine, Blob, Store, ThreadHead } from '../store/store.ts'
+import type { AuditLine, Blob, Store } from '../store/store.ts'
 import { RuntimeError } from '../contract/error.ts'
 import type { ThreadState } from '../contract/thread-state.ts'
 import {
@@ -34,10 +28,13 @@ import {
   type GrantPolicyOptions,
   type ToolGrant,
   withGrants,
+  type GrantChange,
+  usableGrant,
+  recordGrant,
 } from './approval-desk.ts'
 import type { GovernanceKeys } from './governance-keys.ts'
 import { JournaledSession } from './journaled-session.ts'
-import { SessionJournal, sessionRequestId, THREAD_MEMBER } from './session-journal.ts'
+import { sessionRequestId } from './session-journal.ts'
 
 /** A session under a governor. For the governor it is one request. */
 export interface GovernedSession {
@@ -134,15 +131,6 @@ export interface SessionGovernors {
   recordGrant(change: GrantChange): Promise<Pick<GovernanceWrites, 'audit' | 'blobs'>>
 }
 
-/** A grant that was made or revoked. */
-interface GrantChange {
-  readonly head: Pick<ThreadHead, 'id' | 'rootId' | 'tenant'>
-  readonly agent: string
-  readonly by: string
-  readonly grant: Pick<GrantMade, 'grantId' | 'tool' | 'risk' | 'expiresAt'>
-  readonly done: 'made' | 'revoked'
-}
-
 /** Options of `createSessionGovernors`. */
 export interface SessionGovernorsOptions {
   /** Name of this installation in the audit log; approvals are addressed to it. */
@@ -218,63 +206,6 @@ export function createSessionGovernors(options: SessionGovernorsOptions): Sessio
         },
       }),
   }
-}
-
-/**
- * Finds the grant for a call: not revoked, for at least its risk, and of these the one that ends last. What was revoked
- * is known by the id in the signed text, so that the same text does not count again under another id.
- */
-function usableGrant(
-  grants: KernelState['grants'] = new Map(),
-  { threadId, tool, risk }: Parameters<GrantPolicyOptions['find']>[0],
-): ToolGrant | undefined {
-  const all = [...grants.values()]
-  const revoked = new Set(all.flatMap((one) => (one.revoked ? [one.revoked.grantId] : [])))
-  const usable = all.flatMap(({ made }): readonly ToolGrant[] => {
-    const isWide = made.risk === 'write_high_risk' || made.risk === risk
-    if (made.tool !== tool || !isWide) return []
-    if (revoked.has(made.grantId) || revoked.has(signedId(made.grant))) return []
-    return [{ ...made, threadId, expiresAt: Date.parse(made.expiresAt) }]
-  })
-  return usable.toSorted((a, b) => b.expiresAt - a.expiresAt)[0]
-}
-
-/** Reads the id in a signed text, without a check of its signature; empty if there is none. */
-function signedId(text: string): string {
-  try {
-    const payload: unknown = JSON.parse(utf8.decode(decodeBase64Url(text.split('.')[1] ?? '')))
-    return isPlainObject(payload) ? String(payload['jti'] ?? '') : ''
-  } catch {
-    return '' // not a signed text; the governor refuses it
-  }
-}
-
-const utf8 = new TextDecoder()
-
-const GRANTING = defineTaskClass({ name: 'standing grant', tools: [], needs: [], verifiers: [] })
-
-/** Writes the lines of a small request of its own, whose identity says who, and which grant. */
-async function recordGrant(
-  { id, clock, ids, store }: Pick<SessionGovernorsOptions, 'id' | 'clock' | 'ids' | 'store'>,
-  { head, agent, by, grant: { grantId, tool, risk, expiresAt }, done }: GrantChange,
-): Promise<Pick<GovernanceWrites, 'audit' | 'blobs'>> {
-  const requestId = sessionRequestId({ threadId: head.id, sessionId: `grant ${done} ${grantId}` })
-  const journal = new SessionJournal({ store, tree: head.rootId, requestId, flush: undefined })
-  const facts = { grant: grantId, tool, risk, expires_at: expiresAt, done }
-  const identity = {
-    agent_id: agent,
-    owner_id: head.tenant || 'default',
-    user_id: by,
-    control_class: 'human-supervised',
-    [THREAD_MEMBER]: head.id,
-    'skein:grant': facts,
-  } as const
-  const governs = governor({ id, clock, ids, audit: journal, payloads: journal, tasks: [GRANTING] })
-  const init = { identity, input: facts, request_id: requestId }
-  const { state } = await governs.run(GRANTING, init, async () => facts)
-  if (state !== 'deliver') throw new Error(`The grant ${grantId} could not be recorded: ${state}.`)
-  const { audit, blobs } = journal.take()
-  return { audit, blobs }
 }
 
 async function invert(

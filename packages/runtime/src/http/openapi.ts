@@ -6,8 +6,8 @@ import {
   valueOperations,
   variableOperations,
 } from '../operations/contents.ts'
-import { approvalOperations, grantOperations } from '../operations/approvals.ts'
-import { controlOperations, messageOperations } from '../operations/messages.ts'
+import { grantOperations } from '../operations/grants.ts'
+import { approvalOperations, controlOperations, messageOperations } from '../operations/messages.ts'
 import { fileOperations } from '../operations/files.ts'
 import { logOperations, threadOperations } from '../operations/threads.ts'
 import { a2aOperations } from './a2a/a2a-operations.ts'

@@ -1,21 +1,24 @@
 import { messageFromJSON, messageToJSON, type Message } from '@skein/ai'
 import { SkeinError, uuidV7 } from '@skein/base'
-import type { SendMessage } from '../contract/runtime-api.ts'
+import { FOUND_EFFECTS, type SendMessage } from '../contract/runtime-api.ts'
 import type { Services } from '../http/services.ts'
 import { HttpError } from './http-error.ts'
 import { done, json, operation, type OperationRoute } from './operation.ts'
-import { actorOf, type Principal } from './principal.ts'
+import { actorOf, seesAllOwners, type Principal } from './principal.ts'
 import { ref, side, type MessageBody } from './schemas.ts'
 import {
   answer,
+  anything,
   arrayOf,
   between,
   boolean,
   choice,
   eitherOf,
+  exactly,
   maxText,
   object,
   shape,
+  type Shape,
 } from './shape.ts'
 
 /** The operations on the messages of a thread. */
@@ -139,6 +142,79 @@ function parseMessage(message: object, field: string): Message {
 function invalid(message: string, field: string): HttpError {
   return new HttpError(message, { code: 'INPUT_INVALID', problems: [{ field, message }] })
 }
+
+/** Why a person decided so. */
+export const decisionReason: Shape<string> = maxText(10_000)
+/** How long a standing grant may hold. */
+export const grantTime: Shape<number> = between(1000, 24 * 3_600_000)
+
+/** The operations that list waiting calls and record decisions about them. */
+export const approvalOperations: readonly OperationRoute[] = [
+  operation('listApprovals', {
+    tag: 'approvals',
+    summary: 'Everything that waits for a person, over all threads and depths.',
+    scope: 'threads:read',
+    query: { rootId: maxText(200), limit: between(1, 1000) },
+    answers: [
+      json('What waits, with what is asked.', answer({ waiting: arrayOf(ref('WaitingItem')) })),
+    ],
+    async run({ runtime, principal, query }) {
+      const { tenant, user } = principal
+      const owner = seesAllOwners(principal) ? undefined : user
+      return { waiting: await runtime.inbox.list({ tenant, owner, ...query }) }
+    },
+  }),
+  operation('getApproval', {
+    tag: 'approvals',
+    summary:
+      'One request for a decision, waiting or decided: what would run, its risk and undo, the evidence, who decided and when.',
+    scope: 'threads:read',
+    answers: [json('The request.', ref('WaitingDetail'))],
+    errors: ['INTERRUPT_NOT_FOUND'],
+    run: ({ runtime, thread, params }) =>
+      runtime.inbox.get({ threadId: thread.id, interruptId: params.interruptId }),
+  }),
+  operation('decide', {
+    tag: 'approvals',
+    summary: 'Approves, denies, settles what is in doubt, or answers. The first decision counts.',
+    scope: 'approvals:write',
+    probe: { body: { type: 'deny', reason: 'Not today.' } },
+    body: {
+      json: eitherOf(
+        shape({
+          type: exactly('approve'),
+          'reason?': decisionReason,
+          'tokens?': arrayOf(maxText(20_000), 10),
+          'with?': object,
+          'digest?': maxText(200),
+          'grantForMs?': grantTime,
+        }),
+        shape({ type: exactly('deny'), reason: decisionReason }),
+        shape({ type: exactly('settle'), found: choice(...FOUND_EFFECTS) }),
+        shape({ type: exactly('result'), value: anything }),
+        shape({ type: exactly('error'), message: decisionReason }),
+      ),
+    },
+    answers: [done('The decision was recorded.')],
+    errors: ['INTERRUPT_NOT_FOUND', 'ALREADY_ANSWERED', 'ANSWER_INVALID', 'THREAD_TERMINATED'],
+    async run({ runtime: { inbox }, thread, params, body, principal }) {
+      const { interruptId } = params
+      const item = { threadId: thread.id, interruptId, by: actorOf(principal) }
+      switch (body.type) {
+        case 'approve': {
+          const { type: _, ...given } = body
+          return inbox.approve({ ...item, ...given })
+        }
+        case 'deny':
+          return inbox.deny({ ...item, reason: body.reason })
+        case 'settle':
+          return inbox.settle(item, body.found)
+        default:
+          return inbox.answer(item, body)
+      }
+    },
+  }),
+]
 
 /** The operations that stop, resume, end and copy threads, and wait for their results. */
 export const controlOperations: readonly OperationRoute[] = [

@@ -143,6 +143,24 @@ test('terminate at another node resolves when the drain there has ended', async 
   expect((await cluster.store.events(id)).map(({ event }) => event.type)).toContain('session_end')
 })
 
+test('a notice of a stop that comes late does not end the next drain', async () => {
+  cluster = new Cluster()
+  const { model, agents } = slowTalker()
+  const a = await cluster.add('a', { agents })
+  const b = await cluster.add('b', { agents, maxConcurrent: 0 })
+  const { id } = await a.runtime.threads.create({ agent: 'talker', message: 'hi' })
+  await working(id)
+  await b.runtime.threads.stop(id, { by: 'ann' })
+  await until(async () => (await cluster.store.head(id))?.lifecycle === 'stopped')
+  await b.runtime.threads.send(id, 'go on')
+  await b.runtime.threads.resume(id)
+  await until(() => model.asked.length === 2)
+  for (const { listener } of cluster.network.nodes)
+    listener?.notice({ type: 'interrupt', threadId: id, reason: 'stop_requested' })
+  await new Promise((resolve) => setTimeout(resolve, 200))
+  expect(model.asked[1]?.signal.aborted).toBe(false)
+})
+
 test('readers at another node end when a thread is removed, and `changes` says so', async () => {
   cluster = new Cluster()
   const agents = [

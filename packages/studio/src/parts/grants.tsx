@@ -1,10 +1,12 @@
 import { KeyRound } from 'lucide-react'
 import { useState, type ReactNode } from 'react'
-import type { StandingGrant } from '@skein/runtime'
+import type { Client } from '@skein/runtime/client'
 import { useMay, useResource, useStudio } from '../state/studio.ts'
 import { Dialog, ErrorBox, Time, useNow } from './basics.tsx'
 import { age, line, plural } from './format.ts'
 import { Menu, MenuItem } from './menu.tsx'
+
+type StandingGrant = Awaited<ReturnType<Client['threads']['grants']['list']>>[number]
 
 const HOUR_MS = 3_600_000
 

@@ -59,7 +59,6 @@ export function Palette({
     setTimeout(choice.run)
   }
   if (isImporting) return <ImportThread onClose={onClose} />
-  const groups = [...new Set(choices.map(({ group }) => group))]
   return (
     <Dialog className="palette" title="Go to or do" onClose={onClose}>
       <input
@@ -95,47 +94,66 @@ export function Palette({
           }
         }}
       />
-      <div id={id} role="listbox" aria-label="Results" className="palette-list">
-        {groups.map((group) => (
-          <div key={group} role="group" aria-label={group}>
-            <div className="palette-group" aria-hidden>
-              {group}
-            </div>
-            {choices.map((choice, index) => {
-              if (choice.group !== group) return null
-              return (
-                <div
-                  key={index}
-                  id={optionId(id, index)}
-                  role="option"
-                  aria-selected={choice === current}
-                  className="palette-row"
-                  onPointerMove={() => setActive(index)}
-                  onClick={() => choose(choice)}
-                >
-                  <span className="cut">{choice.title}</span>
-                  {choice.detail !== undefined && (
-                    <span className="soft small cut">{choice.detail}</span>
-                  )}
-                  {choice.keys !== undefined && (
-                    <span aria-hidden>
-                      {choice.keys.split(' ').map((key) => (
-                        <kbd key={key}>{key}</kbd>
-                      ))}
-                    </span>
-                  )}
-                </div>
-              )
-            })}
-          </div>
-        ))}
-      </div>
+      <Results id={id} choices={choices} current={current} onActive={setActive} onChoose={choose} />
       <p className="palette-foot soft small" role="status">
         {choices.length === 0
           ? `Nothing is called “${line(text, 60)}”.`
           : plural(choices.length, 'result')}
       </p>
     </Dialog>
+  )
+}
+
+/** The listbox of the palette; the input above it keeps the focus and names the active option. */
+function Results({
+  id,
+  choices,
+  current,
+  onActive,
+  onChoose,
+}: {
+  readonly id: string
+  readonly choices: readonly Choice[]
+  readonly current: Choice | undefined
+  readonly onActive: (index: number) => void
+  readonly onChoose: (choice: Choice) => void
+}): ReactNode {
+  const groups = [...new Set(choices.map(({ group }) => group))]
+  return (
+    <div id={id} role="listbox" aria-label="Results" className="palette-list">
+      {groups.map((group) => (
+        <div key={group} role="group" aria-label={group}>
+          <div className="palette-group" aria-hidden>
+            {group}
+          </div>
+          {choices.map((choice, index) =>
+            choice.group !== group ? null : (
+              <div
+                key={index}
+                id={optionId(id, index)}
+                role="option"
+                aria-selected={choice === current}
+                className="palette-row"
+                onPointerMove={() => onActive(index)}
+                onClick={() => onChoose(choice)}
+              >
+                <span className="cut">{choice.title}</span>
+                {choice.detail !== undefined && (
+                  <span className="soft small cut">{choice.detail}</span>
+                )}
+                {choice.keys !== undefined && (
+                  <span aria-hidden>
+                    {choice.keys.split(' ').map((key) => (
+                      <kbd key={key}>{key}</kbd>
+                    ))}
+                  </span>
+                )}
+              </div>
+            ),
+          )}
+        </div>
+      ))}
+    </div>
   )
 }
 

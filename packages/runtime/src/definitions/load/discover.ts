@@ -1,11 +1,10 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { findPackageJSON, registerHooks } from 'node:module'
 import { join, relative, resolve, sep } from 'node:path'
-import { isPlainObject } from '@skein/base'
 import { cronProblems } from '../../contract/cron.ts'
 import { DefinitionError, type Problem, type Registry } from '../resolved.ts'
 import { loadRegistry, replaceableRegistry } from './registry.ts'
-import type { Found, Reads } from './gather.ts'
+import { type Found, type Reads, type DefinitionFile, toProblem, named } from './gather.ts'
 import type { PriceSource } from './prices.ts'
 import { makerOf } from './readers.ts'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -122,84 +121,26 @@ async function importDefault(
     if (error instanceof DefinitionError) {
       problems.push(...error.problems.map((problem) => ({ ...problem, file })))
     } else {
-      problems.push(
-        toProblem(file, commonJs(error, path) ?? `cannot be imported: ${importReason(error)}`),
-      )
+      problems.push(toProblem(file, importProblem(error, path)))
     }
   }
   return undefined
 }
 
-/** Says why a file cannot be imported: with the line of a wrong syntax, or the command that is missing. */
-function importReason(error: unknown): string {
-  if (!(error instanceof Error)) return 'unknown error'
+/** Says why a file cannot be imported, and what to change if that is known. */
+function importProblem(error: unknown, path: string): string {
+  if (!(error instanceof Error)) return 'cannot be imported: unknown error'
+  const { name, message, stack = '' } = error
+  if (/import statement outside a module|Unexpected token 'export'/.test(message)) {
+    const manifest = findPackageJSON(pathToFileURL(path)) ?? 'package.json'
+    return `cannot be imported, because the project is CommonJS: write "type": "module" in ${manifest}`
+  }
   // The place of a syntax error stands in the first line of its stack alone: `/path/agents/a.ts:3`.
-  const line =
-    error instanceof SyntaxError ? /^(?:file:\/\/)?\/?.*:(\d+)\n/.exec(error.stack ?? '')?.[1] : ''
-  const [, missing] = /^Cannot find package '([^']+)'/.exec(error.message) ?? []
-  return [
-    `${error.name}: ${error.message}`,
-    line ? ` (line ${line})` : '',
-    missing === undefined ? '' : `; if it is meant, run: npm install ${missing}`,
-  ].join('')
-}
-
-/** Says what to change if a file cannot be imported because its project is CommonJS, as `npm init` makes it. */
-function commonJs(error: unknown, path: string): string | undefined {
-  const isEsm = /import statement outside a module|Unexpected token 'export'/
-  if (!(error instanceof SyntaxError) || !isEsm.test(error.message)) return undefined
-  const manifest = findPackageJSON(pathToFileURL(path)) ?? 'package.json'
-  return `cannot be imported, because the project is CommonJS: write "type": "module" in ${manifest}`
-}
-
-function toProblem(file: string, message: string): Problem {
-  return { subject: file, field: '', message, file }
-}
-
-/** Checks that tools and effects have the names of their files, and converts handlers to endpoints. */
-function named(value: unknown, file: DefinitionFile, problems: Problem[]): unknown {
-  if (file.kind === 'endpoint') return toEndpoint(value, file, problems)
-  if (file.kind !== 'tool' && file.kind !== 'effect') return value
-  const expected = file.stem.split('/').at(-1)
-  const name = isPlainObject(value) ? value['name'] : undefined
-  if (typeof name === 'string' && name !== expected) {
-    const subject = `${file.kind} "${name}"`
-    const message = `must be "${expected}", like its file`
-    problems.push({ subject, field: 'name', message, file: file.file })
-  }
-  return value
-}
-
-const route = /^(?<path>.*?)\.(?<method>get|post|put|patch|delete)$/
-
-function toEndpoint(value: unknown, { stem, file }: DefinitionFile, problems: Problem[]): unknown {
-  const { path = '', method = '' } = route.exec(stem)?.groups ?? {}
-  const expected = { path: path.replace(/(^|\/)index$/, ''), method: method.toUpperCase() }
-  if (method === '') {
-    problems.push(toProblem(file, 'must name its method, e.g. orders.get.ts'))
-  }
-  if (method === '') return undefined
-  if (typeof value === 'function') {
-    return Object.freeze({ kind: 'endpoint', ...expected, execute: value })
-  }
-  if (!isPlainObject(value)) return value
-  for (const field of ['path', 'method'] as const) {
-    const given = value[field]
-    if (typeof given !== 'string' || given === expected[field]) continue
-    const message = `must be "${expected[field]}", like its file`
-    problems.push({ subject: file, field, message, file })
-  }
-  return value
-}
-
-/** A file that should export one definition. */
-interface DefinitionFile {
-  readonly kind: keyof Reads
-  readonly path: string
-  /** The path relative to the searched folder, with forward slashes. */
-  readonly file: string
-  /** The path relative to the folder of its kind, without the extension: `orders/[id].get`. */
-  readonly stem: string
+  const [, line] = (name === 'SyntaxError' && /^.*:(\d+)\n/.exec(stack)) || []
+  const [, missing] = /^Cannot find package '([^']+)'/.exec(message) ?? []
+  const place = line === undefined ? '' : ` (line ${line})`
+  const hint = missing === undefined ? '' : `; if it is meant, run: npm install ${missing}`
+  return `cannot be imported: ${name}: ${message}${place}${hint}`
 }
 
 /** The folders of definitions, and the kind in each. */

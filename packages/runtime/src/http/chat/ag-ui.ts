@@ -30,7 +30,7 @@ import {
 } from './chat-body.ts'
 import { chatHistory } from './chat-operations.ts'
 import { findAnswer, isAnsweringChat } from './find-answer.ts'
-import { holds } from './hold-back.ts'
+import { holds } from './shown-events.ts'
 
 const message: Shape<JsonObject & { readonly id: string; readonly role: string }> = answer({
   id: label(400),

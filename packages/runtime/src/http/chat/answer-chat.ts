@@ -27,7 +27,7 @@ import {
   type PageBody,
 } from './chat-body.ts'
 import { findAnswer } from './find-answer.ts'
-import { holds } from './hold-back.ts'
+import { holds } from './shown-events.ts'
 
 /** The part of a call that all chat operations use. */
 export type ChatCall = Pick<

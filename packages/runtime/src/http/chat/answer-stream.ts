@@ -7,8 +7,13 @@ import type {
   WaitingItem,
   ThreadInfo,
 } from '../../contract/runtime-api.ts'
-import { agentNames, isShownUserMessage, reasonOf, ShownEvents } from './shown-events.ts'
-import { isDelivered } from './hold-back.ts'
+import {
+  agentNames,
+  isDelivered,
+  isShownUserMessage,
+  reasonOf,
+  ShownEvents,
+} from './shown-events.ts'
 import { approvalsBelow, ChildChunks } from './children.ts'
 import { untilSettled } from './find-answer.ts'
 

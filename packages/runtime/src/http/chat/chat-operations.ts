@@ -8,8 +8,7 @@ import { answerChat, streamAnswer } from './answer-chat.ts'
 import { CHAT_BODY } from './chat-body.ts'
 import { approvalsBelow } from './children.ts'
 import { findAnswer, isAnsweringChat } from './find-answer.ts'
-import { isDelivered, holds } from './hold-back.ts'
-import { isGovernedAgent, ShownEvents } from './shown-events.ts'
+import { holds, isDelivered, isGovernedAgent, ShownEvents } from './shown-events.ts'
 
 const uiMessage: Shape<UIMessage> = { type: 'object' }
 const chunks = stream('Chunks of the UI message stream, version 1, and `[DONE]`.')

@@ -2,8 +2,8 @@ import { isThreadEvent, type ThreadEvent } from '@skein/threads'
 import { agentRegistrations } from '../../contract/event.ts'
 import type { Registry } from '../../definitions/resolved.ts'
 import type { NumberedEvent } from '../../contract/runtime-api.ts'
-import { HoldBack } from './hold-back.ts'
 import { isPlainObject, type JsonObject } from '@skein/base'
+import type { ChatCall } from './answer-chat.ts'
 import { APPROVAL_GIVEN, isIrreversible } from '../../api/inbox.ts'
 import { publicEvent } from '../../view/public-event.ts'
 
@@ -207,4 +207,99 @@ function dataEvent(
     turnId,
     id,
   }
+}
+
+type Added = Extract<ThreadEvent, { type: 'message_added' }>
+
+/**
+ * Holds back the text of a governed answer until the gate has delivered it. Tool calls are shown immediately,
+ * without the text around them; an answer that the gate refuses is never shown.
+ */
+class HoldBack {
+  /** The candidate answer, and all events after it, in order. */
+  #held: ThreadEvent[] | undefined
+  #step: ThreadEvent | undefined
+
+  push(event: ThreadEvent): readonly ThreadEvent[] {
+    switch (event.type) {
+      case 'text_delta':
+      case 'reasoning_delta':
+        return []
+      case 'step_start':
+        this.#step = event
+        return []
+      case 'step_reset':
+        this.#step = undefined
+        return this.#held ? [] : [event]
+      case 'tool_call_delta':
+        return this.#withStep(event)
+      case 'message_added':
+        return event.message.type === 'assistant' ? this.#message(event) : this.#keep(event)
+      case 'custom_event':
+        return isVerdict(event) ? [...this.#settle(isDelivered(event)), event] : this.#keep(event)
+      default:
+        return this.#keep(event)
+    }
+  }
+
+  /** Ends the stream: text that was not delivered is dropped. */
+  end(): readonly ThreadEvent[] {
+    return this.#settle(false)
+  }
+
+  #message(event: Added): readonly ThreadEvent[] {
+    const { message } = event
+    if (message.type !== 'assistant') return []
+    if (message.toolCalls?.length) {
+      const content = message.content.filter(
+        (block) => block.type !== 'text' && block.type !== 'reasoning',
+      )
+      return this.#withStep({ ...event, message: { ...message, content } })
+    }
+    const before = this.#settle(false)
+    this.#held = [...this.#takeStep(), event]
+    return before
+  }
+
+  #withStep(event: ThreadEvent): readonly ThreadEvent[] {
+    return [...this.#settle(false), ...this.#takeStep(), event]
+  }
+
+  #takeStep(): readonly ThreadEvent[] {
+    const step = this.#step
+    this.#step = undefined
+    return step ? [step] : []
+  }
+
+  #keep(event: ThreadEvent): readonly ThreadEvent[] {
+    if (!this.#held) return [event]
+    this.#held.push(event)
+    return []
+  }
+
+  #settle(isShown: boolean): readonly ThreadEvent[] {
+    const held = this.#held ?? []
+    this.#held = undefined
+    return isShown
+      ? held
+      : held.filter(({ type }) => type !== 'message_added' && type !== 'step_start')
+  }
+}
+
+function isVerdict({ name, data }: Extract<ThreadEvent, { type: 'custom_event' }>): boolean {
+  return name === 'gate' && (data as { gate?: unknown } | null)?.gate === 'pre_deliver'
+}
+
+/** Whether this is the event with which the gate delivers an answer. */
+export function isDelivered(event: ThreadEvent): boolean {
+  if (event.type !== 'custom_event' || !isVerdict(event)) return false
+  return (event.data as { decision?: unknown }).decision === 'delivered'
+}
+
+/**
+ * Whether text of governed agents is held back until delivery: by setting of the server or by request of the
+ * page.
+ */
+export function holds({ query, services }: Pick<ChatCall, 'query' | 'services'>): boolean {
+  return services.holdsGoverned || query.hold === true
 }

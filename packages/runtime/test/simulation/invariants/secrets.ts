@@ -23,5 +23,6 @@ export async function secretsStaySecret({ world, threads }: Finished): Promise<v
       look(`the audit log of ${head.id}`, line)
     look(`the head of ${head.id}`, JSON.stringify(head))
   }
-  for (const bytes of await stored.bytes()) look('the bytes of the database', bytes.toString('latin1'))
+  for (const bytes of await stored.bytes())
+    look('the bytes of the database', bytes.toString('latin1'))
 }

@@ -1,25 +1,21 @@
-import { Play, Square } from 'lucide-react'
-import { useEffect, useMemo, useRef, useState, type FormEvent, type ReactNode } from 'react'
-import { escapeJson, safeText } from '@skein/base/safe-text'
-import { CommandLine, Copy, ErrorBox, Skeleton } from '../../parts/basics.tsx'
-import { bytes, duration, line, plural } from '../../parts/format.ts'
+import { useState, type ReactNode } from 'react'
+import { safeText } from '@skein/base/safe-text'
+import { CommandLine, ErrorBox, Skeleton } from '../../parts/basics.tsx'
+import { line, plural } from '../../parts/format.ts'
 import { Json } from '../../parts/json.tsx'
 import { To } from '../../parts/link.tsx'
 import { useStore } from '../../state/store.ts'
-import { useMay, useResource, useStudio } from '../../state/studio.ts'
+import { useResource, useStudio } from '../../state/studio.ts'
 import { useTitle } from '../../state/title.ts'
 import {
-  curlText,
-  exampleBody,
   readDocument,
-  requestPath,
   resolved,
   typeText,
   type ApiDocument,
-  type Operation,
+  type ApiOperation,
   type Schema,
-  type Values,
 } from './openapi.ts'
+import { TryIt } from './try-it.tsx'
 
 /** Every operation of the server, from its OpenAPI document, with a form to try it. */
 export function ApiScreen({ operation: chosen }: { readonly operation?: string }): ReactNode {
@@ -125,7 +121,7 @@ function OperationView({
   operation,
   document: { schemas },
 }: {
-  readonly operation: Operation
+  readonly operation: ApiOperation
   readonly document: ApiDocument
 }): ReactNode {
   const { method, path, summary, scope, id, answers, body } = operation
@@ -232,229 +228,4 @@ function Fields({
       </details>
     </div>
   )
-}
-
-interface Answered {
-  readonly status: number
-  readonly type: string
-  readonly text: string
-  readonly ms: number
-  /** Whether more came, or is to come, than is shown. */
-  readonly isCut: boolean
-}
-
-/** Answers are read so far; a stream is read until the person stops it. */
-const MAX_ANSWER_BYTES = 300_000
-
-/** A form for the parameters and the body. What it sends has the rights of the person at the page, and no others. */
-function TryIt({
-  operation,
-  schemas,
-}: {
-  readonly operation: Operation
-  readonly schemas: ApiDocument['schemas']
-}): ReactNode {
-  const studio = useStudio()
-  const example = useMemo(() => exampleBody(operation, schemas), [operation, schemas])
-  const [values, setValues] = useState<Values>({})
-  const [body, setBody] = useState(example?.text ?? '')
-  const [answer, setAnswer] = useState<Answered>()
-  const [error, setError] = useState<unknown>()
-  const [isBusy, setBusy] = useState(false)
-  const abort = useRef<AbortController>(undefined)
-  useEffect(() => () => abort.current?.abort(), [])
-  const isAllowed = useMay(operation.scope) || operation.scope === 'public'
-  const { method, parameters } = operation
-  const missing = parameters.filter(
-    ({ in: place, name }) => place === 'path' && (values[name] ?? '') === '',
-  )
-  const send = async (event: FormEvent): Promise<void> => {
-    event.preventDefault()
-    if (missing.length > 0 || isBusy) return
-    const own = (abort.current = new AbortController())
-    setBusy(true)
-    setError(undefined)
-    setAnswer(undefined)
-    const started = performance.now()
-    try {
-      const hasBody = example !== undefined && body !== ''
-      const response = await studio.fetch(`${studio.url}${requestPath(operation, values)}`, {
-        method,
-        headers: hasBody ? { 'content-type': mediaTypeOf(example.mediaType) } : undefined,
-        body: hasBody ? body : undefined,
-        signal: own.signal,
-      })
-      const type = response.headers.get('content-type') ?? ''
-      for await (const part of readParts(response, own.signal))
-        setAnswer({
-          ...part,
-          status: response.status,
-          type,
-          ms: performance.now() - started,
-        })
-    } catch (failure) {
-      if (!own.signal.aborted) setError(failure)
-    } finally {
-      setBusy(false)
-    }
-  }
-  return (
-    <section>
-      <h2>Try it</h2>
-      <form className="stack" onSubmit={(event) => void send(event)}>
-        {parameters.length > 0 && (
-          <div className="api-params">
-            {parameters.map(({ name, in: place, schema, required, description }) => (
-              <label key={`${place} ${name}`}>
-                <span>
-                  <code>{name}</code>{' '}
-                  <span className="faint small">
-                    {place}
-                    {required !== true && ', optional'} · {typeText(schema)}
-                  </span>
-                </span>
-                {schema?.enum ? (
-                  <select
-                    className="select"
-                    value={values[name] ?? ''}
-                    onChange={(event) => setValues({ ...values, [name]: event.target.value })}
-                  >
-                    <option value="">not sent</option>
-                    {schema.enum.map((one) => (
-                      <option key={String(one)}>{String(one)}</option>
-                    ))}
-                  </select>
-                ) : (
-                  <input
-                    className="field"
-                    required={place === 'path'}
-                    title={description}
-                    spellCheck={false}
-                    value={values[name] ?? ''}
-                    onChange={(event) => setValues({ ...values, [name]: event.target.value })}
-                  />
-                )}
-              </label>
-            ))}
-          </div>
-        )}
-        {example && (
-          <label>
-            <span>
-              Body <code className="faint small">{example.mediaType}</code>
-            </span>
-            <textarea
-              className="field mono"
-              rows={Math.min(14, Math.max(3, body.split('\n').length))}
-              spellCheck={false}
-              value={body}
-              onChange={(event) => setBody(event.target.value)}
-            />
-          </label>
-        )}
-        <CommandLine
-          text={curlText(studio.url, operation, { values, body, mediaType: example?.mediaType })}
-        />
-        <div className="btns">
-          <button
-            className={method === 'GET' ? 'btn' : 'btn primary'}
-            disabled={isBusy || !isAllowed || missing.length > 0}
-          >
-            <Play size={14} aria-hidden /> Send {method}
-          </button>
-          {isBusy && (
-            <button type="button" className="btn" onClick={() => abort.current?.abort()}>
-              <Square size={13} aria-hidden /> Stop
-            </button>
-          )}
-          {!isAllowed && (
-            <span className="soft">
-              You do not have the scope <code>{operation.scope}</code>.
-            </span>
-          )}
-          {isAllowed && missing.length > 0 && (
-            <span className="soft">
-              {missing.map(({ name }) => name).join(', ')} {missing.length === 1 ? 'is' : 'are'}{' '}
-              needed.
-            </span>
-          )}
-        </div>
-      </form>
-      <div aria-live="polite">
-        {error !== undefined && <ErrorBox error={error} />}
-        {answer && <Answer answer={answer} isOpen={isBusy} />}
-      </div>
-    </section>
-  )
-}
-
-function mediaTypeOf(name: string): string {
-  return name === '*/*' ? 'application/octet-stream' : name
-}
-
-/** Yields what has arrived of an answer, as it grows. */
-async function* readParts(
-  response: Response,
-  signal: AbortSignal,
-): AsyncGenerator<Pick<Answered, 'text' | 'isCut'>, void> {
-  const reader = response.body?.getReader()
-  const decoder = new TextDecoder()
-  let text = ''
-  let size = 0
-  yield { text, isCut: false }
-  if (!reader) return
-  try {
-    for (;;) {
-      const { done, value } = await reader.read()
-      if (done) return
-      size += value.length
-      text += decoder.decode(value, { stream: true })
-      const isCut = size > MAX_ANSWER_BYTES
-      yield { text, isCut }
-      if (isCut || signal.aborted) return
-    }
-  } finally {
-    await reader.cancel().catch(() => undefined) // the answer may have ended
-  }
-}
-
-function Answer({
-  answer: { status, type, text, ms, isCut },
-  isOpen,
-}: {
-  readonly answer: Answered
-  readonly isOpen: boolean
-}): ReactNode {
-  const json = !isOpen && !isCut && type.includes('json') ? parsed(text) : undefined
-  return (
-    <div className="stack api-result">
-      <p>
-        <b className={status < 400 ? 'good' : 'bad'}>{status}</b>{' '}
-        <span className="soft num">
-          {duration(ms)} · {bytes(text.length)}
-          {isCut && ', and more that is not shown'} {type !== '' && `· ${line(type, 60)}`}
-        </span>
-      </p>
-      {json !== undefined ? (
-        <Json value={json} label="Answer" />
-      ) : (
-        text !== '' && (
-          <div className="json-box">
-            <pre className="json" tabIndex={0} aria-label="Answer">
-              {type.includes('json') ? escapeJson(text) : safeText(text)}
-            </pre>
-            <Copy text={text} label="Copy: answer" />
-          </div>
-        )
-      )}
-    </div>
-  )
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

@@ -31,7 +31,7 @@ export interface Parameter {
 type Content = Readonly<Record<string, { readonly schema?: Schema; readonly example?: unknown }>>
 
 /** One operation of the API, from the OpenAPI document. */
-export interface Operation {
+export interface ApiOperation {
   readonly id: string
   readonly method: string
   readonly path: string
@@ -49,7 +49,7 @@ export interface Operation {
 
 /** What the page needs of the document. */
 export interface ApiDocument {
-  readonly operations: readonly Operation[]
+  readonly operations: readonly ApiOperation[]
   readonly schemas: Readonly<Record<string, Schema>>
 }
 
@@ -59,7 +59,7 @@ interface RawOperation {
   readonly summary?: string
   readonly 'x-scope'?: string
   readonly parameters?: readonly Parameter[]
-  readonly requestBody?: Operation['body']
+  readonly requestBody?: ApiOperation['body']
   readonly responses?: Readonly<
     Record<string, { readonly description?: string; readonly content?: Content }>
   >
@@ -72,7 +72,7 @@ export function readDocument(document: unknown, prefix: string): ApiDocument {
     readonly components?: { readonly schemas?: ApiDocument['schemas'] }
   }
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, raw]): Operation => {
+    Object.entries(methods).map(([method, raw]): ApiOperation => {
       const { operationId = `${method} ${path}`, tags = [], summary = '', parameters = [] } = raw
       return {
         id: operationId,
@@ -118,7 +118,7 @@ export function typeText(schema: Schema | undefined): string {
 
 /** An example of a body: the document's own, or one with the members that are required. */
 export function exampleBody(
-  { body }: Operation,
+  { body }: ApiOperation,
   schemas: ApiDocument['schemas'],
 ): { readonly mediaType: string; readonly text: string } | undefined {
   const [mediaType, media] = Object.entries(body?.content ?? {})[0] ?? []
@@ -149,10 +149,10 @@ function exampleOf(given: Schema, schemas: ApiDocument['schemas'], depth = 0): u
 }
 
 /** The values that a person has given to the parameters, by name. */
-export type Values = Readonly<Record<string, string>>
+export type ApiValues = Readonly<Record<string, string>>
 
 /** The path and query of a request. A parameter without a value stays as a name in braces. */
-export function requestPath({ path, parameters }: Operation, values: Values): string {
+export function requestPath({ path, parameters }: ApiOperation, values: ApiValues): string {
   const filled = path.replace(/\{(\w+)\}/g, (whole, name: string) => {
     const value = values[name] ?? ''
     if (value === '') return whole
@@ -170,8 +170,8 @@ export function requestPath({ path, parameters }: Operation, values: Values): st
 /** Writes a request for a shell. The key is named, never shown; texts stand in single quotes. */
 export function curlText(
   url: string,
-  operation: Operation,
-  { values, body, mediaType }: { values: Values; body: string; mediaType: string | undefined },
+  operation: ApiOperation,
+  { values, body, mediaType }: { values: ApiValues; body: string; mediaType: string | undefined },
 ): string {
   const { method, scope } = operation
   const parts = ['curl']

@@ -1,0 +1,71 @@
+import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join, posix } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { headingsOf, linksOf } from '../../../scripts/docs/markdown.ts'
+import { tempFolder } from './kit.ts'
+import { Transcript } from './transcript.ts'
+
+/** `SKEIN_WRITE_DOCS=1 npx vitest run packages/cli/test/guides.test.ts` writes the pages anew. */
+const docs = join(import.meta.dirname, '..', '..', '..', 'docs')
+const pages = globSync('{guides,migrate}/*.md', { cwd: docs })
+  .map((file) => file.replaceAll('\\', '/'))
+  .filter((file) => !file.startsWith('guides/approval-'))
+  .toSorted()
+
+/** Fences that neither name a file nor are run here, and what runs them. */
+const runElsewhere = new Map([
+  ['npm create skein@latest my-app', 'packages/create-skein/test/stranger.test.ts'],
+])
+
+test('a guide shows nothing that nobody runs', () => {
+  expect(pages.length).toBeGreaterThanOrEqual(15)
+  const strays = pages.flatMap((page) => {
+    const text = readFileSync(join(docs, page), 'utf8')
+    return [...text.matchAll(/^```(.*)\n([^]*?)^```$/gm)]
+      .filter(([, info = '']) => !info.includes(' file=') && info !== 'console')
+      .filter(([, , shown = '']) => !runElsewhere.has(shown.trim()))
+      .map(([, info = '', shown = '']) => `${page}: ${info} ${shown.split('\n')[0]}`)
+  })
+  expect(strays).toEqual([])
+})
+
+test('every link of the index and of a guide leads to a file, and to a heading of it', () => {
+  const all = ['README.md', ...globSync('{guides,migrate}/*.md', { cwd: docs })]
+  const wrong = all.flatMap((page) =>
+    linksOf(readFileSync(join(docs, page), 'utf8'))
+      .map(({ href }) => href)
+      .filter((href) => !/^[a-z]+:/.test(href))
+      .filter((href) => {
+        const [path = '', anchor] = href.split('#')
+        const file = path === '' ? join(docs, page) : join(docs, dirname(page), path)
+        if (!existsSync(file)) return true
+        if (anchor === undefined) return false
+        return !headingsOf(readFileSync(file, 'utf8')).some(({ slug }) => slug === anchor)
+      })
+      .map((href) => `${page}: ${href}`),
+  )
+  expect(wrong).toEqual([])
+})
+
+test('the index names every page', () => {
+  const index = linksOf(readFileSync(join(docs, 'README.md'), 'utf8'))
+  const named = new Set(index.map(({ href }) => posix.normalize(href)))
+  const unnamed = globSync('{*,guides/*,migrate/*}.md', { cwd: docs })
+    .map((file) => file.replaceAll('\\', '/'))
+    .filter((file) => file !== 'README.md' && file !== 'index.md' && !named.has(file))
+  expect(unnamed).toEqual([])
+})
+
+describe('a guide says what its commands print', () => {
+  const withCommands = pages.filter((page) =>
+    readFileSync(join(docs, page), 'utf8').includes('\n```console\n'),
+  )
+  test.for(withCommands)('%s', { timeout: 60_000 }, async (page) => {
+    const file = join(docs, page)
+    const before = readFileSync(file, 'utf8')
+    const after = await new Transcript(tempFolder()).fill(before)
+    if (process.env['SKEIN_WRITE_DOCS'] === undefined) expect(after).toBe(before)
+    else writeFileSync(file, after)
+    expect(after).toMatch(/^\$ /m)
+  })
+})

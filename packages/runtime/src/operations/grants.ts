@@ -1,0 +1,44 @@
+import { decisionReason, grantTime } from './messages.ts'
+import { done, json, operation, type OperationRoute } from './operation.ts'
+import { actorOf } from './principal.ts'
+import { ref } from './schemas.ts'
+import { answer, arrayOf, choice, maxText, shape } from './shape.ts'
+
+/** The operations on the standing grants of a thread: consents to a tool until a time. */
+export const grantOperations: readonly OperationRoute[] = [
+  operation('listGrants', {
+    tag: 'approvals',
+    summary: 'Who has allowed which tool in this thread until when, also grants that have ended.',
+    scope: 'threads:read',
+    answers: [json('The grants, the latest first.', answer({ grants: arrayOf(ref('Grant')) }))],
+    run: async ({ runtime, thread }) => ({ grants: await runtime.threads.grants.list(thread.id) }),
+  }),
+  operation('makeGrant', {
+    tag: 'approvals',
+    summary:
+      'Allows a tool in this thread for a time, a day at most. Denials, four eyes and quorums stay as they are.',
+    scope: 'approvals:write',
+    probe: { body: { tool: 'refund', forMs: 3_600_000 } },
+    body: {
+      json: shape({
+        tool: maxText(200),
+        forMs: grantTime,
+        'risk?': choice('write_low_risk', 'write_high_risk'),
+        'reason?': decisionReason,
+      }),
+    },
+    answers: [json('The grant.', ref('Grant'), 201)],
+    errors: ['ANSWER_INVALID', 'THREAD_TERMINATED'],
+    run: ({ runtime, thread, body, principal }) =>
+      runtime.threads.grants.make(thread.id, { ...body, by: actorOf(principal) }),
+  }),
+  operation('revokeGrant', {
+    tag: 'approvals',
+    summary: 'Ends a grant now. Calls that have started go on.',
+    scope: 'approvals:write',
+    answers: [done('The grant has ended.')],
+    errors: ['GRANT_NOT_FOUND', 'THREAD_TERMINATED'],
+    run: ({ runtime, thread, params, principal }) =>
+      runtime.threads.grants.revoke(thread.id, params.grantId, { by: actorOf(principal) }),
+  }),
+]
