@@ -3,7 +3,7 @@ import { collectSections, pagesByLink, withSiteLinks } from './pages.ts'
 
 const sections = collectSections(
   new Map([
-    ['docs/guides/zebra.md', '---\ntitle: Zebras\norder: 1\n---\n\n# All about zebras\n'],
+    ['docs/guides/zebra.md', '---\ntitle: Zebras\norder: -1\n---\n\n# All about zebras\n'],
     [
       'docs/migrate/horse.md',
       '# From horses\n\n[z](../guides/zebra.md), [code](../errors.md#thread_busy), [a](../../packages/ai), [s](../../scripts/docs.ts)\n',
