@@ -92,9 +92,9 @@ function eventText(event: ShownEvent): string {
 }
 
 /** The members of an event without ids and counts that say nothing to people; nothing if none is left. */
-function factsText({ type: _, at: __, ...rest }: ShownEvent): string {
-  const hidden = /^(?:(?:turn|step|session|log)Id|definitions|epoch|version)$/
-  const facts = Object.entries(rest).filter(
+function factsText(event: ShownEvent): string {
+  const hidden = /^(?:type|at|(?:turn|step|session|log)Id|definitions|epoch|version)$/
+  const facts = Object.entries(event).filter(
     ([name, value]) => !hidden.test(name) && !(name === 'attempt' && value === 1),
   )
   return facts.length === 0 ? '' : safeJson(Object.fromEntries(facts))
