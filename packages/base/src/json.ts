@@ -44,11 +44,6 @@ export function tryParseJson(text: string): JsonValue | undefined {
  * Objects that are known to be frozen together with everything they contain, so that none is walked twice.
  */
 const deepFrozen = new WeakSet<object>()
-/**
- * The most fields of a small object. A small object without nested objects is checked again each time, which
- * is cheaper than adding it to `deepFrozen`.
- */
-const SMALL = 8
 
 /**
  * Freezes a value and everything it contains, in place, and returns it. Objects that were frozen by an
@@ -58,10 +53,7 @@ const SMALL = 8
  * throw, or would not keep them from changing.
  */
 export function deepFreeze<T>(value: T): T {
-  walk(value, (node) => {
-    Object.freeze(node)
-    return true
-  })
+  walk(value, Object.freeze)
   return value
 }
 
@@ -158,17 +150,15 @@ export function isOfType(name: unknown, value: unknown): boolean {
  * Visits every object that is not known to be deeply frozen, without recursion, and marks them as deeply frozen
  * at the end. When `visit` returns false or a getter throws, the walk stops and nothing is marked.
  */
-function walk(root: unknown, visit: (node: object) => boolean): boolean {
+function walk(root: unknown, visit: (node: object) => unknown): boolean {
   const pending: unknown[] = [root]
   const seen = new Set<object>()
   while (pending.length > 0) {
     const node = pending.pop()
     if (!isFreezable(node) || deepFrozen.has(node) || seen.has(node)) continue
     if (!visit(node)) return false
-    const values: readonly unknown[] = Object.values(node)
-    const before = pending.length
-    for (const child of values) if (typeof child === 'object') pending.push(child)
-    if (pending.length > before || values.length > SMALL) seen.add(node)
+    seen.add(node)
+    for (const child of Object.values(node)) pending.push(child)
   }
   for (const node of seen) deepFrozen.add(node)
   return true
