@@ -1,7 +1,7 @@
-import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs'
-import { dirname, join, posix } from 'node:path'
+import { globSync, readFileSync, writeFileSync } from 'node:fs'
+import { join, posix } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { headingsOf, linksOf } from '../../../scripts/docs/markdown.ts'
+import { linksOf } from '../../../scripts/docs/markdown.ts'
 import { tempFolder } from './kit.ts'
 import { Transcript } from './transcript.ts'
 
@@ -27,24 +27,6 @@ test('a guide shows nothing that nobody runs', () => {
       .map(([, info = '', shown = '']) => `${page}: ${info} ${shown.split('\n')[0]}`)
   })
   expect(strays).toEqual([])
-})
-
-test('every link of the index and of a guide leads to a file, and to a heading of it', () => {
-  const all = ['README.md', ...globSync('{guides,migrate}/*.md', { cwd: docs })]
-  const wrong = all.flatMap((page) =>
-    linksOf(readFileSync(join(docs, page), 'utf8'))
-      .map(({ href }) => href)
-      .filter((href) => !/^[a-z]+:/.test(href))
-      .filter((href) => {
-        const [path = '', anchor] = href.split('#')
-        const file = path === '' ? join(docs, page) : join(docs, dirname(page), path)
-        if (!existsSync(file)) return true
-        if (anchor === undefined) return false
-        return !headingsOf(readFileSync(file, 'utf8')).some(({ slug }) => slug === anchor)
-      })
-      .map((href) => `${page}: ${href}`),
-  )
-  expect(wrong).toEqual([])
 })
 
 test('the index names every page', () => {
