@@ -6,7 +6,7 @@ import { modelOf, simulate, waitOf } from './scale-model.ts'
 
 const file = join(import.meta.dirname, 'scale.json')
 const points = JSON.parse(readFileSync(file, 'utf8')) as readonly ScalePoint[]
-const own = points.filter(({ setUp }) => !setUp.startsWith('LangGraph'))
+const own = points.filter(({ setUp }) => !/^(?:LangGraph|DBOS)/.test(setUp))
 
 describe('the model of a cluster', () => {
   for (const point of own)

@@ -171,8 +171,10 @@ async function measure(
     const from = performance.now()
     const times = (await load(threads, 6)).toSorted((a, b) => a - b)
     const seconds = (performance.now() - from) / 1000
+    const ended = await usage()
     await new Promise((resolve) => setTimeout(resolve, 1_100)) // statistics of PostgreSQL are up to 1 s late
-    const after = await usage()
+    const { commits, wal } = await usage()
+    const after = { ...ended, commits, wal }
     const per = (key: keyof typeof before): number => (after[key] - before[key]) / times.length
     const own = per('nodes') + per('postgres') + per('engine') + per('client')
     const point: ScalePoint = {
