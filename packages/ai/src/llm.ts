@@ -7,7 +7,17 @@ import {
   uuidV4,
 } from '@skein/base'
 import { failing } from './contract/abort-race.ts'
-import { type CallMessages, checkOf, checkOptions, type DataCheck, type History, type InferenceInput, type Structure, toMessages, toStructure } from './turn/request.ts'
+import {
+  type CallMessages,
+  checkOf,
+  checkOptions,
+  type DataCheck,
+  type History,
+  type InferenceInput,
+  type Structure,
+  toMessages,
+  toStructure,
+} from './turn/request.ts'
 import { protectConfig } from './transport/redact.ts'
 import type {
   BoundLLMModel,

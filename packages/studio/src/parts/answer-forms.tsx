@@ -4,7 +4,8 @@ import { useResource, useStudio } from '../state/studio.ts'
 import { ArgumentsFields, parsedArguments } from './arguments.tsx'
 import { Dialog, ErrorBox } from './basics.tsx'
 import { indentedJson } from './json.tsx'
-import { type Deciding, sentence } from './approval.tsx'
+import type { Deciding } from './approval.tsx'
+import { sentence } from './ask-facts.tsx'
 
 export function idOf({ threadId, interruptId }: WaitingItem): {
   threadId: string

@@ -9,7 +9,7 @@ import { Checklist, EvidenceList } from './evidence.tsx'
 import { GrantMenu } from './grants.tsx'
 import { line } from './format.ts'
 import { DenyDialog, ChangeDialog, InDoubt, AnswerForm, idOf, digestOf } from './answer-forms.tsx'
-import { AskFacts, isOnScreen } from './ask-facts.tsx'
+import { AskFacts, isOnScreen, sentence } from './ask-facts.tsx'
 
 /** What a person can do about a waiting call. */
 type Decision = 'approve' | 'change' | 'deny'
@@ -220,24 +220,4 @@ function Decided({
       {children}
     </section>
   )
-}
-
-/** What would happen, in one sentence that no argument can rewrite. */
-export function sentence({ toolName, kind, effectId, arguments: args }: WaitingItem): string {
-  const name = line(toolName, 60)
-  const entries = Object.entries(
-    args && typeof args === 'object' && !Array.isArray(args) ? args : {},
-  )
-  const few = entries
-    .slice(0, 3)
-    .map(
-      ([key, value]) =>
-        `${line(key, 30)} ${line(typeof value === 'string' ? value : JSON.stringify(value), 40)}`,
-    )
-    .join(', ')
-  const more = entries.length > 3 ? ` and ${entries.length - 3} more` : ''
-  const what = few === '' ? name : `${name}: ${few}${more}`
-  if (kind === 'in_doubt') return `Did it happen? ${what}`
-  if (kind === 'input') return `An answer is needed for ${what}`
-  return effectId === undefined ? `Run ${what}` : `Run the scheduled ${what}`
 }

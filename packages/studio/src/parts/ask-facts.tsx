@@ -98,3 +98,23 @@ function shortDigest(digest: string): string {
   const hash = digest.replace(/^sha256:/, '')
   return `${hash.slice(0, 6)}…${hash.slice(-4)}`
 }
+
+/** What would happen, in one sentence that no argument can rewrite. */
+export function sentence({ toolName, kind, effectId, arguments: args }: WaitingItem): string {
+  const name = line(toolName, 60)
+  const entries = Object.entries(
+    args && typeof args === 'object' && !Array.isArray(args) ? args : {},
+  )
+  const few = entries
+    .slice(0, 3)
+    .map(
+      ([key, value]) =>
+        `${line(key, 30)} ${line(typeof value === 'string' ? value : JSON.stringify(value), 40)}`,
+    )
+    .join(', ')
+  const more = entries.length > 3 ? ` and ${entries.length - 3} more` : ''
+  const what = few === '' ? name : `${name}: ${few}${more}`
+  if (kind === 'in_doubt') return `Did it happen? ${what}`
+  if (kind === 'input') return `An answer is needed for ${what}`
+  return effectId === undefined ? `Run ${what}` : `Run the scheduled ${what}`
+}

@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useRef, type ReactNode } from 'react'
 import type { WaitingItem } from '@skein/runtime'
-import { Approval, sentence } from '../../parts/approval.tsx'
+import { Approval } from '../../parts/approval.tsx'
 import { Empty, ErrorBox, Skeleton, Time } from '../../parts/basics.tsx'
 import { line, plural } from '../../parts/format.ts'
 import { To } from '../../parts/link.tsx'
@@ -10,6 +10,7 @@ import { useKeys } from '../../state/keys.ts'
 import { useStore } from '../../state/store.ts'
 import { useStudio, useTree } from '../../state/studio.ts'
 import { useTitle } from '../../state/title.ts'
+import { sentence } from '../../parts/ask-facts.tsx'
 
 /** Everything that waits for a person, over all threads and depths. */
 export function InboxScreen({ item: chosen }: { readonly item?: string }): ReactNode {
