@@ -364,10 +364,8 @@ export const streamOperations: readonly OperationRoute[] = [
       // Work is still counted from `after`, so that the stream can end if the thread was parked meanwhile.
       const since = query.after ?? '0'
       const after = request.headers.get('last-event-id') || since
-      const isPosition = (text: string): boolean => {
-        const position = parsePosition(text)
-        return position !== undefined && (isTree || position.children.length === 0)
-      }
+      const isPosition = (text: string): boolean =>
+        isTree ? parsePosition(text) !== undefined : /^\d+(\.\d+)?$/.test(text)
       if (!isPosition(since) || !isPosition(after))
         throw new HttpError('The id of the last event is not one of this stream.', {
           code: 'INPUT_INVALID',
