@@ -159,7 +159,7 @@ interface OwnParts extends Pick<DrainParts, 'timers'> {
 
 class ThreadDrain implements DrainContext {
   readonly #environment: KernelEnvironment
-  /** The environment with the definitions of the version before. */
+  /** The environment with the definitions of the previous version. */
   #previous: KernelEnvironment | undefined
   readonly head: ThreadHead
   readonly epoch: number

@@ -22,7 +22,7 @@ import { toThreadUsage } from './contract/usage.ts'
 import { deltaOf, frameOf } from './model/log.ts'
 import type { EmbeddedRuntime } from './runtime.ts'
 
-/** Where calls are written if nothing else is said; `skein studio` reads it. */
+/** The default folder for the files; `skein studio` reads it. */
 const FOLDER = join('.skein', 'inspector')
 /** The files of older calls are removed. */
 const MAX_FILES = 500
@@ -119,7 +119,7 @@ class Recording {
   readonly #system: string | undefined
 
   constructor(name: string, system?: string) {
-    // Names of agents are words; the page links to them.
+    // The page uses the name of an agent in links, so other characters are replaced.
     this.agent = name.replaceAll(/[^\w-]+/g, '_').slice(0, 64) || 'llm'
     this.#system = system
   }
@@ -178,7 +178,7 @@ function keysIn({ inferences }: Recording): readonly string[] {
   )
 }
 
-/** Values of variables that are named as secrets are. */
+/** Returns the values of environment variables whose names look like those of secrets. */
 function keysOfEnvironment(): readonly string[] {
   return Object.entries(process.env).flatMap(([name, value = '']) =>
     /(?:_|^)(?:KEY|TOKEN|SECRET|PASSWORD)$/i.test(name) && value.length >= 8 ? [value] : [],

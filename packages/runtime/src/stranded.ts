@@ -20,7 +20,10 @@ import { needsAgent } from './next.ts'
 import { missingHere } from './session/session.ts'
 import type { Store, ThreadHead, ThreadLifecycle } from './store/store.ts'
 
-/** What a thread relies on and would not find. `docs/decisions/0019` says what then happens to the thread. */
+/**
+ * Something that a thread relies on and that the new definitions do not contain. `docs/decisions/0019` says
+ * what then happens to the thread.
+ */
 export interface Stranded {
   readonly threadId: string
   readonly agent: string
@@ -52,7 +55,10 @@ export interface StrandedReport {
   readonly unread: number
   /** The sessions that would continue with other definitions than those with which they began. */
   readonly changed: number
-  /** The threads of each agent that is gone which have nothing to do now; they wait when they get a message. */
+  /**
+   * By agent that no longer exists: how many of its threads have nothing to do now. They wait once they get a
+   * message.
+   */
   readonly idle: Readonly<Record<string, number>>
 }
 

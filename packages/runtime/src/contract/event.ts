@@ -415,7 +415,7 @@ export interface ModelRequested extends EventBase<'model_requested'> {
   readonly frame: string
   /** The previous request, and how many of its first messages this request repeats. */
   readonly previous?: { readonly logId: string; readonly keeps: number }
-  /** The messages after the repeated ones: ids of stored messages, or messages as they were sent. */
+  /** The messages after those of the previous request: ids of stored messages, or messages as they were sent. */
   readonly adds: readonly (string | JsonObject)[]
 }
 

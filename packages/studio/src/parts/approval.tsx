@@ -22,7 +22,7 @@ const RISKS: Readonly<Record<string, string>> = {
   destructive: 'high: cannot be taken back',
 }
 
-/** A call that waits for a person: what would happen, what it rests on, and the buttons. */
+/** A call that waits for a person: what would happen, the evidence for it, and the buttons. */
 export function Approval({
   item,
   evidence = [],
@@ -33,7 +33,7 @@ export function Approval({
   readonly item: WaitingItem
   readonly evidence?: readonly EvidenceFact[]
   readonly verdicts?: readonly GateVerdict[]
-  /** Whether the keys `a`, `e` and `d` are about this call. One call of a page has them. */
+  /** Whether the keys `a`, `e` and `d` decide about this call. Only one call on a page has them. */
   readonly hasKeys?: boolean
   /** Where the question comes from. */
   readonly children?: ReactNode
@@ -55,7 +55,7 @@ export function Approval({
   const card = useRef<HTMLElement>(null)
   const byKey = (decision: Decision): void => {
     if (item.kind !== 'approval') return
-    // What is not on the screen cannot be decided: the first press shows it.
+    // A call that is not on the screen cannot be decided: the first press of the key scrolls to it.
     if (isOnScreen(card.current)) choose(decision)
     else card.current?.scrollIntoView({ block: 'center' })
   }
@@ -159,7 +159,7 @@ interface Deciding {
   run(work: (inbox: Inbox) => Promise<void>, word: string): Promise<boolean>
 }
 
-/** Makes a decision once. Whoever comes second is told who was first. */
+/** Sends a decision once. If somebody else has decided first, their decision is shown. */
 function useDecision(item: WaitingItem): Deciding {
   const { client, notify, lists } = useStudio()
   const [isBusy, setBusy] = useState(false)
@@ -179,7 +179,7 @@ function useDecision(item: WaitingItem): Deciding {
         lists.refresh()
         return true
       } catch (failure) {
-        // Somebody may have been faster, or the call may be over: then that is the answer.
+        // If somebody else has decided, or the call is over, that is shown instead of the error.
         const before = await firstDecision(client, item).catch(() => undefined)
         if (before === undefined) setError(failure)
         else setOutcome(before)
@@ -206,7 +206,7 @@ async function firstDecision(
   return `${line(decision.by ?? 'Somebody', 60)} was first and ${word} it. Nothing was changed.`
 }
 
-/** What became of it; the way to its thread stays. */
+/** Shows the decision that was made, with a link to the thread. */
 function Decided({
   item,
   outcome,
@@ -238,7 +238,7 @@ function digestOf({ request }: WaitingItem): string | undefined {
   return request?.digest
 }
 
-/** What would happen, in one sentence that no argument can rewrite. */
+/** Returns a sentence that says what would happen. Arguments of the call cannot change its wording. */
 export function sentence({ toolName, kind, effectId, arguments: args }: WaitingItem): string {
   const name = line(toolName, 60)
   const entries = Object.entries(

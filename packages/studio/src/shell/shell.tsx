@@ -16,7 +16,8 @@ import iconUrl from '../styles/icon.svg'
 import { useBadge } from '../state/title.ts'
 import { SignIn } from './sign-in.tsx'
 
-// The first screen is the list; the others are read as soon as the page has nothing else to do.
+// The list of threads is part of the first bundle; the code of the other screens is loaded when the page is
+// idle.
 const readThread = () => import('../screens/thread/thread-screen.tsx')
 const readInbox = () => import('../screens/inbox/inbox-screen.tsx')
 const readAgents = () => import('../screens/agents/agents-screen.tsx')
@@ -31,7 +32,7 @@ const Palette = lazy(async () => ({ default: (await readPalette()).Palette }))
 const AgentScreen = lazy(async () => ({ default: (await readAgents()).AgentScreen }))
 
 async function readAhead(): Promise<void> {
-  // Without a connection a screen is read when it is opened.
+  // If this fails for lack of a connection, a screen is loaded when it is opened.
   const screens = [readPalette(), readThread(), readInbox(), readAgents()]
   await Promise.all(screens).catch(() => undefined)
 }
@@ -262,7 +263,7 @@ function ThemeButton(): ReactNode {
   )
 }
 
-/** Who is signed in, and the way out. A server that asks nobody has neither. */
+/** Who is signed in, and a button to sign out. Both are absent if the server does not authenticate anybody. */
 function Account(): ReactNode {
   const { me, signOut } = useStudio()
   const who = useStore(me)

@@ -38,8 +38,8 @@ interface TreeStreamOptions extends Pick<
   readonly signal: AbortSignal
   readonly maxThreads: number
   /**
-   * Whether descendants that are there already are read from their ends instead of their beginnings, and those
-   * that have ended not at all.
+   * Whether descendants that already exist are read from their ends instead of their beginnings. Those that
+   * have ended are not read at all.
    */
   readonly isLive?: boolean
 }
@@ -195,7 +195,7 @@ class Tree {
       after: source.position.id,
       includesDeltas,
       signal: this.#abort.signal,
-      // Being parked is asked of the root thread, which is not parked while a descendant works.
+      // Only the root thread is checked for being parked, because it is not parked while a descendant works.
       ...(isRoot && untilParked && { untilParked, since: since && parsePosition(since)?.id }),
     })
     for await (const numbered of events) if (!(await this.#queue.put({ source, numbered }))) return

@@ -47,7 +47,7 @@ export function AgentsScreen(): ReactNode {
   )
 }
 
-/** How many of the threads that were read are an agent's. */
+/** Returns how many of the loaded threads belong to an agent, as text. */
 function threadsOf(threads: readonly ThreadInfo[], agent: string, isAll: boolean): string {
   const count = threads.filter((thread) => thread.agent === agent).length
   return isAll ? plural(count, 'thread') : `${count} of the latest ${threads.length} threads`
@@ -275,7 +275,7 @@ function Tool({
 
 const OUTCOMES: Readonly<Record<string, string>> = { success: 'done' }
 
-/** Calls one tool alone, under the gate: a call with a high risk waits for a person as any other. */
+/** Calls a single tool without a model. The call passes the gate, so a high-risk call waits for a person. */
 function TryTool({
   agent,
   tool,

@@ -325,13 +325,13 @@ function messageEvent({ thread }: Selected, messageId: string | undefined): unkn
   return found?.type === 'message_added' ? found.message : undefined
 }
 
-/** A request for the command line. The key is named, never shown. */
+/** A request as a `curl` command. The key appears only as the name of a variable. */
 function Curl({ path }: { readonly path: string }): ReactNode {
   const { url } = useStudio()
   return <CommandLine text={`curl ${url}${path} -H "authorization: Bearer $SKEIN_KEY"`} />
 }
 
-/** An event as it is stored, also if the page has only the beginning of a long result. */
+/** An event as it is stored. If the page has only the beginning of a long result, the whole event is loaded. */
 function EventJson({
   threadId,
   logged: { seq, event, isCut },

@@ -9,7 +9,7 @@ import { useStore } from '../../state/store.ts'
 import { useMay, useResource, useStudio } from '../../state/studio.ts'
 import type { LoggedEvent, ShownThread } from '../../state/tree.ts'
 
-/** Makes a branch from a message: with other words, with the answer made again, or as it is. */
+/** Makes a branch at a message: with a changed text, with a new answer, or without changes. */
 export function ForkDialog({
   thread,
   message,
@@ -145,7 +145,7 @@ function workAfter(events: readonly LoggedEvent[], messageId: string): Work {
     ({ event }) => event.type === 'message_added' && event.message.id === messageId,
   )
   const message = events[start]?.event
-  // The answer of a model is made again with its request, which is before it.
+  // A new answer of a model also repeats the request, which is logged before the message.
   const isAnswer = message?.type === 'message_added' && message.message.type === 'assistant'
   const calls = new Map<string, number>()
   let [modelCalls, children] = [isAnswer ? 1 : 0, 0]
@@ -178,7 +178,7 @@ export function useBranches(thread: ShownThread): ReadonlyMap<string, Branches> 
   const { client, lists } = useStudio()
   const { threadId, events, view } = thread
   const known = useStore(lists.threads).items
-  // The list is live: a fork that appears in it is read here.
+  // The list of threads is live, so a new fork changes this count and loads the branches again.
   const forks = known.filter(({ forkedFrom }) => forkedFrom).length
   const family = useResource(
     view.parentThreadId === undefined ? `branches ${threadId} ${forks}` : undefined,
@@ -226,7 +226,7 @@ export function useBranches(thread: ShownThread): ReadonlyMap<string, Branches> 
   }, [family, events, view.items, thread.facts, threadId])
 }
 
-/** `‹ 2/3 ›` on the message where branches part, with the way to compare them. */
+/** `‹ 2/3 ›` on the message where branches part, with a link to compare them. */
 export function BranchPicker({
   branches: { ids, index },
 }: {

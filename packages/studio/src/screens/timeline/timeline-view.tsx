@@ -43,14 +43,14 @@ export function TimelineView({
   onSelect,
 }: {
   readonly tree: TreeState
-  /** The time that counts as now, when an earlier time is shown. */
+  /** The time up to which events are shown, when an earlier state is shown. */
   readonly until: number | undefined
   readonly selected: string | undefined
   readonly onSelect: (id: string) => void
 }): ReactNode {
   const tick = useNow()
   const isLive = until === undefined && isOpen(tree)
-  // A thread that rests does not change with the clock.
+  // The clock matters only while the thread works; at rest, its last event is the end.
   const now = until ?? (isLive ? tick : latest(tree))
   const all = useMemo(() => rowsOf(tree, now), [tree, now])
   const clock = useMemo(() => clockOf(all), [all])
@@ -395,7 +395,7 @@ function idleText(ms: number): string {
   return duration(ms).replace(/(min|h) .*/, '$1')
 }
 
-/** Round times in what is shown; none inside a folded stretch. */
+/** Returns round times within the visible range, but none inside a folded stretch. */
 function ticks(clock: TimelineClock, from: number, to: number): { place: number; time: number }[] {
   const origin = clock.pieces[0]!.from
   const wanted = (to - from) / 6
