@@ -38,8 +38,8 @@ export class Blobs {
   }
 
   /**
-   * Writes contents outside of the database. The row records this time, so that `sweep` does not delete them
-   * before their commit.
+   * Writes contents outside of the database, with a row that keeps `sweep` from deleting them before their
+   * commit.
    */
   async putOutside(blobs: readonly Blob[]): Promise<void> {
     if (!this.#outside) return

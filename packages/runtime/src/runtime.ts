@@ -324,10 +324,7 @@ async function openKeys(
   }))
 }
 
-/**
- * Creates the limits of spending. Throws if a limit in US dollars could not be enforced, because a price is
- * missing.
- */
+/** Creates the spending limits. Throws if one in US dollars could not be enforced, because a price is missing. */
 function spendingOf(
   { spending: rules = [] }: RuntimeOptions,
   {

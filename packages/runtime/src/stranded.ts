@@ -20,10 +20,7 @@ import { needsAgent } from './next.ts'
 import { missingHere } from './session/session.ts'
 import type { Store, ThreadHead, ThreadLifecycle } from './store/store.ts'
 
-/**
- * Something that a thread relies on and that the new definitions do not contain. `docs/decisions/0019` says
- * what then happens to the thread.
- */
+/** Something that a thread needs and the new definitions lack. `docs/decisions/0019` says what then happens. */
 export interface Stranded {
   readonly threadId: string
   readonly agent: string
@@ -55,10 +52,7 @@ export interface StrandedReport {
   readonly unread: number
   /** The sessions that would continue with other definitions than those with which they began. */
   readonly changed: number
-  /**
-   * By agent that no longer exists: how many of its threads have nothing to do now. They wait once they get a
-   * message.
-   */
+  /** How many threads without work each removed agent has; they wait once they get a message. */
   readonly idle: Readonly<Record<string, number>>
 }
 

@@ -130,8 +130,7 @@ export async function threadInfos(
   )
 
   async function subtree(head: ThreadHead): Promise<TreeUsage> {
-    // Most threads have no children. For a single thread this is checked first, so that its tree need not be
-    // read.
+    // Most threads have no children. For a single thread, check this first instead of reading its tree.
     if (heads.length === 1 && (await store.list({ parentId: head.id, limit: 1 })).length === 0)
       return head
     const reading = trees.get(head.rootId) ?? readTree(store, head.rootId)

@@ -165,8 +165,7 @@ export async function* changedThreads(
   let isFirst = true
   for await (const _ of context.live.rings({ signal })) {
     for (;;) {
-      // The latest change is read before the list, so that the position also moves past changes that this
-      // reader may not see.
+      // The latest change is read before the list, so that the position also passes changes of other owners.
       const name = removalsOf(tenant)
       const removals = (await store.counters(name)).get(name) ?? 0
       const [latest] = await store.list({ tenant, sort: 'change', limit: 1 })

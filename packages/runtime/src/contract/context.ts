@@ -65,10 +65,7 @@ export interface DrainContext {
    * Returns the tools that a side may call now. The list is built again only after a change that affects it.
    */
   tools(side: ResolvedSide): readonly Tool[]
-  /**
-   * Sends a request of the runtime itself (e.g. for a summary) to the first model of a side, without tools and
-   * history.
-   */
+  /** Sends a request of the runtime itself, e.g. for a summary, to the first model of a side, without tools. */
   generateAside(
     side: ResolvedSide,
     input: readonly Message[],
@@ -256,17 +253,11 @@ export interface RuntimeLimits extends Pick<InputLimits, 'maxToolCalls' | 'maxTo
    * is 5 MiB as base64.
    */
   readonly maxImageBytes: number
-  /**
-   * The maximum bytes of all files of the thread in one request; the newest files are sent first. Default 14
-   * MiB.
-   */
+  /** The maximum bytes of all files in one request; the newest files are sent first. Default 14 MiB. */
   readonly maxMediaBytes: number
-  /** The maximum number of files of the thread in one request. Default 20. */
+  /** The maximum number of files in one request. Default 20. */
   readonly maxMediaFiles: number
-  /**
-   * The maximum bytes of a message: of its JSON if a client or a tool sends it, of its texts if a model writes
-   * it.
-   */
+  /** The maximum bytes of a message: of its JSON from a client or a tool, of its texts from a model. */
   readonly maxMessageBytes: number
   /** How long the runtime waits for an approval or a client's answer. Default 7 days. */
   readonly interruptTtlMs: number

@@ -64,10 +64,7 @@ export class RuntimeError extends SkeinError {
   }
 }
 
-/**
- * Returns the error that names the spending limit that left no room for an inference; undefined for other
- * errors.
- */
+/** Returns the error of the spending limit that leaves no room for an inference; undefined for other errors. */
 export function spendingLimitOf(error: unknown): RuntimeError | undefined {
   for (let at = error; at instanceof Error; at = at.cause)
     if (at instanceof RuntimeError && at.code === 'SPENDING_LIMIT') return at

@@ -73,10 +73,7 @@ const BATCH = 100
 const RESCUE_MS = 5_000
 /** The shortest time between two requests for one thread, so that a storm of messages costs little. */
 const QUIET_MS = 50
-/**
- * How far the clocks of nodes may differ. If a thread is due within this time, the engine is asked to run it
- * again.
- */
+/** How far the clocks of nodes may differ. The engine is asked again for threads that are due within this time. */
 const SKEW_MS = 5_000
 /** How long a thread whose agent this node does not have waits before it is tried again. */
 const AGENT_MISSING_MS = 30_000

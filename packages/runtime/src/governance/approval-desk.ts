@@ -250,8 +250,8 @@ const utf8 = new TextDecoder()
 const GRANTING = defineTaskClass({ name: 'standing grant', tools: [], needs: [], verifiers: [] })
 
 /**
- * Writes the audit lines of a grant or a revocation, as a request of its own whose identity names the person
- * and the grant.
+ * Writes a grant or its revocation to the audit log, as a request whose identity names the person and the
+ * grant.
  */
 export async function recordGrant(
   { id, clock, ids, store }: Pick<SessionGovernorsOptions, 'id' | 'clock' | 'ids' | 'store'>,

@@ -216,10 +216,7 @@ interface Share {
   until: number
   /** How many are taken next time. */
   next: number
-  /**
-   * The time up to which tokens are taken, as last read. `stored` is the counter of `day` itself, 0 if it is
-   * new.
-   */
+  /** The time up to which tokens are taken, as last read; `stored` is the counter of `day`, 0 if it is new. */
   counter: number
   stored: number
   day: number
@@ -296,10 +293,7 @@ export class SharedBuckets implements Buckets {
     return share
   }
 
-  /**
-   * Takes more tokens from the store. Requests that arrive meanwhile wait for the same answer, and then take a
-   * token each.
-   */
+  /** Takes more tokens from the store. Requests that arrive meanwhile wait for the same answer. */
   async #takeMore(account: string, share: Share): Promise<number> {
     const isFirst = share.asking === undefined
     share.asking ??= this.#ask(account, share).finally(() => (share.asking = undefined))

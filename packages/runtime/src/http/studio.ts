@@ -91,10 +91,7 @@ function decoded(path: string): string | undefined {
 }
 
 const SESSION_MS = 12 * 3_600_000
-/**
- * Browsers accept this name only with `Secure` and from the host itself, so that no other site of the same
- * domain can set it.
- */
+/** Browsers accept this name only with `Secure` and from the host itself, so that no other site can set it. */
 const SECURE_COOKIE = '__Host-skein-studio'
 const PLAIN_COOKIE = 'skein-studio'
 const SIGN_INS_PER_MINUTE = 20

@@ -131,9 +131,8 @@ export class SpendingLimits {
   }
 
   /**
-   * Settles reservations that earlier drains of a thread have left behind, e.g. because their process died. A
-   * drain calls it first; the drains before it have ended, or are fenced off and may still settle by
-   * themselves.
+   * Settles reservations that earlier drains of a thread have left behind. A drain calls it first; the drains
+   * before it have ended, or are fenced off and may still settle by themselves.
    */
   async settleLost({ id, epoch }: Pick<ThreadHead, 'id' | 'epoch'>): Promise<void> {
     for (const record of (await this.#store.counters(recordsOf(id))).keys()) {
@@ -157,10 +156,7 @@ export class SpendingLimits {
     throw limitError(full, full.until - this.#timers.now(), 'The message was not sent.')
   }
 
-  /**
-   * Returns what was spent and reserved in the current and the last period of each account, of one tenant or of
-   * all.
-   */
+  /** Returns what each account, of one tenant or of all, has spent and reserved in this period and the last. */
   async report(tenant?: string): Promise<LimitsReport['spending']> {
     const found = new Map<string, Map<string, number>>()
     for (const [name, value] of await this.#store.counters(PREFIX)) {
@@ -293,8 +289,7 @@ export class SpendingLimits {
           held.flatMap((one) => correcting(one, spentOf(one))),
         )
     } catch (error) {
-      // The reservation stays until the next drain of the thread, so too much is counted rather than too
-      // little.
+      // The reservation stays until the next drain of the thread: better too much than too little.
       this.#report(error)
     }
   }
@@ -385,10 +380,7 @@ export class SpendingLimits {
     ])
   }
 
-  /**
-   * Not synced, because the commit survives the death of the process anyway, and no request has to wait for the
-   * disk.
-   */
+  /** Not synced: the commit survives the death of the process anyway, and no request has to wait for the disk. */
   async #commit(point: string, counters: readonly CounterChange[]): Promise<void> {
     await this.#store.commit({ point, isLazy: true, threads: [], counters })
   }

@@ -22,9 +22,8 @@ type Fate = { readonly media: UserContent } | { readonly note: string }
 
 /**
  * Adds the contents of files to the messages of a request, as far as the model takes them and the limits allow;
- * the newest files come first. For other files, the request contains only the name, the type, and why the
- * content is left out. `logged` is the request as the log stores it: with references to the files, without
- * their contents.
+ * the newest files come first. For other files it contains the name, the type, and why the content is left out.
+ * `logged` is the request as the log stores it: with references to the files, without their contents.
  */
 export async function withMedia(
   context: DrainContext,
@@ -100,10 +99,7 @@ const WORDS: Readonly<Record<MediaKind, string>> = {
   video: 'video',
 }
 
-/**
- * Decides about a file; undefined for a type that is never sent to a model. It is called for the newest files
- * first.
- */
+/** Decides about a file, the newest files first; undefined for a type that is never sent to a model. */
 async function fateOf(
   { environment, state }: DrainContext,
   rules: Rules,

@@ -183,8 +183,7 @@ export type FileReference = Pick<FileStat, 'path' | 'mediaType' | 'sizeBytes' | 
 
 /**
  * Returns one text block for each file that is attached to a message. The text of a child's report, whose words
- * are fixed by Standard Agents §7.10, already lists its files, so only files that models can be shown get a
- * block.
+ * are fixed by Standard Agents §7.10, already lists its files, so only media get a block.
  */
 function attachedFiles({ attachments, files, subagentId }: Entry): readonly UserContent[] {
   const isShown = (path: string): boolean =>
@@ -232,10 +231,7 @@ export function fileIn(item: unknown): FileReference | undefined {
 /** The media that models take. */
 export type MediaKind = 'image' | 'document' | 'audio' | 'video'
 
-/**
- * Returns the kind of media as which a file can be sent to a model; undefined for types that vendors do not
- * accept.
- */
+/** Returns the kind of media as which vendors accept a file; undefined for types that they do not accept. */
 export function shownAs(mediaType: string): MediaKind | undefined {
   const type = mediaType.split(';')[0]!.trim().toLowerCase()
   if (/^image\/(png|jpe?g|gif|webp)$/.test(type)) return 'image'

@@ -20,10 +20,7 @@ export interface EnvReader {
   require(name: string): string
   /** Returns every secret value, including values that another source overrides. */
   secrets(): string[]
-  /**
-   * Returns a reader in which the `pending` entries override the committed ones; a null entry removes a
-   * variable.
-   */
+  /** Returns a reader in which `pending` entries override committed ones; a null entry removes a variable. */
   over(pending: ReadonlyMap<string, EnvEntry | null>): EnvReader
 }
 

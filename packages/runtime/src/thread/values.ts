@@ -113,10 +113,7 @@ export interface UserValueUse {
 interface PendingUserValue {
   readonly key: string
   readonly value: JsonValue | null
-  /**
-   * The version of the value that the code has read, null if there was no value; absent if the code has not
-   * read it.
-   */
+  /** The version that the code has read, null if there was no value; absent if the code has not read it. */
   readonly expectVersion?: number | null
   /** The functions of `update` that computed the value, to be called again if it was changed meanwhile. */
   readonly changes: readonly ValueUpdate['change'][]

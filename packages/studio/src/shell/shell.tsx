@@ -16,8 +16,7 @@ import iconUrl from '../styles/icon.svg'
 import { useBadge } from '../state/title.ts'
 import { SignIn } from './sign-in.tsx'
 
-// The list of threads is part of the first bundle; the code of the other screens is loaded when the page is
-// idle.
+// The list of threads is in the first bundle; the other screens are loaded when the page is idle.
 const readThread = () => import('../screens/thread/thread-screen.tsx')
 const readInbox = () => import('../screens/inbox/inbox-screen.tsx')
 const readAgents = () => import('../screens/agents/agents-screen.tsx')

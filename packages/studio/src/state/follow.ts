@@ -14,10 +14,7 @@ const RESULT_CHARS = 20_000
 const PAGE = 1000
 /** The number of events that are loaded by default; earlier ones are loaded when a person asks for them. */
 const MAX_EVENTS = 50_000
-/**
- * Up to this number, all descendants are loaded with the thread; if there are more, each is loaded when it is
- * opened.
- */
+/** Up to this number, all descendants are loaded with the thread; otherwise each is loaded when it is opened. */
 const MAX_THREADS = 40
 /** How many requests for events run at a time; browsers allow six connections, two of which are streams. */
 const PARALLEL = 3

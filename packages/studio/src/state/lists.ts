@@ -20,10 +20,7 @@ export interface Lists {
   readonly inbox: PageStore<Listed<WaitingItem>>
   /** Reads the next part of the threads. */
   more(): void
-  /**
-   * Calls the listener for every thread that changes, including children. Returns a function that removes the
-   * listener.
-   */
+  /** Calls the listener for every thread that changes, also for children. Returns the function to unsubscribe. */
   onThread(listener: (info: ThreadInfo) => void): () => void
   /** Reads both again now. */
   refresh(): void

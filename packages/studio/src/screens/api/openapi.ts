@@ -167,10 +167,7 @@ export function requestPath({ path, parameters }: Operation, values: Values): st
   return query.size > 0 ? `${filled}?${query}` : filled
 }
 
-/**
- * Returns a request as a `curl` command. The key appears only as the name of a variable; texts are in single
- * quotes.
- */
+/** Returns a request as a `curl` command. The key appears only as the name of a variable. */
 export function curlText(
   url: string,
   operation: Operation,

@@ -176,8 +176,7 @@ function useEnd(
       isAtEnd.current = true
       setBehind(false)
     } else if (scrollTop < before.scrollTop && scrollHeight === before.scrollHeight)
-      // Measuring a row also moves the scroll position, but changes the height of the content; scrolling by a
-      // person does not.
+      // Measuring a row also moves the position, but changes the height, which scrolling does not.
       isAtEnd.current = false
   }
   const leaveEnd = (): void => {

@@ -39,10 +39,7 @@ interface EntryProps {
   readonly select: (id: string) => void
   /** The nesting level of the child in which this entry is shown; 0 for the thread itself. */
   readonly depth: number
-  /**
-   * The branches of the thread, by the message where they part; absent in a child that is shown inside its
-   * parent.
-   */
+  /** The branches of the thread, by the message where they part; absent in a child inside its parent. */
   readonly branches?: ReadonlyMap<string, Branches>
   readonly onFork?: (message: ViewMessage) => void
 }

@@ -12,10 +12,7 @@ const PLAY_STEPS = 400
 const SHORTEST_MS = 100
 const LONGEST_MS = 700
 
-/**
- * A control that moves through the events of a thread. The position is in the address; the page shows the
- * thread as it was then.
- */
+/** A control that moves through the events of a thread, so that the page shows the thread as it was then. */
 export function Scrubber({
   live,
   at,

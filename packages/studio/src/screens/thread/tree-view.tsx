@@ -181,10 +181,7 @@ function branchesOf(tree: TreeState, closed: ReadonlySet<string>): readonly Bran
   return rows
 }
 
-/**
- * Returns the children of a thread: first those in its log, with the names that it gave them, then those that
- * only the list of threads has.
- */
+/** Returns the children of a thread: those in its log, with their names, then those only in the list of threads. */
 function kinOf(thread: ShownThread | undefined, listed: readonly ThreadInfo[]): readonly Kin[] {
   const known = (thread?.view.children ?? []).map(({ threadId: id, name }) => ({
     id,
