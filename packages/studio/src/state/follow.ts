@@ -248,7 +248,7 @@ class Follower {
   #take(threadId: string, numbered: Numbered): void {
     const { id, event } = numbered
     let fold = this.#folds.get(threadId)
-    // A thread that began just now is known from its first event on.
+    // A thread whose first event arrives here is new, so nothing of it has to be loaded.
     if (!fold && id === '1' && !this.#asked.has(threadId))
       this.#folds.set(threadId, (fold = new LogFold(threadId)))
     if (fold) {
