@@ -56,7 +56,7 @@ export class Channel {
   isRemoved = false
   /** Readers that want deltas; nodes relay a draft only to where somebody does. */
   deltaReaders = 0
-  /** The head of the thread, in short, when it was last looked up for readers of this process. */
+  /** The log and the state of the thread when it was last looked up for readers of this process. */
   seen: { readonly logId: number; readonly state: string } | undefined
   readonly draft: LiveDraft
   readonly #bells = new Set<() => void>()

@@ -18,7 +18,7 @@ export interface LiveBus {
   show(threadId: string, events: readonly ShownEvent[]): void
   /** Ends all readers of a thread that was removed or whose log was replaced. */
   removed(head: ThreadHead): void
-  /** Ends all readers of a thread, without telling readers of changes. */
+  /** Ends all readers of a thread, without notifying readers of changes. */
   end(threadId: string): void
   subscribe(threadId: string, options?: SubscribeOptions): AsyncIterable<NumberedEvent>
   changes(options?: { readonly signal?: AbortSignal }): AsyncIterable<ThreadHead>

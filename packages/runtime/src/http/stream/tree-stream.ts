@@ -262,7 +262,7 @@ const PIECE_LENGTH = 16 * 1024
 export function pieceEnd(text: string, start = 0): number {
   const end = start + PIECE_LENGTH
   if (end >= text.length) return text.length
-  const isPair = text.codePointAt(end - 1)! > 0xffff // a first half that is followed by its second half
+  const isPair = text.codePointAt(end - 1)! > 0xffff // both halves of a surrogate pair
   return isPair ? end - 1 : end
 }
 

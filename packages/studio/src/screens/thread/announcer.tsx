@@ -52,7 +52,10 @@ function wholeSentences(text: string): string {
   return ''
 }
 
-/** Returns the id of the last item. Their number cannot be compared, because earlier items may be loaded later. */
+/**
+ * Returns the id of the last item. A new id means a new item; a new number may only mean that earlier ones were
+ * loaded.
+ */
 function lastId(items: readonly ViewItem[]): string | undefined {
   const last = items.at(-1)
   return last && ('id' in last ? last.id : last.at)
