@@ -265,7 +265,7 @@ const unchecked = new Set([
   '$recursiveRef',
   '$anchor',
 ])
-/** Keywords whose value is data, in which a name that looks like a keyword is none. */
+/** Keywords whose value is data: names inside it are never keywords, even if they look like one. */
 const dataKeywords = new Set(['const', 'enum', 'default', 'examples'])
 
 /** Throws if a part of the schema would be ignored, because data would then pass unchecked. */

@@ -143,7 +143,7 @@ export async function countTokens(
 }
 
 /**
- * Makes a model whose answer to a request is its usage. `llm` so prepares the request as for any model: it
+ * Makes a model whose answer to a request is its usage, so that `llm` prepares the request as for any model: it
  * converts schemas, reads the inputs and listens to the signal.
  */
 function countingModel(reference: ModelReference): ModelReference {

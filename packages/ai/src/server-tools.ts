@@ -132,7 +132,7 @@ export const openaiTools = {
     type: 'image_generation',
     ...options,
   }),
-  /** Of the models with computer use; the screen is that of the pictures that you answer with. */
+  /** For models with computer use. The size of the screen is that of the screenshots that you send back. */
   computer: (): Typed<'computer'> => ({ type: 'computer' }),
   /** Of the model `computer-use-preview`. */
   computerUse: (

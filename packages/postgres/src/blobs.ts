@@ -4,7 +4,7 @@ import type { Connections, SendStatements, Statement } from './connections.ts'
 import { insertStatements } from './rows.ts'
 
 /**
- * Where contents lie that are too big for a database, such as an object store. The store writes a content
+ * Storage for contents that are too large for a database, such as an object store. The store writes a content
  * before the commit that names it, and deletes contents that nobody names after `keepMs`, so a content whose
  * commit was refused stays for a while. All methods may be repeated.
  */
@@ -37,7 +37,10 @@ export class Blobs {
     this.#outside = outside
   }
 
-  /** Writes contents outside of the database. The row makes them at least as young as this call. */
+  /**
+   * Writes contents outside of the database, with a row that keeps `sweep` from deleting them before their
+   * commit.
+   */
   async putOutside(blobs: readonly Blob[]): Promise<void> {
     if (!this.#outside) return
     for (const { hash, bytes } of inOrder(blobs)) {

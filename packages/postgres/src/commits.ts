@@ -28,7 +28,7 @@ interface Job {
   readonly decide: (view: CommitView, now: number) => unknown
   readonly resolve: (value: never) => void
   readonly reject: (error: unknown) => void
-  /** Whether it failed in company, so that it is tried by itself. */
+  /** Whether it is tried in a transaction of its own, because a shared transaction failed. */
   isAlone: boolean
 }
 
@@ -45,7 +45,7 @@ interface Lane {
   readonly name: string
   /** The number after the last transaction that is known to be committed; undefined before the first. */
   number: number | undefined
-  /** What the transaction has decided whose COMMIT was sent and not answered. */
+  /** The outcomes of a transaction whose COMMIT was sent but not answered. */
   unsure: Outcome[] | undefined
 }
 
@@ -78,7 +78,7 @@ export class Commits {
     readonly s: string
     readonly connections: Connections
     readonly blobs: Blobs
-    /** A name that no other node has, also not one after the other. */
+    /** A name that no other node has or had. */
     readonly node: string
     readonly lanes: number
   }) {
@@ -139,7 +139,7 @@ export class Commits {
       const isLong = this.#blobs.areLong(blobs)
       const isAlone = isLong
       this.#waiting.push({ names, keys, blobs, isClaim, isLong, decide, resolve, reject, isAlone })
-      // Not at once, so that jobs that come together go together.
+      // Deferred, so that jobs that arrive together share a transaction.
       if (this.#isStarting) return
       this.#isStarting = true
       queueMicrotask(() => {
@@ -201,7 +201,7 @@ export class Commits {
         for (const { reject } of jobs) reject(storeFailure(error))
         return
       }
-      // One of them has failed the others. Nothing was committed, so each is tried by itself.
+      // One job made the whole transaction fail. Nothing was committed, so each job is tried by itself.
       for (const job of jobs) job.isAlone = true
       this.#waiting = [...jobs, ...this.#waiting]
     }
@@ -230,7 +230,7 @@ export class Commits {
       })
     } catch (error) {
       if (!lane.unsure) throw error
-      // Whatever becomes of the lost transaction, nobody waits for it any more.
+      // The outcome of the lost transaction no longer matters, because nobody waits for it.
       lane.unsure = undefined
       lane.number = undefined
       throw new StoreError('The database cannot be reached, and a commit may have been written.', {

@@ -20,9 +20,9 @@ const PING_MS = 10_000
 const POLL_MS = 1000
 
 /**
- * Connects the nodes of a store by LISTEN and NOTIFY over one connection. Notices that are sent while others
- * are under way go together. After a new connection, `gap` is called here; the other nodes call it when a
- * notice of this node says that some were dropped.
+ * Connects the nodes of a store by LISTEN and NOTIFY over one connection. Notices that wait for a statement to
+ * finish are sent together. After a new connection, `gap` is called here; the other nodes call it when a notice
+ * of this node says that some were dropped.
  */
 export function postgresLink(options: PostgresLinkOptions): NodeLink {
   return new DatabaseLink(options)
@@ -121,7 +121,7 @@ class DatabaseLink implements NodeLink {
     if (this.#isStopped) return void client.end().catch(() => {})
     this.#client = client
     this.#failures = 0
-    // A connection that is cut without a word is noticed by a statement that gets no answer.
+    // A connection that broke silently is detected by a statement that gets no answer.
     clearInterval(this.#ping)
     this.#ping = setInterval(() => {
       client.query('SELECT 1').catch(() => this.#lose(client))

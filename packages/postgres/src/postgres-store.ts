@@ -46,7 +46,7 @@ type TreeUsage = Awaited<ReturnType<Store['treeUsage']>>
 export interface PostgresStoreOptions extends ConnectionOptions {
   /** The schema of the tables, which is created if it does not exist. Default `skein`. */
   readonly schema?: string
-  /** Where contents lie. Default: in the database, in rows of 1 MiB. */
+  /** Where contents are stored. Default: in the database, in rows of 1 MiB. */
   readonly blobs?: BlobStore
   /** How many transactions of commits run at once; more commits than that share transactions. Default 4. */
   readonly lanes?: number

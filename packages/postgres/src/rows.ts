@@ -265,7 +265,7 @@ const orders = {
 const IS_SETTLED = (s: string): string =>
   `change < pg_snapshot_xmin(pg_current_snapshot())::text::bigint + ${changeBase(s)}`
 
-/** What the number of a transaction is raised by: not 0 in a database that was restored from a copy. */
+/** The offset that is added to the number of a transaction; not 0 in a database that was restored from a copy. */
 function changeBase(s: string): string {
   return `coalesce((SELECT (json::jsonb ->> 'base')::bigint FROM ${s}.settings WHERE name = '${CHANGES}'), 0)`
 }

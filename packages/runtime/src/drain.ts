@@ -159,7 +159,7 @@ interface OwnParts extends Pick<DrainParts, 'timers'> {
 
 class ThreadDrain implements DrainContext {
   readonly #environment: KernelEnvironment
-  /** The environment with the definitions of the version before. */
+  /** The environment with the definitions of the previous version. */
   #previous: KernelEnvironment | undefined
   readonly head: ThreadHead
   readonly epoch: number
@@ -612,7 +612,7 @@ class ThreadDrain implements DrainContext {
 
   /**
    * Checks the values that the write uses against the log as far as it was read. Returns the write, or the one
-   * that replaces it after a conflict, and whether it is right only if nobody writes in between.
+   * that replaces it after a conflict, and whether it must be refused if somebody writes in between.
    */
   #checked(given: Write): { readonly write: Write; readonly isGuarded: boolean } {
     const { events = [], values, onConflict } = given
@@ -634,8 +634,8 @@ class ThreadDrain implements DrainContext {
   }
 
   /**
-   * Returns the write for the values of the user as they are now, or the write that replaces it after a
-   * conflict, when the store refused one with `VALUE_MOVED` or because the user has too many values.
+   * Called when the store refused a write because a value of the user has changed (`VALUE_MOVED`) or the user
+   * has too many. Returns the write for the current values or, after a conflict, the one that replaces it.
    */
   async #afterMove(given: Write, error: StoreError): Promise<Write> {
     const { values, onConflict, governance } = given

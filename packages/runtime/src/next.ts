@@ -47,7 +47,7 @@ export type KernelAction =
    */
   | { readonly type: 'activate' }
   | { readonly type: 'begin_session'; readonly side: Side }
-  /** Ends the running turn and begins the one that answers the messages that cut it. */
+  /** Ends the running turn early, because new messages ask for it, and begins the turn that answers them. */
   | { readonly type: 'cut_turn'; readonly side: Side; readonly drops: boolean }
   | { readonly type: 'infer'; readonly side: ResolvedSide }
   /**
@@ -129,7 +129,7 @@ function nextEffect(
   )
   for (const [effectId, { runAt, runningEpoch, interruptId, attempts }] of byTime) {
     const isCutOff = runningEpoch !== undefined
-    // The drain that was interrupted while it ran the effect leaves the decision to the next one.
+    // This drain was interrupted while it ran the effect, so the next drain decides about it.
     if (runningEpoch === epoch) continue
     const open = interruptId === undefined ? undefined : interrupts.get(interruptId)
     if (open && !open.answer) continue
@@ -148,7 +148,7 @@ function providedRequest({ variables }: KernelState): string | undefined {
   return undefined
 }
 
-/** Whether a thread whose agent is not defined has work that only the agent's definition can tell. */
+/** Whether a thread has work that cannot be done without the definition of its agent. */
 export function needsAgent(
   state: KernelState,
   { epoch, now }: Pick<NextOptions, 'epoch' | 'now'>,

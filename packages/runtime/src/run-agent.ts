@@ -295,7 +295,7 @@ class StrategyReplay {
             this.#admitted.add(known)
             return this.#noted(gate.admit(admitted))
           }
-          // While no other call is between its admission and its end, a person can be asked ahead.
+          // A person can be asked ahead only while no other call is between its admission and its end.
           const mayAsk = this.#admitted.size === 0 && running.mayAskAhead(entry, known)
           if (mayAsk) {
             const admission = await this.#noted(running.askAhead(admitted))

@@ -75,8 +75,8 @@ export interface RuntimeOptions extends Omit<RegistryOptions, 'agents'>, SecretK
    */
   readonly registry?: Registry
   /**
-   * The definitions of the version before, e.g. by `discover`. A session that began with them goes on with
-   * them until it ends, also after a restart; new sessions use the others. For deploys without a pause.
+   * The definitions of the previous version, e.g. from `discover`. A session that began with them goes on with
+   * them until it ends, also after a restart; new sessions use the current ones. For deploys without a pause.
    */
   readonly previous?: Registry
   /**
@@ -99,7 +99,7 @@ export interface RuntimeOptions extends Omit<RegistryOptions, 'agents'>, SecretK
   readonly ids?: IdSource
   /**
    * Names this process among those that use the store, for its leases. No two processes may ever have the same
-   * name, also not one after the other. Default: a random name.
+   * name, not even one after the other. Default: a random name.
    */
   readonly owner?: string
   /** Makes this process one of several that share the store as one: docs/nodes.md. Default: it works alone. */
@@ -191,7 +191,7 @@ export interface EmbeddedRuntime extends Runtime {
  */
 export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRuntime> {
   const { folder, id = 'skein' } = options
-  // Who passes timers measures time as well, e.g. a simulation.
+  // A caller that passes its own timers, e.g. a simulation, also controls the clock.
   const clock = options.timers ? (options.clock ?? systemClock) : steadyClock(options.clock)
   const timers = options.timers ?? systemTimers(clock)
   const registry = registryFrom(options)
@@ -324,7 +324,7 @@ async function openKeys(
   }))
 }
 
-/** Creates the limits of spending. Throws if a limit in US dollars could not hold, because a price is missing. */
+/** Creates the spending limits. Throws if one in US dollars could not be enforced, because a price is missing. */
 function spendingOf(
   { spending: rules = [] }: RuntimeOptions,
   {
@@ -452,8 +452,8 @@ function assemble({
       try {
         await retention.stop()
         await dispatcher.stop(options)
-        // Also the leases of drains that did not end in time: a stop in good order is no death.
-        // If the store is closed or cannot be reached, they end by themselves.
+        // Also releases the leases of drains that did not end in time, because an orderly stop must not count
+        // as a death. If the store is closed or cannot be reached, they end by themselves.
         await store.release(owner).catch(() => undefined)
         await node?.stop()
         environment.watchdog?.stop()

@@ -20,7 +20,7 @@ import { needsAgent } from './next.ts'
 import { missingHere } from './session/session.ts'
 import type { Store, ThreadHead, ThreadLifecycle } from './store/store.ts'
 
-/** What a thread relies on and would not find. `docs/decisions/0019` says what then happens to the thread. */
+/** Something that a thread needs and the new definitions lack. `docs/decisions/0019` says what then happens. */
 export interface Stranded {
   readonly threadId: string
   readonly agent: string
@@ -52,7 +52,7 @@ export interface StrandedReport {
   readonly unread: number
   /** The sessions that would continue with other definitions than those with which they began. */
   readonly changed: number
-  /** The threads of each agent that is gone which have nothing to do now; they wait when they get a message. */
+  /** How many threads without work each removed agent has; they wait once they get a message. */
   readonly idle: Readonly<Record<string, number>>
 }
 

@@ -53,7 +53,7 @@ export function studioFiles(): StudioPage {
       const known = pages.get(depth)
       if (known) return known
       const page = pageAt(files.get('index.html')!, depth)
-      // Addresses of the page are at most a few segments deep; a longer one is not worth keeping.
+      // Addresses of the page have only a few segments, so pages for longer ones are not cached.
       if (depth < 8) pages.set(depth, page)
       return page
     },
@@ -75,7 +75,7 @@ function docsFile(name: string): StudioFile | undefined {
   if (folder === undefined)
     return name === '' ? fileOf('index.html', Buffer.from(NO_DOCS)) : undefined
   const path = name === '' ? 'index.html' : name
-  // Only plain names: nothing outside of the folder has an address.
+  // Only plain names are allowed, so that no address leads to a file outside the folder.
   if (!/^(?:[\w-]+\/)*[\w-]+\.\w+$/.test(path)) return undefined
   const file = join(folder, path)
   return existsSync(file) ? fileOf(path, readFileSync(file)) : undefined
@@ -145,7 +145,7 @@ function builtFromSource(studio: string): string {
   execFileSync(process.execPath, [vite, 'build', '--logLevel', 'error', '--outDir', building], {
     cwd: studio,
     stdio: ['ignore', 'ignore', 'inherit'],
-    // A test runner sets another one, which would build a page that is twice as large and checks itself.
+    // A test runner sets another value, with which React's much larger development build would be bundled.
     env: { ...process.env, NODE_ENV: 'production' },
   })
   try {

@@ -62,7 +62,8 @@ export function checkpointer(given: CheckpointerOptions): Checkpointer {
       expected = (await store.save(sessionId, json, ...options))?.checkpointId
     } catch (error) {
       if (!(error instanceof CheckpointConflict)) throw error
-      // Nobody's work is dropped: both lines are versions of the session, and the later one is the newest.
+      // No work is lost: the states of both runs are versions of the session, and the one saved later is the
+      // newest.
       expected = (await store.save(sessionId, json))?.checkpointId
       given.onConflict?.(error)
       throw error

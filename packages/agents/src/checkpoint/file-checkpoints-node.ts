@@ -211,7 +211,7 @@ class SessionFiles {
     }
   }
 
-  /** Creates the next segment. Another process may create one at the same time, so the name is tried. */
+  /** Creates the next segment. If another process has just taken the name, the next one is tried. */
   async #newSegment(versions: string): Promise<string> {
     const { files } = this.#system
     await files.mkdir(versions, { recursive: true, mode: 0o700 })

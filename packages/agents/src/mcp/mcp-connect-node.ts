@@ -221,7 +221,7 @@ export function pinnedFetch(
       else if (options.all) callback(null, found)
       else callback(null, first.address, first.family)
     })
-  // Agents of its own: a shared one may hold connections that were made without a check.
+  // These HTTP agents are not shared, because a shared one may hold connections that were not checked.
   const plain = new http.Agent({ keepAlive: true })
   const secure = new https.Agent({ keepAlive: true })
   return (url, init = {}) =>

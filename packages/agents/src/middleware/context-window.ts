@@ -65,7 +65,7 @@ export function pruneToolOutputs(options: PruneToolOutputsOptions = {}): Middlew
         return recent <= protectRecent ? message : clear(message)
       })
       const outputs = [...kept.toReversed(), ...added]
-      // What a rough estimate says is no reason to drop what the options protect; a vendor's count is.
+      // Protected messages are dropped only because of the vendor's count, never because of a rough estimate.
       const size = request.last ? count : options.estimate ? () => 0 : contentTokens
       if (size(outputs) <= limit) return { messages: outputs }
       const lastGroup = outputs.length - (newestGroups(outputs, 1)[0]?.length ?? 0)

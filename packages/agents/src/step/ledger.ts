@@ -29,7 +29,10 @@ interface Tree {
   turn: Promise<unknown>
   /** Called when an inference in flight has ended. */
   readonly waiting: Set<() => void>
-  /** To estimate the next inference: the largest output, the largest first inference of a run, and all. */
+  /**
+   * For estimates of the next inference: the largest output, the largest first inference, and the totals so
+   * far.
+   */
   largestOutput: number
   largestFirst: number
   total: TokenUsage

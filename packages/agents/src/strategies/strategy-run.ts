@@ -620,5 +620,5 @@ async function yieldToEventLoop(): Promise<void> {
   yieldedAt = performance.now()
 }
 
-// Kept at import, so that a test with false timers does not stop here.
+// Read at import, so that the fake timers of a test do not block the run.
 const setTimer = globalThis.setTimeout

@@ -33,7 +33,7 @@ import type {
  *     llm({ model: fromAiSdk(createAmazonBedrock({ region })('anthropic.claude-sonnet-4-5')) })
  *
  * `params` are call options of the AI SDK: `maxOutputTokens`, `temperature`, `toolChoice`, `providerOptions`.
- * Keys, addresses and headers are those that the provider was made with; of `config` nothing is used.
+ * Keys, addresses and headers are those that the provider was made with; `config` is ignored.
  */
 export function fromAiSdk(model: AiSdkModel): ModelReference {
   const { specificationVersion: version } = model
@@ -151,7 +151,7 @@ function callOptions(
   }
 }
 
-/** Metadata that this adapter stored or the caller set; that of our own wires is of no use to a provider. */
+/** Returns the metadata that this adapter stored or the caller set. Metadata of our own wires is left out. */
 function optionsOf(metadata: ProviderMetadata | undefined): {
   readonly providerOptions?: AiSdkMetadata
 } {

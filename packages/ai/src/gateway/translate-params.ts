@@ -166,7 +166,7 @@ function anthropicChoice(choice: JsonObject): ToolChoice | undefined {
   }
 }
 
-/** The writer of each wire; Chat Completions as OpenAI has it, because the vendor is not known here. */
+/** The writer of each wire. For Chat Completions it is OpenAI's, because the vendor is not known here. */
 const writers: Readonly<Record<WireName, (settings: WireSettings) => WrittenSettings>> = {
   'openai-chat': (settings) => writeChat(settings, { dialect: { parameters: openaiParameters } }),
   'openai-responses': writeResponses,

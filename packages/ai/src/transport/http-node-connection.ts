@@ -56,8 +56,8 @@ export class Connection {
       if (this.#exchange === exchange) this.#write(head, body)
     }
     if (!this.#isReady) this.#socket.once('secureConnect', write)
-    // The close of a connection that was idle for a while may have arrived without being processed yet. One
-    // turn of the event loop later it has been, and the request was not written in vain.
+    // The server may have closed a connection that was idle for a while, and Node may not have noticed yet.
+    // After one turn of the event loop it has, so the request is not written to a closed connection.
     else if (performance.now() - this.#idleSince > SETTLED_IDLE_MS) setImmediate(write)
     else write()
     return exchange.response

@@ -211,8 +211,8 @@ async function* inBatches<Item, Result>(
  *
  *     for await (const partial of partials(model.stream('…'))) show(partial.title)
  *
- * It reads the stream's events, so the stream cannot be iterated besides; `stream.turn` can be awaited. An
- * answer that is repaired begins again at nothing.
+ * It reads the stream's events, so the stream cannot also be iterated; `stream.turn` can be awaited. After a
+ * repair the partial data starts again from nothing.
  */
 export async function* partials<Data>(
   stream: StreamResult<Data>,

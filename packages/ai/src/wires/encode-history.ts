@@ -52,7 +52,7 @@ export function encodeHistory(
   const added = encode(rest, found).join(',')
   for (const warning of found) warnings.push(warning)
   const before = known?.list ?? ''
-  // Bytes are extended in place, which only the one conversation that goes on may do.
+  // Bytes are extended in place, so only one continuation of a conversation may reuse them.
   if (!rest.every(isDeepFrozen))
     return append(typeof before === 'string' ? before : decoder.decode(before), added)
   const list = append(before, added)

@@ -56,7 +56,7 @@ export class RepeatedFrame {
           return data.length === at + 1 && data[at] === '}' ? this.#hit(text) : undefined
         default: {
           let isEscaped = false
-          // The first comparison is false for NaN too, the code after the last character.
+          // After the last character, `charCodeAt` returns NaN, for which the first comparison is false.
           for (; code >= SPACE && code !== QUOTE; code = data.charCodeAt(++at))
             if (code === BACKSLASH) {
               isEscaped = true

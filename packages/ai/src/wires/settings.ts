@@ -143,7 +143,10 @@ function anthropicThinking(reasoning: Settings['reasoning']): JsonObject | undef
   return { type: 'enabled', budget_tokens: reasoning.budget }
 }
 
-/** Writes settings for Google. Gemini 2 has budgets of thinking, later models have levels and cannot stop. */
+/**
+ * Writes settings for Google. Gemini 2 has thinking budgets; later models have levels, and their thinking
+ * cannot be switched off.
+ */
 export function writeGoogle(
   settings: WireSettings,
   { modelId }: Pick<Target, 'modelId'>,

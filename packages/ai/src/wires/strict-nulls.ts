@@ -142,8 +142,8 @@ class NullRemover {
       const own = isKnown ? properties[name] : additionalProperties
       return { own: isAbsent ? true : own, member }
     })
-    // The members that tell branches apart, such as `kind`, come before the deep ones: else the cost of a union
-    // in a union would double with each level.
+    // A shallow check of all members, which compares `kind` and the like, comes first. Without it, the cost of
+    // a union inside a union would double with each level.
     return (
       members.every(({ own, member }) => this.#fits(own, member, depth + 1, 'shallow')) &&
       members.every(({ own, member }) => this.#fits(own, member, depth + 1, mode))

@@ -176,7 +176,7 @@ class StrictWriter {
       const { unevaluatedProperties: _, ...others } = result
       result = { additionalProperties: false, ...others }
     }
-    // A union beside an object is a conjunction, which strict mode does not document.
+    // `anyOf` beside `properties` means that both must fit, which strict mode does not document.
     if (result['anyOf'] !== undefined && isPlainObject(result['properties']))
       this.#refuse(`${pointer}/anyOf`, 'a union beside properties')
     return result
@@ -278,7 +278,7 @@ class StrictWriter {
     schema['additionalProperties'] = false
   }
 
-  /** Branches of which no value fits two: `oneOf` then means the same as `anyOf`. */
+  /** Whether no value fits two of the branches. `oneOf` then means the same as `anyOf`. */
   #areDisjoint(branches: readonly unknown[]): boolean {
     const resolved = branches.map((branch) => {
       const ref = isPlainObject(branch) ? branch['$ref'] : undefined
@@ -327,7 +327,7 @@ function nullable(schema: JsonSchema): JsonSchema {
   }
 }
 
-/** Two branches are apart if their types are, or the values of a property that both require. */
+/** Whether no value fits both branches: their types differ, or the values of a property that both require. */
 function areApart(a: unknown, b: unknown): boolean {
   if (!isPlainObject(a) || !isPlainObject(b)) return false
   const types = [a, b].map((part) => {

@@ -206,7 +206,7 @@ const CHECKS: Readonly<Record<string, Look>> = {
     })
   },
 
-  /** Whether the models of this folder can be asked, as `check` and `dev` say it. */
+  /** Whether the models of this folder have their API keys, as `check` and `dev` report it. */
   async models({ agents }) {
     const { DefinitionError } = await import('@skein/runtime')
     try {

@@ -141,7 +141,7 @@ export const studio: Command = defineCommand({
     }
     try {
       await show()
-      // Whoever is at the page may read and nothing else: what is shown was run elsewhere.
+      // The page may only read, because the threads that it shows were run elsewhere.
       const local = { tenant: 'default', scopes: ['threads:read', 'logs:read'] } as const
       const serving = await listen(runtime, { port, auth: 'none', local, studio: studioFiles() })
       const stopped = untilStopped(output, 'Stopping.')
@@ -243,7 +243,7 @@ function announce(
     output.line(
       `${label('secrets')}key kept beside the store; set ${SECRET_KEY_VARIABLE} to keep it elsewhere`,
     )
-  // What would fail at the first message is said before it.
+  // Problems that would make the first message fail are printed at the start.
   for (const problem of problems)
     output.say(`${output.paint('red', 'will fail:')} ${problemLine(problem)}`)
 }

@@ -156,7 +156,7 @@ class Bridge {
     }
   }
 
-  /** Tells the client that a request failed; what belongs to no request is told to the person. */
+  /** Tells the client that a request failed. A failure without a request is printed for the person. */
   #refuse(id: unknown, message: string): void {
     if (id === undefined) return this.#output.say(`error: ${message}`)
     this.#output.jsonLines(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32000, message } }))

@@ -82,7 +82,7 @@ function refuse(problems: readonly ConfigProblem[]): void {
   })
 }
 
-/** The definitions that are served, and those of the version before. */
+/** The definitions that are served, and those of the previous version. */
 interface Definitions {
   readonly current: Registry
   readonly previous: Registry | undefined
@@ -132,7 +132,7 @@ async function serveUntilStopped(
   const { config } = settings
   const graceMs = (config.drainSeconds ?? DRAIN_SECONDS) * 1000
   const owner = `${config.id ?? 'skein'}-${process.pid}-${randomUUID()}`
-  // An address of its own for notifications means that the other one leads to a pooler.
+  // If notifications have an address of their own (`storeDirect`), the store's address leads to a pooler.
   const store = await openStore(settings.store, { isPooled: config.storeDirect !== undefined })
   const drained: { working: readonly string[]; parked: number } = { working: [], parked: 0 }
   const counting = beforeClose(store, async () => {
@@ -223,7 +223,7 @@ async function startRuntime(
   parts: Pick<RuntimeOptions, 'owner' | 'logger'> & { readonly store: Store },
 ): Promise<EmbeddedRuntime> {
   const { config, secretKey, oldSecretKeys, nodeSecret } = settings
-  // Beside nodes of another version a session that goes on anywhere may find its tools gone.
+  // With nodes of different versions, a session that continues on another node might not find its tools.
   const { pin = nodeSecret === undefined ? 'none' : 'session' } = config
   const { createRuntime } = await import('@skein/runtime')
   const { limits, maxConcurrent, spending, retention, id } = config

@@ -110,7 +110,7 @@ export const backupCommand: Command = defineCommand({
     const written = await withRows(from, (rows) =>
       writeBackup(path, rows, { from: from.type, at: new Date().toISOString() }),
     )
-    // The file is read again, because a disk may not keep what it was given.
+    // The file is read again, to make sure that the disk has stored what was written.
     for await (const _ of readBackup(path)) void _
     output.say('Keys are not part of a backup: keep those of secrets and governance elsewhere.')
     return report(written, { from: shownAddress(from), to: path }, values, output)

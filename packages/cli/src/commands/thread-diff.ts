@@ -58,7 +58,7 @@ export const threadDiff: Command = defineCommand({
         if (origin === undefined)
           throw usageError(`${text} is not a fork.`, 'Name the thread to compare it with.')
         const second = await findThreadByPrefix(client, origin)
-        // A fork is what came later, so its origin stands on the left.
+        // The origin of a fork is shown on the left, because it is older.
         const [left, right] = other === undefined ? [second, thread] : [thread, second]
         return compare(await readSide(client, left), await readSide(client, right), output, values)
       })

@@ -13,7 +13,7 @@ import { CommandError } from '../terminal/command.ts'
 export interface SkeinConfig {
   /** Folder with `agents/`, `prompts/`, `tools/` … Default: the folder of the configuration. */
   readonly agents?: string
-  /** Folder with the definitions of the version before, for sessions that began with them. */
+  /** Folder with the definitions of the previous version, for sessions that began with them. */
   readonly previous?: string
   /**
    * `session`: a session goes on only with the definitions with which it began; `none`: with those of any node.

@@ -220,7 +220,7 @@ export interface PostgresPackage {
 /** Loads a package that not every installation has. The error names the setting that asked for it. */
 export async function optionalPackage<T>(name: string, setting: string): Promise<T> {
   try {
-    return (await import(name)) as T // the packages are released together, and a test uses the real ones
+    return (await import(name)) as T // safe: all packages are released together, and a test loads them
   } catch (cause) {
     const { code, message } = cause as { readonly code?: unknown; readonly message?: string }
     if (code !== 'ERR_MODULE_NOT_FOUND' || !message?.includes(name)) throw cause

@@ -130,7 +130,7 @@ export async function threadInfos(
   )
 
   async function subtree(head: ThreadHead): Promise<TreeUsage> {
-    // Most threads have no children. One that is asked for alone need not read the whole tree to learn this.
+    // Most threads have no children. For a single thread, check this first instead of reading its tree.
     if (heads.length === 1 && (await store.list({ parentId: head.id, limit: 1 })).length === 0)
       return head
     const reading = trees.get(head.rootId) ?? readTree(store, head.rootId)
@@ -229,8 +229,9 @@ export async function editThread<T>(
 }
 
 /**
- * Removes the secrets of a thread from everything that a commit says of it, so that they never reach a row.
- * Every write of the API passes here. `secrets` are further secrets, e.g. such as were set just now.
+ * Removes the secrets of a thread from everything that a commit contains about it, so that they are never
+ * stored. Every write of the API goes through this function. `secrets` are additional secrets, e.g. those that
+ * were set just now.
  */
 export function redacted<T extends readonly ThreadChange[]>(
   context: ApiContext,
@@ -246,7 +247,7 @@ export function redacted<T extends readonly ThreadChange[]>(
       ...change,
       append: append?.map((event) => (isVariable(event) ? event : redactor.json(event))),
       head: head && redactor.json(head),
-      // Ids and names in the other columns are not texts of somebody.
+      // The other columns contain ids and names, not free text.
       create: create && {
         ...create,
         title: redactor.json(create.title),
@@ -514,7 +515,7 @@ export function createFoldCache(
   { max = 256, pageSize = 1000 }: FoldCacheOptions = {},
 ): FoldCache {
   const folds = new FoldMap(max)
-  /** Folds for readers, of threads whose fold a drain works with at the moment. */
+  /** Separate folds for readers, for threads whose own fold is in use by a drain. */
   const beside = new FoldMap(max)
   /** The folds that drains work with. Nobody else may add events to them. */
   const lent = new WeakSet<KernelFold>()
@@ -536,7 +537,7 @@ export function createFoldCache(
     }
     const { logId } = head
     const known = folds.get(threadId, logId)
-    // The fold of a running drain is read too while it has exactly the events of the log.
+    // Readers may also use the fold of a running drain, but only while it has exactly the events of the log.
     if (known?.state.seq === head.seq && known.ahead === 0) return { head, state: known.state }
     const fold = ownFold(threadId, logId)
     const log = { threadId, logId }

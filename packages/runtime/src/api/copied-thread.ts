@@ -20,7 +20,7 @@ interface Copy {
   /** The events of the copy, beginning with its own `thread_created`. */
   readonly events: readonly RuntimeEvent[]
   readonly blobs?: readonly Blob[]
-  /** What the copy does at once. Default: it is at rest. */
+  /** An event that gives the copy work at once. Default: none, so the copy is at rest. */
   readonly next?: MessageQueued | ResumeRequested
   readonly point: string
 }

@@ -283,7 +283,7 @@ async function checkedChange(
   return args as JsonObject
 }
 
-/** Returns the message with another call directly after a call that it has. */
+/** Returns the message with the call `made` inserted directly after the call `toolCallId`. */
 function withCallAfter(message: MessageJSON, toolCallId: string, made: ToolCall): MessageJSON {
   const { toolCalls = [] } = message as { readonly toolCalls?: readonly ToolCall[] }
   const place = toolCalls.findIndex((one) => one.toolCallId === toolCallId)

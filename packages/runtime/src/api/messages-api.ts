@@ -116,8 +116,8 @@ async function runHook(context: ApiContext, { threadId, hook, args }: HookRun): 
 }
 
 /**
- * Queues a message and wakes the thread. The same message id is queued only once. `ifBusy` is decided on the
- * log as it is when the message is appended, so nothing can come between.
+ * Queues a message and wakes the thread. The same message id is queued only once. `ifBusy` is evaluated on
+ * exactly the log to which the message is appended, so no other write can come between.
  */
 export async function sendMessage(
   context: ApiContext,
@@ -152,7 +152,7 @@ export async function sendMessage(
         code: 'THREAD_BUSY',
         hint: 'Send it when the thread is at rest, or with `ifBusy` enqueue, cut or restart.',
       })
-    // What people have said and no turn has taken yet is unanswered too.
+    // A restart also withdraws the queued messages of people, which no turn has answered yet.
     const unanswered = ifBusy === 'restart' ? state.queue.filter(isFromPerson) : []
     const withdrawn = unanswered.map(({ queueId }) => unqueued(context, queueId))
     const cuts = state.session && (ifBusy === 'cut' || ifBusy === 'restart') && { ifBusy }
@@ -225,7 +225,7 @@ export function queuedMessage(context: ApiContext, sent: SendMessage | string): 
   }
 }
 
-/** Returns the metadata of a message, with what it chooses for its run. */
+/** Returns the metadata of a message, with the model, settings or call that it chooses for its run. */
 function messageMetadata(
   context: ApiContext,
   { metadata, model, settings, call }: SendMessage,

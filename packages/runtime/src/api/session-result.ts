@@ -165,13 +165,13 @@ export async function* changedThreads(
   let isFirst = true
   for await (const _ of context.live.rings({ signal })) {
     for (;;) {
-      // The latest change is read before the list, so that the position passes the changes of other owners.
+      // The latest change is read before the list, so that the position also passes changes of other owners.
       const name = removalsOf(tenant)
       const removals = (await store.counters(name)).get(name) ?? 0
       const [latest] = await store.list({ tenant, sort: 'change', limit: 1 })
       const now = { change: latest?.change ?? 0, removals, id: '' }
       const from = position ?? now
-      // A number that was not given yet belongs to another store, or to one that was restored from a copy.
+      // A change number that this store has not used yet comes from another store, or from before a restore.
       const isReset = from.removals !== removals || from.change > now.change
       const changedAfter = { change: from.change + (from.id === '' ? 1 : 0), id: from.id }
       const query = { tenant, owner, changedAfter, limit: CHANGES_PAGE }
@@ -187,7 +187,7 @@ export async function* changedThreads(
           threads: await shownChanges(context, heads),
         }
       if (isFull) continue
-      // The reader learns that it has everything, also if it had missed something.
+      // A page without threads tells the reader that it is up to date.
       if (isFirst && (heads.length > 0 || isReset))
         yield { position: formatted(position), threads: [] }
       isFirst = false

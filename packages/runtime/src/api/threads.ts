@@ -144,8 +144,8 @@ async function costOf(context: ApiContext, threadId: string): Promise<CostReport
     }
     const log = await context.store.events(id)
     const requests = modelLogs(log)
-    // Summaries have costs, but are not in the log of requests. What is in both is counted there: a copied
-    // thread has no log of the requests before the copy.
+    // Some costs, such as those of summaries, are recorded only as `usage_recorded`. An event whose request is
+    // also in the log of requests is skipped, because the request is counted below.
     const logged = new Set(requests.map(({ logId }) => logId))
     for (const { event } of log)
       if (event.type === 'usage_recorded' && !logged.has(event.logId ?? ''))

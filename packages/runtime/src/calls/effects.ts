@@ -28,7 +28,7 @@ interface EffectRun {
   readonly effect: EffectState
   /** Undefined when the effect is no longer defined. */
   readonly definition: EffectDefinition | undefined
-  /** The effect in the form in which the governor and the in-doubt protocol know tools. */
+  /** The effect described as a tool, because the governor and the recovery after a crash work with tools. */
   readonly tool: ToolDefinition
   /** The governor of this run; undefined when the effect is not governed. */
   readonly governor: SessionGovernor | undefined
@@ -287,7 +287,7 @@ async function settle(
   if (governor && admitted) await governor.settle(admitted.call, outcome, '')
 }
 
-/** The audit lines of the run. Events of the gate are about calls of a session, and an effect is none. */
+/** The audit lines of the run. The events of the gate are left out, because they are about calls of a session. */
 function writesOf({ governor }: EffectRun): Pick<Write, 'governance'> {
   return governor ? { governance: { ...governor.takeWrites(), events: [] } } : {}
 }
@@ -357,7 +357,7 @@ function asTool(
 ): ToolDefinition {
   const { name } = effect.scheduled
   const { description = name, risk = 'write_low_risk', retry, probe, timeoutMs } = definition ?? {}
-  // Who declares retries accepts that an attempt that failed halfway is repeated.
+  // An effect with `retry` accepts that an attempt that failed halfway is repeated.
   const idempotent = definition?.idempotent ?? retry !== undefined
   const look =
     probe &&

@@ -39,7 +39,7 @@ export async function activate(context: DrainContext): Promise<void> {
     blobs.push(...(plan.blobs ?? []))
     if (plan.reference !== '') created.push(plan)
   }
-  // A request that was cut off by a stop says nothing about the model, so the children are created later.
+  // The request was cut off by a stop and did not fail, so the children are created later.
   if (context.signal.aborted) return
   events.push({ type: 'immediate_done', at: context.at(), agent: agent.name })
   await context.commit('activate', { events, others, blobs, isProgress: true })

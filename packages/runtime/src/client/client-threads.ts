@@ -239,7 +239,7 @@ export function userValuesOf({ call, pick }: Requester): ClientUserValues {
     set: (user, key, value, { expectVersion } = {}) =>
       value !== null
         ? call('setUserValue', { user, key }, { json: { value, expectVersion } })
-        : // An address cannot say null; no value has the version 0.
+        : // A query parameter cannot be null, so 0 stands for it: no value has the version 0.
           call(
             'deleteUserValue',
             { user, key },

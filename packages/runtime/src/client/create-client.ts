@@ -70,8 +70,8 @@ export interface Client {
   /** Yields the events of a thread, each once and in order; reconnects whenever the connection breaks. */
   stream(threadId: string, options?: StreamOptions): AsyncIterable<NumberedEvent>
   /**
-   * Yields the threads that the key may see as they change, with what waits in them for a person; reconnects as
-   * `stream` does. `ready`: everything that has changed was sent. `reset`: list the threads again.
+   * Yields each thread that the key may see whenever it changes, with the calls in it that wait for a person.
+   * Reconnects as `stream` does. `ready`: all earlier changes were sent. `reset`: list the threads again.
    */
   changes(options?: {
     /** The position of an earlier change: what has changed since comes first. Default: the present. */
@@ -87,8 +87,8 @@ export interface Client {
     | { readonly type: 'ready' | 'reset'; readonly position: string }
   >
   /**
-   * Yields the events of a thread and of all its descendants, as `stream` does. With `isLive`, of descendants that
-   * are there already only what happens from now on.
+   * Yields the events of a thread and of all its descendants, as `stream` does. With `isLive`, the earlier
+   * events of descendants that already exist are left out.
    */
   streamTree(
     threadId: string,

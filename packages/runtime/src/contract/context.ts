@@ -65,7 +65,7 @@ export interface DrainContext {
    * Returns the tools that a side may call now. The list is built again only after a change that affects it.
    */
   tools(side: ResolvedSide): readonly Tool[]
-  /** Asks the first model of a side for the runtime itself, without tools and history; at most `modelMs`. */
+  /** Sends a request of the runtime itself, e.g. for a summary, to the first model of a side, without tools. */
   generateAside(
     side: ResolvedSide,
     input: readonly Message[],
@@ -159,8 +159,8 @@ export interface Write {
   readonly isLazy?: boolean
   /**
    * Lets the write join the next commit of the drain: its events are folded now and become durable together
-   * with the next ones. Only for a write after which nothing happens that relies on it until then. The drain
-   * commits it by itself before any action that does not commit first.
+   * with the next ones. Only for a write on which nothing relies until then. The drain commits it by itself
+   * before any action that does not commit first.
    *
    * The function is called when another writer has appended to the log in between. It commits the write by
    * itself, with the `commit` that it gets, and returns whether the write was still right. `true` commits the
@@ -169,7 +169,7 @@ export interface Write {
   readonly joinsNext?: true | ((commit: DrainContext['commit']) => Promise<boolean>)
 }
 
-/** The services that the kernel uses. None of them holds the state of a thread. */
+/** The services that drains and the API use. None of them holds the state of a thread. */
 export interface KernelEnvironment {
   readonly registry: Registry
   /** See `RuntimeOptions.pin`; default `none`. */
@@ -187,13 +187,13 @@ export interface KernelEnvironment {
   /** Variables of this installation. They override an agent's variables and are overridden by a thread's. */
   readonly instanceEnv: Readonly<Record<string, string>>
   /**
-   * Commits, then publishes the events and wakes the threads that are due. Every commit of the kernel goes
-   * through this function.
+   * Commits, then publishes the events and wakes the threads that are due. Every commit of a drain or of the
+   * API goes through this function.
    */
   commit(commit: Commit): Promise<CommitResult>
   /**
-   * Calls the listener with events of this process that make the thread's running request obsolete. Returns
-   * the function that ends this. The listener only makes things early: the log says what happened.
+   * Calls the listener with events of this process that make the thread's running request obsolete. Returns the
+   * function that ends this. The listener is only an early hint; what happened is read from the log.
    */
   onEdit(threadId: string, listener: (event: ObsoletingEvent) => void): () => void
   /** Sends events to subscribers without writing them to the log. */
@@ -225,8 +225,8 @@ export interface RuntimeLimits extends Pick<InputLimits, 'maxToolCalls' | 'maxTo
   /** How long one request to a model may take before it is cut and sent again. Default 1 h. */
   readonly modelMs: number
   /**
-   * How often a thread may be charged without progress before it is parked as failed: with an error of its
-   * drain, or with the death of a process in which it worked alone. Default 5.
+   * How many failures without progress a thread may have before it is parked as failed: errors of its drain,
+   * and deaths of a process in which it worked alone. Default 5.
    */
   readonly drainAttempts: number
   /**
@@ -249,15 +249,15 @@ export interface RuntimeLimits extends Pick<InputLimits, 'maxToolCalls' | 'maxTo
   readonly hookTimeoutMs: number
   readonly maxFileBytes: number
   /**
-   * The largest image that a model is shown; of a larger one it is told the name. Default 3.75 MiB, which is 5 MiB
-   * as base64.
+   * The largest image that is sent to a model; of a larger one only the name is sent. Default 3.75 MiB, which
+   * is 5 MiB as base64.
    */
   readonly maxImageBytes: number
-  /** Bytes of all files of the thread in one request; the newest are shown first. Default 14 MiB. */
+  /** The maximum bytes of all files in one request; the newest files are sent first. Default 14 MiB. */
   readonly maxMediaBytes: number
-  /** Number of files of the thread in one request. Default 20. */
+  /** The maximum number of files in one request. Default 20. */
   readonly maxMediaFiles: number
-  /** Bytes of a message: of its JSON when a client or a tool sends it, of its texts when a model does. */
+  /** The maximum bytes of a message: of its JSON from a client or a tool, of its texts from a model. */
   readonly maxMessageBytes: number
   /** How long the runtime waits for an approval or a client's answer. Default 7 days. */
   readonly interruptTtlMs: number

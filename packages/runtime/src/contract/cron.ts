@@ -22,15 +22,16 @@ interface CronTimes {
 
 /**
  * Returns the first minute after a time (ms) that a cron expression matches, in a time zone. Clocks that change
- * are treated as most cron programs do. An expression with one minute and one hour runs once a day: when its
- * time is left out, as the clock changes; when its time comes twice, the first time. All others match each time
- * that the clock of the zone shows, so a time that is left out is skipped and one that comes twice runs twice.
+ * are treated as most cron programs do. An expression with one minute and one hour runs once a day: if its time
+ * does not exist on that day, at the moment of the clock change; if its time occurs twice, the first time. All
+ * others match every time that the clock of the zone shows, so a time that does not exist is skipped and one
+ * that occurs twice runs twice.
  */
 export function nextCronTime(cron: string, afterMs: number, timeZone = 'UTC'): number {
   const times = parseCron(cron)
   const isDaily = times.minutes.size === 1 && times.hours.size === 1
   const offsetAt = offsetsOf(timeZone)
-  // `seen` is a minute from which on the offset is known to hold until a change; matches count from `start` on.
+  // `seen` is the minute at which the offset was last determined; the search for a match begins at `start`.
   let seen = Math.floor(afterMs / MINUTE) * MINUTE
   let start = seen + MINUTE
   for (;;) {
@@ -43,7 +44,7 @@ export function nextCronTime(cron: string, afterMs: number, timeZone = 'UTC'): n
       if (isDaily && isLeftOut) return change
       seen = start = change
     } else if (found > end) {
-      // Nothing matches before `found`; a change of the clock that matters is less than a day before it.
+      // Nothing matches before `found`, so only a clock change on the day before it can matter.
       seen = start = Math.max(end, found - DAY)
     } else if (isDaily && isSecond(found, offset, offsetAt)) {
       seen = found
@@ -224,7 +225,7 @@ function changeBetween(start: number, end: number, offsetAt: OffsetAt): number {
   return to
 }
 
-/** Whether the clock showed the same time before, because it was put back in the day before. */
+/** Whether the clock showed the same time earlier, because it was set back within the last day. */
 function isSecond(time: number, offset: number, offsetAt: OffsetAt): boolean {
   const before = offsetAt(time - DAY)
   return before > offset && offsetAt(time + offset - before) === before
@@ -241,8 +242,9 @@ function badCron(cron: string, problem: string, words?: string): RuntimeError {
 const WRITTEN = /\b(cron|timeZone)\s*:\s*(['"`])/g
 
 /**
- * Finds cron expressions that are written in a source text, and says of each wrong one what is wrong with it,
- * e.g. that it never comes. Expressions that are put together at run time are checked when they are scheduled.
+ * Finds cron expressions that are written in a source text, and returns a problem for each invalid one, e.g.
+ * for one that never matches. Expressions that are put together at run time are checked when they are
+ * scheduled.
  */
 export function cronProblems(source: string): readonly string[] {
   const crons: string[] = []

@@ -47,7 +47,7 @@ export type RuntimeErrorCode =
 /** An error that the runtime throws, with a stable code. */
 export class RuntimeError extends SkeinError {
   declare readonly code: RuntimeErrorCode
-  /** After which time the same would succeed, if that is known. */
+  /** The time in ms after which the same request would succeed, if it is known. */
   readonly retryAfterMs: number | undefined
 
   constructor(
@@ -64,7 +64,7 @@ export class RuntimeError extends SkeinError {
   }
 }
 
-/** Returns the error of a limit that an inference could not be reserved within; undefined for other errors. */
+/** Returns the error of the spending limit that leaves no room for an inference; undefined for other errors. */
 export function spendingLimitOf(error: unknown): RuntimeError | undefined {
   for (let at = error; at instanceof Error; at = at.cause)
     if (at instanceof RuntimeError && at.code === 'SPENDING_LIMIT') return at

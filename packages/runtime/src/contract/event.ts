@@ -70,8 +70,8 @@ export interface MessageQueued extends EventBase<'message_queued'> {
   /** The parent's interrupt that is answered when the session that takes this message ends. */
   readonly parentInterruptId?: string
   /**
-   * Set when the message was sent to a thread in a session and does not wait for its turn to end: the turn is
-   * cut, and after `restart` what it had said so far is no longer shown to models.
+   * Set when the message arrived during a session and ends the running turn early. After `restart`, models are
+   * no longer shown what that turn has said so far.
    */
   readonly ifBusy?: 'cut' | 'restart'
   /**
@@ -415,7 +415,7 @@ export interface ModelRequested extends EventBase<'model_requested'> {
   readonly frame: string
   /** The previous request, and how many of its first messages this request repeats. */
   readonly previous?: { readonly logId: string; readonly keeps: number }
-  /** The messages after the repeated ones: ids of stored messages, or messages as they were sent. */
+  /** The messages after those of the previous request: ids of stored messages, or messages as they were sent. */
   readonly adds: readonly (string | JsonObject)[]
 }
 

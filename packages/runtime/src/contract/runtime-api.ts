@@ -116,7 +116,7 @@ export interface LimitsReport {
     readonly from: string
     readonly until: string
     readonly spent: SpentAmounts
-    /** Held by inferences in flight, and by those that a process took along when it died. */
+    /** Reserved for inferences that are running, or that were running when their process died. */
     readonly reserved: SpentAmounts
     readonly max: Partial<SpentAmounts>
     /** Messages that were refused. */
@@ -547,8 +547,8 @@ export interface Threads {
   updateMessage(threadId: string, messageId: string, content: string | Message): Promise<void>
   deleteMessage(threadId: string, messageId: string): Promise<void>
   /**
-   * Returns the children as Standard Agents describes them; `createdAt` is in microseconds. With `includesEnded`
-   * also those of every kind that can no longer be reached.
+   * Returns the children as Standard Agents describes them; `createdAt` is in microseconds. With
+   * `includesEnded`, also those that can no longer be reached.
    */
   children(
     threadId: string,

@@ -20,8 +20,8 @@ import type { Registry, ResolvedAgent, ResolvedSide } from '../definitions/resol
 import type { FileStat, Side } from './thread-state.ts'
 
 /**
- * The state of a thread in the kernel: the fold of its log, and nothing else. Only the fold changes its maps
- * and lists; all other code only reads them.
+ * The state of a thread as drains and the API use it: the fold of its log, and nothing else. Only the fold
+ * changes its maps and lists; all other code only reads them.
  */
 export interface KernelState {
   seq: number
@@ -464,8 +464,8 @@ export function openForPeople({ interrupts }: KernelState): readonly OpenInterru
 }
 
 /**
- * Returns the definitions that a thread uses: those of the version before, if its session began with them and
- * this version has others.
+ * Returns the definitions that a thread uses: those of the previous version, if its session began with them and
+ * they differ from the current ones.
  */
 export function registryOf(
   registry: Registry,

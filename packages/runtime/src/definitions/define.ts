@@ -74,7 +74,7 @@ export function asSubagent(
   })
 }
 
-/** The model of a side that never speaks. It costs nothing, so that budgets in US dollars can hold. */
+/** The model of a side that never speaks. It costs nothing, so that budgets in US dollars can be enforced. */
 const nobody: ModelDefinition = {
   kind: 'model',
   name: 'skein_nobody',

@@ -149,9 +149,9 @@ export interface Registry {
   readonly effects: ReadonlyMap<string, EffectDefinition>
   readonly endpoints: readonly EndpointDefinition[]
   readonly warnings: readonly Problem[]
-  /** The definitions of the version before, for sessions that began with them: see `registryOf`. */
+  /** The definitions of the previous version, for sessions that began with them: see `registryOf`. */
   readonly previous?: Registry | undefined
-  /** The problems of definitions that were edited and could not be used; those before stay in use. */
+  /** The problems of edited definitions that could not be loaded; the earlier definitions stay in use. */
   readonly problems?: readonly Problem[]
   /** Returns an agent. Throws `AGENT_NOT_FOUND`, which lists the existing agents. */
   agent(name: string): ResolvedAgent

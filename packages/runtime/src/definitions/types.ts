@@ -158,8 +158,8 @@ export interface PromptDefinition {
   readonly env?: Readonly<Record<string, string>>
   readonly reasoning?: ReasoningOptions
   /**
-   * Images and other media are shown in the last so many messages; in older ones they are replaced with a line
-   * of text. Default 10.
+   * The number of last messages whose images and other media are sent; in older messages a line of text
+   * replaces them. Default 10.
    */
   readonly recentImageThreshold?: number
   /** Vendor options; they override those of the model definition. */
@@ -228,7 +228,7 @@ export interface SubpromptConfig {
   readonly includeTextResponse?: boolean
   /** Whether the calling model is shown why a request failed. Default true. */
   readonly includeErrors?: boolean
-  /** Accepted for packs that set it. A prompt that is a tool makes no calls. */
+  /** Accepted but without effect, because a prompt that is a tool makes no calls. */
   readonly includeToolCalls?: boolean
 }
 
@@ -351,8 +351,9 @@ export interface HookDefinition<Name extends HookName = HookName> {
 }
 
 /**
- * Scheduled work that runs once after a delay, or repeatedly by a calendar. It runs at most once for each
- * time, also when a process dies, unless it declares that it may run again: see `idempotent` and `retry`.
+ * Scheduled work that runs once after a delay, or repeatedly by a cron expression. It runs at most once for
+ * each scheduled time, also when a process dies, unless it declares that it may run again: see `idempotent` and
+ * `retry`.
  */
 export interface EffectDefinition {
   readonly kind: 'effect'
@@ -389,7 +390,7 @@ export interface EffectContext {
   readonly effectId: string
   /** From 1; attempts that a crash cut off are counted. */
   readonly attempt: number
-  /** A key that is the same for every attempt of one run, and different for each time of a calendar. */
+  /** A key that is the same for every attempt of one run, and different for each time of a cron expression. */
   readonly idempotencyKey: string
 }
 

@@ -46,7 +46,7 @@ export interface Dispatcher {
  */
 export const SHARED_LEASE_MS = 7_500
 
-/** How often the store is asked by callers that wait for a thread whose dispatcher cannot tell them. */
+/** How often the store is polled by callers that wait for a thread, if the dispatcher cannot tell them. */
 const LOOK_MS = 25
 
 /** Resolves when no drain of this thread runs or is due, on any node. */
@@ -89,15 +89,15 @@ export type NodeNotice =
       readonly isDue: boolean
       readonly drainedBy?: string
     }
-  /** A thread was removed, or its log was replaced (erasure). `head` is its last, without labels. */
+  /** A thread was removed, or its log was replaced (erasure). `head` is its last head, without title and tags. */
   | { readonly type: 'removed'; readonly threadId: string; readonly head?: ThreadHead }
   /** The drain of a thread has to end, wherever it runs. `reason` is for people; the log decides. */
   | { readonly type: 'interrupt'; readonly threadId: string; readonly reason: string }
 
 /**
- * How the nodes that share a store tell one another what they have committed. Notices only make things early:
- * they are sent after the commit, may arrive late, twice or not at all, and the log and a sweep of the store
- * make things right.
+ * How the nodes that share a store tell one another what they have committed. Notices only save time: they are
+ * sent after the commit and may arrive late, twice or not at all. Whatever they miss is found by regular sweeps
+ * of the store.
  */
 export interface NodeLink {
   /** Sends a notice to all other nodes. It returns at once, and never throws; notices are sent in batches. */

@@ -73,7 +73,7 @@ const BATCH = 100
 const RESCUE_MS = 5_000
 /** The shortest time between two requests for one thread, so that a storm of messages costs little. */
 const QUIET_MS = 50
-/** How far the clocks of nodes may differ; a thread that is due within this time is run again for it. */
+/** How far the clocks of nodes may differ. The engine is asked again for threads that are due within this time. */
 const SKEW_MS = 5_000
 /** How long a thread whose agent this node does not have waits before it is tried again. */
 const AGENT_MISSING_MS = 30_000
@@ -326,7 +326,7 @@ class EngineDispatcher implements Dispatcher {
         // A lease that has ended without a release was left by a node that died or froze. The engine may not
         // know that yet, and may hold back other runs of the thread meanwhile.
         if (head.lease || now - since >= RESCUE_MS) this.#rescue(threadId)
-        // All nodes find the same threads; the key makes one run of their requests.
+        // All nodes find the same threads; because of the key, the engine merges their requests into one run.
         else void this.#send(threadId, { key: `sweep ${mark} ${Math.floor(now / RESCUE_MS)}` })
       }
       this.#found = found
@@ -334,7 +334,7 @@ class EngineDispatcher implements Dispatcher {
       if (!this.#isStopped) this.#report(error)
     }
     if (this.#isStopped) return
-    // Nodes that were started together do not go on sweeping together.
+    // Randomised, so that nodes that were started together do not all sweep at the same time.
     const wait = sweepMs * (0.5 + Math.random())
     this.#sweepTimer = timers.set(wait, () => void this.#sweep(sweepMs))
   }

@@ -112,7 +112,7 @@ class InProcessDispatcher implements Dispatcher {
 
   #armSweep(): void {
     if (this.#sweepMs === Infinity || this.#isStopped) return
-    // The nodes do not ask the store all at once.
+    // Randomised, so that the nodes do not all ask the store at once.
     const ms = this.#sweepMs * (0.67 + 0.66 * Math.random())
     this.#sweep = this.#timers.set(ms, () => {
       void this.#ask().finally(() => this.#armSweep())

@@ -172,7 +172,7 @@ const BACKOFF_MS = 1_000
 const LONGEST_BACKOFF_MS = 30_000
 /** How long threads that need no trial wait while suspects are on trial. */
 const PATIENCE_MS = 5_000
-/** After how many deaths a thread needs a trial that had no call open: tools are the likelier cause. */
+/** The deaths that a thread without an open call may have without a trial; with an open call, none. */
 const FREE_DEATHS = 2
 
 /** Creates the gate of a process. */
@@ -264,7 +264,7 @@ class Gate implements TrialGate {
     else for (const { admit } of this.#waiting) admit(undefined)
   }
 
-  /** Open calls first; then those that have survived the fewest trials, so that each has its turn. */
+  /** Suspects with an open call come first, then those that have survived the fewest trials. */
   #nextSuspect(): Waiting | undefined {
     const rank = ({ open, survived }: Suspect): number => (open === 'call' ? 0 : 1e6) + survived
     let first: Waiting | undefined

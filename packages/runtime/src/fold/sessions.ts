@@ -126,7 +126,7 @@ export function foldSession(state: KernelState, event: SessionEvent): void {
   }
 }
 
-/** Folds the cut of a turn. What a restart dropped must not come back through a summary either. */
+/** Folds the early end of a turn. A summary that contains messages dropped by a restart is no longer used. */
 function cutTurn(
   state: KernelState,
   { dropped = [], noted }: Extract<SessionEvent, { type: 'turn_cut' }>,

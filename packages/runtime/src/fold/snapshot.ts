@@ -26,8 +26,8 @@ import {
 const FOLD_VERSION = 2
 
 /**
- * Names the form of a snapshot. A snapshot of another form is ignored: by another version of the fold or of
- * events, or of a state with other members.
+ * Names the format of a snapshot. A snapshot is ignored if another version of the fold or of the events wrote
+ * it, or if the state has other members now.
  */
 export const SNAPSHOT_FORMAT: string = [
   FOLD_VERSION,
@@ -208,7 +208,7 @@ function packEntry(entry: Entry) {
   ] as const
 }
 
-/** A message as its content, calls, id, time and metadata; messages of one text have that as content. */
+/** Packs a message as a list of its content, calls, id, time and metadata. A single text is stored as a string. */
 function packMessage(message: Message) {
   if (message.type === 'tool_result') return messageToJSON(message)
   const { content, id, timestamp, metadata } = message

@@ -185,8 +185,8 @@ export function grantPolicy({ find, clock = systemClock }: GrantPolicyOptions): 
 }
 
 /**
- * Lets the first of these policies that counts also read the grants of the thread. Its hash stays as it is: a grant
- * makes no approval invalid that somebody has given or is asked for.
+ * Lets the first of these policies that is not in shadow mode also read the grants of the thread. Its hash does
+ * not change, so that a grant makes no approval invalid that was given or is being asked for.
  */
 export function withGrants(
   policies: readonly Policy[],
@@ -249,7 +249,10 @@ const utf8 = new TextDecoder()
 
 const GRANTING = defineTaskClass({ name: 'standing grant', tools: [], needs: [], verifiers: [] })
 
-/** Writes the lines of a small request of its own, whose identity says who, and which grant. */
+/**
+ * Writes a grant or its revocation to the audit log, as a request whose identity names the person and the
+ * grant.
+ */
 export async function recordGrant(
   { id, clock, ids, store }: Pick<SessionGovernorsOptions, 'id' | 'clock' | 'ids' | 'store'>,
   { head, agent, by, grant: { grantId, tool, risk, expiresAt }, done }: GrantChange,

@@ -66,8 +66,8 @@ export class SessionJournal implements Journal, PayloadStore, SpentStore {
   append({ request_id, seq, line }: JournalEntry): number | Promise<number> {
     this.#lines.push({ tree: this.#options.tree, requestId: request_id, seq, line })
     const { flush } = this.#options
-    // After this entry the governor undoes a write by itself, so the entry is committed here; the kernel
-    // commits all other entries.
+    // After this entry the governor undoes a write by itself, so the entry is committed here; the drain commits
+    // all other entries.
     return flush && line.includes(UNDO_STARTED) ? flush().then(() => seq) : seq
   }
 

@@ -216,7 +216,7 @@ interface Share {
   until: number
   /** How many are taken next time. */
   next: number
-  /** Up to which time tokens are taken, as this node last knew it; the counter itself, and its day. */
+  /** The time up to which tokens are taken, as last read; `stored` is the counter of `day`, 0 if it is new. */
   counter: number
   stored: number
   day: number
@@ -230,8 +230,8 @@ interface Share {
  * Limits requests per account over all nodes that share a store, so that together they admit no more than one
  * server would. A counter says up to which time, in microseconds, the tokens of an account are taken (the
  * generic cell rate algorithm); it only grows, so a node that read it can raise it if no other has. A busy node
- * takes several tokens at once and uses them for `SHARE_MS`. The bucket holds fewer tokens for that: those that
- * nodes may still have.
+ * takes several tokens at once and uses them for `SHARE_MS`. In return the bucket holds fewer tokens: it leaves
+ * out those that nodes may still have.
  */
 export class SharedBuckets implements Buckets {
   readonly #clock: Clock
@@ -240,7 +240,7 @@ export class SharedBuckets implements Buckets {
   readonly #kind: 'address' | 'client'
   readonly #store: RuntimeNode['store']
   readonly #shares = new Map<string, Share>()
-  /** What one token costs, and how far the counter may be ahead, in microseconds. */
+  /** The microseconds that one token stands for, and how far the counter may be ahead of the clock. */
   readonly #cost: number
   readonly #ahead: number
   readonly #maxShare: number
@@ -293,7 +293,7 @@ export class SharedBuckets implements Buckets {
     return share
   }
 
-  /** Requests that come meanwhile wait for the same answer of the store, and then take a token each. */
+  /** Takes more tokens from the store. Requests that arrive meanwhile wait for the same answer. */
   async #takeMore(account: string, share: Share): Promise<number> {
     const isFirst = share.asking === undefined
     share.asking ??= this.#ask(account, share).finally(() => (share.asking = undefined))

@@ -91,7 +91,7 @@ function decoded(path: string): string | undefined {
 }
 
 const SESSION_MS = 12 * 3_600_000
-/** Browsers accept this name only with `Secure` and from the host itself, so that no neighbour can set it. */
+/** Browsers accept this name only with `Secure` and from the host itself, so that no other site can set it. */
 const SECURE_COOKIE = '__Host-skein-studio'
 const PLAIN_COOKIE = 'skein-studio'
 const SIGN_INS_PER_MINUTE = 20
@@ -205,7 +205,8 @@ export class StudioSessions {
 
 /**
  * Makes the secret of the sessions from the keys of the server, so that it is the same after a restart and at
- * every node. Who knows all keys of a server gains nothing from its cookies. Without keys it is random.
+ * every node. Somebody who knows all keys of a server could forge a cookie, but would gain nothing by it.
+ * Without keys it is random.
  */
 function sessionSecret(auth: Auth): Promise<CryptoKey> {
   const keys = [auth].flat().flatMap((way) => (typeof way === 'object' ? way.keys : []))
@@ -227,9 +228,9 @@ function asBearer({ url, signal }: Request, key: string): Request {
 }
 
 /**
- * Whether a request with a cookie comes from our own page. `SameSite=Strict` does not keep away pages of other
- * ports and subdomains, also not those that `cors` lets call with a key. Browsers name the origin of every request
- * that can change something.
+ * Whether a request with a cookie comes from our own page. `SameSite=Strict` does not exclude pages of other
+ * ports and subdomains, not even those that may call only with a key (`cors`). Browsers send the origin with
+ * every request that can change something.
  */
 function isFromPage({ method, url, headers }: Request): boolean {
   const origin = headers.get('origin')

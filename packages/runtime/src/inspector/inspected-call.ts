@@ -25,7 +25,7 @@ export class InspectedCall {
   readonly #system: string | undefined
 
   constructor(name: string, system?: string) {
-    // Names of agents are words; the page links to them.
+    // The page uses the name of an agent in links, so other characters are replaced.
     this.agent = name.replaceAll(/[^\w-]+/g, '_').slice(0, 64) || 'llm'
     this.#system = system
   }

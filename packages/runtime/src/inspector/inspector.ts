@@ -7,7 +7,7 @@ import { EVENT_VERSION } from '../contract/event.ts'
 import type { EmbeddedRuntime } from '../runtime.ts'
 import { type End, InspectedCall, ThreadWriter } from './inspected-call.ts'
 
-/** Where calls are written if nothing else is said; `skein studio` reads it. */
+/** The default folder for the files; `skein studio` reads it. */
 const FOLDER = join('.skein', 'inspector')
 /** The files of older calls are removed. */
 const MAX_FILES = 500
@@ -126,7 +126,7 @@ function keysIn({ inferences }: InspectedCall): readonly string[] {
   )
 }
 
-/** Values of variables that are named as secrets are. */
+/** Returns the values of environment variables whose names look like those of secrets. */
 function keysOfEnvironment(): readonly string[] {
   return Object.entries(process.env).flatMap(([name, value = '']) =>
     /(?:_|^)(?:KEY|TOKEN|SECRET|PASSWORD)$/i.test(name) && value.length >= 8 ? [value] : [],

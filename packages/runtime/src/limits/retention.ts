@@ -11,7 +11,7 @@ import {
 } from '../store/store.ts'
 import { descendantsOf } from '../store/thread-head.ts'
 
-/** How many threads one slice looks at, and after which pause the next slice begins. */
+/** How many threads are checked at a time, and the pause (ms) before the next ones. */
 const SLICE = 100
 const PAUSE_MS = 50
 /** How many trees are removed at once. Erasures that are asked for together rewrite the file only once. */
@@ -114,7 +114,7 @@ export class Retention {
     return new Promise((resolve) => void timers.set(PAUSE_MS, resolve))
   }
 
-  /** Whether a rule is for this thread, and the thread is too old or one too many. */
+  /** Whether a rule applies to this thread, and the thread is too old or exceeds the number of threads to keep. */
   #isDue(head: ThreadHead, rule: RetentionRule, counts: Map<string, number>): boolean {
     const { tenants, agents, maxAgeMs = Infinity, maxThreads = Infinity, action } = rule
     if (tenants && !tenants.includes(head.tenant)) return false
@@ -183,9 +183,9 @@ export async function retentionReport(
 }
 
 /**
- * Whether nothing happens in a thread and nothing is to happen: no process works on it, nobody is asked, no
- * message is queued and no effect is scheduled. With `includes`, threads that wait or have effects are at rest
- * too; a thread that works never is.
+ * Whether a thread has nothing to do, now or later: no process works on it, nobody is asked, no message is
+ * queued and no effect is scheduled. With `includes`, threads that wait or have effects are at rest too; a
+ * thread that works never is.
  */
 function isAtRest(head: ThreadHead, { includes = [] }: RetentionRule): boolean {
   const { lifecycle, waiting, wakeAt, lease } = head

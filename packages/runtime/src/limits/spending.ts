@@ -53,9 +53,9 @@ interface Held {
   readonly lost: Amounts
 }
 
-/** How long an inference waits, without leaving memory, for others to give back what they have reserved. */
+/** How long an inference waits in this process for others to give back what they have reserved. */
 const WAIT_MS = 30_000
-/** When a thread tries again whose wait for reservations was in vain. */
+/** When a thread tries again after it has waited for reservations without success. */
 const LOOK_AGAIN_MS = 5 * 60_000
 /** The output that is reserved when neither the request nor the catalogue limits it. */
 const DEFAULT_OUTPUT_TOKENS = 8192
@@ -81,7 +81,7 @@ export class SpendingLimits {
     readonly rules: readonly SpendingRule[]
     readonly store: Store
     readonly timers: Timers
-    /** An inference that waits here must not be cut for sending nothing. */
+    /** The wait must be shorter than this, or the inference would be cut off because its model sends nothing. */
     readonly modelIdleMs: number
     readonly report: (error: unknown) => void
   }) {
@@ -131,7 +131,7 @@ export class SpendingLimits {
   }
 
   /**
-   * Settles what earlier drains of a thread have reserved and left behind. A drain calls it first; the drains
+   * Settles reservations that earlier drains of a thread have left behind. A drain calls it first; the drains
    * before it have ended, or are fenced off and may still settle by themselves.
    */
   async settleLost({ id, epoch }: Pick<ThreadHead, 'id' | 'epoch'>): Promise<void> {
@@ -156,7 +156,7 @@ export class SpendingLimits {
     throw limitError(full, full.until - this.#timers.now(), 'The message was not sent.')
   }
 
-  /** Returns what the current and the last period of each account hold, of one tenant or of all. */
+  /** Returns what each account, of one tenant or of all, has spent and reserved in this period and the last. */
   async report(tenant?: string): Promise<LimitsReport['spending']> {
     const found = new Map<string, Map<string, number>>()
     for (const [name, value] of await this.#store.counters(PREFIX)) {
@@ -258,7 +258,7 @@ export class SpendingLimits {
           full ? undefined : 'Other inferences have reserved the rest.',
         )
       }
-      // What was reserved may have been settled since then; otherwise wait until it is.
+      // Another inference may have given back its reservation meanwhile; otherwise wait until one does.
       if (busy) await settled.promise
       settled.leave()
       asked.request.signal.throwIfAborted()
@@ -289,7 +289,7 @@ export class SpendingLimits {
           held.flatMap((one) => correcting(one, spentOf(one))),
         )
     } catch (error) {
-      // The reservation stays until the next drain of the thread, which is too much rather than too little.
+      // The reservation stays until the next drain of the thread: better too much than too little.
       this.#report(error)
     }
   }
@@ -314,7 +314,7 @@ export class SpendingLimits {
     let wake = (): void => {}
     const promise = new Promise<void>((resolve) => (wake = resolve))
     this.#waiting.add(wake)
-    // Another process may settle, so the counters are also read again from time to time.
+    // An inference of another process may end first, so the counters are also read again every second.
     const ms = Math.min(1_000, Math.max(0, deadline - this.#timers.now()))
     const timer = this.#timers.set(ms, wake)
     return {
@@ -380,7 +380,7 @@ export class SpendingLimits {
     ])
   }
 
-  /** Lazy, because a commit survives the death of the process anyway, and no request waits for a disk. */
+  /** Not synced: the commit survives the death of the process anyway, and no request has to wait for the disk. */
   async #commit(point: string, counters: readonly CounterChange[]): Promise<void> {
     await this.#store.commit({ point, isLazy: true, threads: [], counters })
   }
@@ -407,7 +407,7 @@ function parsed(name: string): {
   readonly counter: string
 } {
   const [periodMs, from] = name.slice(PREFIX.length).split(' ', 2)
-  // What is counted has no brackets, so the last one ends the list of names.
+  // The name of the measure contains no brackets, so the last bracket ends the list of names.
   const end = name.lastIndexOf(']') + 1
   return {
     who: JSON.parse(name.slice(name.indexOf('['), end)), // `#accountsOf` wrote it
@@ -488,7 +488,7 @@ function reserving({ account, amounts }: Held): CounterChange[] {
 
 /**
  * Estimates the most that an inference can cost: its input at three characters a token, and the largest output
- * that the request or the model allows. For a model whose price only its vendor knows, the whole limit is
+ * that the request or the model allows. If only the vendor knows the price of the model, the whole limit is
  * reserved, so that such inferences run one after the other.
  */
 function estimate(
@@ -562,7 +562,7 @@ function lengthOf({ delta }: StreamEvent): number {
 }
 
 /**
- * Estimates the usage of an inference that ended without telling it. A vendor that refused the request has
+ * Estimates the usage of an inference that ended without reporting it. A vendor that refused the request has
  * done no work; one that was cut off has read the input and written what had arrived.
  */
 function cutUsage(

@@ -32,9 +32,9 @@ const UNDER_WAY: ReadonlySet<RuntimeEvent['type']> = new Set([
 export interface LiveFrame extends DraftPart {
   /** The last event of the log that the sender has published. */
   readonly seq: number
-  /** The draft began after this event, and no event up to `seq` ended it. */
+  /** The number of the event after which the draft began; no event up to `seq` has ended the draft. */
   readonly base: number
-  /** Like `Channel.version`: a frame with another version may have nothing else that is new. */
+  /** Like `Channel.version`. A frame may differ from the last one in its version alone. */
   readonly version: number
 }
 
@@ -56,7 +56,7 @@ export class Channel {
   isRemoved = false
   /** Readers that want deltas; nodes relay a draft only to where somebody does. */
   deltaReaders = 0
-  /** What the head of the thread said when it was last looked up for readers here. */
+  /** The log and the state of the thread when it was last looked up for readers of this process. */
   seen: { readonly logId: number; readonly state: string } | undefined
   readonly draft: LiveDraft
   readonly #bells = new Set<() => void>()
@@ -126,7 +126,7 @@ export class Channel {
     return events.filter(({ seq }) => seq <= from || seq > to)
   }
 
-  /** Lets readers look into the store, because other nodes have written up to this event. */
+  /** Makes readers read the store, because other nodes have written events up to this number. */
   touch(seq: number): void {
     if (this.firstSeq === Infinity) this.firstSeq = seq + 1
     this.seq = Math.max(this.seq, seq)

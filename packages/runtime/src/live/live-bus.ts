@@ -18,7 +18,7 @@ export interface LiveBus {
   show(threadId: string, events: readonly ShownEvent[]): void
   /** Ends all readers of a thread that was removed or whose log was replaced. */
   removed(head: ThreadHead): void
-  /** Ends all readers of a thread, without telling readers of changes. */
+  /** Ends all readers of a thread, without notifying readers of changes. */
   end(threadId: string): void
   subscribe(threadId: string, options?: SubscribeOptions): AsyncIterable<NumberedEvent>
   changes(options?: { readonly signal?: AbortSignal }): AsyncIterable<ThreadHead>
@@ -36,7 +36,7 @@ export interface LiveBus {
   entries(): Iterable<readonly [string, Channel]>
   /** The live state of a thread, if it has any. */
   channel(threadId: string): Channel | undefined
-  /** Lets readers of changes look at a thread that another node has changed, or removed. */
+  /** Notifies readers of changes about a thread that another node has changed or removed. */
   note(threadId: string, removed?: ThreadHead): void
   /** Sends the live state of a thread to another node, until the signal aborts or nothing is left to send. */
   frames(threadId: string, options: FrameOptions): AsyncIterable<LiveFrame>
@@ -64,7 +64,7 @@ export interface RemoteReaders {
 
 interface FrameOptions {
   readonly signal: AbortSignal
-  /** How long the last frame waits for another when this process does not work on the thread any more. */
+  /** How long the stream of frames stays open after this process has stopped working on the thread. */
   readonly lingerMs: number
   readonly timers: Timers
 }
@@ -157,7 +157,7 @@ class Bus implements LiveBus {
   }
 
   show(threadId: string, events: readonly ShownEvent[]): void {
-    // The node with the draft numbers its pieces for all.
+    // The node that has the draft also numbers its pieces, so the events are sent there.
     if (this.remote?.forward(threadId, events)) return
     const channel = this.#channel(threadId)
     channel.show(events)

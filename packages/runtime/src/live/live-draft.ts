@@ -25,7 +25,7 @@ interface Run {
   size: number
 }
 
-/** What a node sends of a draft to another: the runs beyond the first `after` pieces, and where they belong. */
+/** The part of a draft that a node sends to another one: the runs after the first `after` pieces. */
 export interface DraftPart {
   /** 0 for the whole draft, which replaces what the other node has. */
   readonly after: number
@@ -140,7 +140,7 @@ export class LiveDraft {
    */
   join({ after, count, droppedTo, runs }: DraftPart): boolean {
     if (after > this.count) return false
-    // Pieces that connected readers have received already are not transient for anybody else.
+    // Transient pieces up to this number were already sent to connected readers; no other reader may get them.
     const known = this.count
     if (after === 0) {
       this.restart()

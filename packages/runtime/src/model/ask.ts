@@ -110,7 +110,7 @@ class TimeLimit {
     this.#arm()
   }
 
-  /** Called with everything that the model sends. The timer finds out how long ago that was. */
+  /** Called whenever the model sends something. The timer checks how long ago that was. */
   moved(): void {
     this.#movedAt = this.#environment.clock.now()
   }

@@ -86,8 +86,8 @@ interface LastRequest {
 const lastRequests = new WeakMap<KernelState, { a?: LastRequest; b?: LastRequest }>()
 
 /**
- * Returns how many messages at its start a request of a side has in common with the side's last one in the log,
- * and remembers the request. They are compared by identity, so a long history is not compared by its ids.
+ * Returns how many messages a request has in common, from the start, with the last logged request of the same
+ * side, and remembers the request. Messages are compared by identity, which is fast for a long history.
  */
 function repeated(
   state: KernelState,
@@ -139,7 +139,7 @@ export function logFailure(
   })
 }
 
-/** Like `logFailure`, for a request without a message that has its usage: what it used is recorded too. */
+/** Like `logFailure`, but also records the usage, because no message of the thread contains it. */
 export function logLoss(
   context: DrainContext,
   request: { readonly log: LoggedRequest; readonly model: ResolvedModel },
@@ -149,7 +149,7 @@ export function logLoss(
   return withLoss(context, request, logFailure(context, request, error), usage)
 }
 
-/** Adds the event that records what a request used of which the thread gets no message. */
+/** Adds the event that records the usage of a request that adds no message to the thread. */
 export function withLoss(
   context: DrainContext,
   { log, model }: { readonly log: LoggedRequest; readonly model: ResolvedModel },
@@ -220,7 +220,7 @@ export function deltaOf(
   previous: RequestLog | undefined,
   messages: readonly Message[],
   stored: (id: string) => Message | undefined,
-  /** How many messages at the start are known to be those of the previous request. */
+  /** The number of messages at the start that are known to be the same as in the previous request. */
   repeats = 0,
 ): Pick<ModelRequested, 'previous' | 'adds'> {
   const before = previous?.messageIds ?? []

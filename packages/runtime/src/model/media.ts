@@ -17,12 +17,12 @@ import { fileMediaType } from '../thread/paths.ts'
 import { fileBlock, fileIn, type FileReference, shownAs, mediaItems, mediaKind } from './view.ts'
 import type { MediaKind } from './view.ts'
 
-/** What becomes of a block in a request: it is shown with this content, or a text says why not. */
+/** What is sent for a block: this content, or a text that says why the content is left out. */
 type Fate = { readonly media: UserContent } | { readonly note: string }
 
 /**
  * Adds the contents of files to the messages of a request, as far as the model takes them and the limits allow;
- * the newest files come first. Of other files the model is told the name, the type, and why they are not shown.
+ * the newest files come first. For other files it contains the name, the type, and why the content is left out.
  * `logged` is the request as the log stores it: with references to the files, without their contents.
  */
 export async function withMedia(
@@ -46,8 +46,8 @@ export async function withMedia(
   }
   const logged = messages.map((message) => withNotes(message, fates))
   const sent = messages.map((message, place) => withContents(message, fates) ?? logged[place]!)
-  // The wires remember what they have sent as long as the last message lives, which may be long. With a last
-  // message of this request alone, they forget the contents of files together with the request.
+  // The wires cache what they have sent for as long as the last message object exists, which may be long. A
+  // last message that is used only in this request lets them drop the contents of files with the request.
   const last = sent.at(-1)
   const hasContents = [...fates.values()].some((fate) => 'media' in fate)
   if (last && hasContents && last === logged.at(-1)) sent[sent.length - 1] = copyOf(last)
@@ -99,7 +99,7 @@ const WORDS: Readonly<Record<MediaKind, string>> = {
   video: 'video',
 }
 
-/** Decides about a file; undefined for a file that no model is shown. Files of a request are asked newest first. */
+/** Decides about a file, the newest files first; undefined for a type that is never sent to a model. */
 async function fateOf(
   { environment, state }: DrainContext,
   rules: Rules,
@@ -136,7 +136,7 @@ function mediaOf(kind: MediaKind, bytes: Uint8Array, file: FileReference): UserC
   try {
     switch (kind) {
       case 'image': {
-        // The name may promise another format than the content has; vendors go by the content.
+        // The name may suggest another format than the content has; vendors check the content.
         const image = Image.fromBytes(bytes)
         return shownAs(image.mimeType) === 'image' ? image : undefined
       }
@@ -155,7 +155,7 @@ function mediaOf(kind: MediaKind, bytes: Uint8Array, file: FileReference): UserC
   }
 }
 
-/** Decides about media that stand in the message itself: they are left out if the model does not take them. */
+/** Decides about media that the message itself contains: they are left out if the model does not accept them. */
 function inlineFate({ takes, modelId }: Rules, item: unknown): Fate | undefined {
   const kind = mediaKind(item)
   if (!kind) return undefined
@@ -165,7 +165,7 @@ function inlineFate({ takes, modelId }: Rules, item: unknown): Fate | undefined 
   return { note: `${modelId} takes no ${WORDS[kind]}` }
 }
 
-/** The changed messages by the notes in them, so that the same message gives the same object. */
+/** The changed messages by their notes, so that a message with the same notes is always the same object. */
 const noted = new WeakMap<Message, Map<string, Message>>()
 
 /** Returns the message with a note at every file that is not shown. */

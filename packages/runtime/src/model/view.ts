@@ -47,7 +47,7 @@ export function viewOf(
   let messages = start.messages
   for (let place = start.until; place < until; place++) {
     const entry = state.entries[place]!
-    // From the first entry on that may yet be shown otherwise, messages are not kept for the next view.
+    // From the first entry whose form can still change, messages are not kept for the next view.
     const isOpen =
       entry.calls.length > 0 && (!entry.results || (!includePastTools && entry.turnId === turnId))
     if (isOpen && messages === start.messages) messages = [...messages]
@@ -98,7 +98,7 @@ class ViewStart {
 
 const starts = new WeakMap<KernelState, { a?: ViewStart; b?: ViewStart }>()
 
-/** Returns the start of the last view of a side, or an empty one if a view would be another now. */
+/** Returns the start of the last view of a side, or an empty one if that start is no longer valid. */
 function startOf(state: KernelState, side: Side, key: readonly unknown[]): ViewStart {
   const known = starts.get(state) ?? {}
   starts.set(state, known)
@@ -115,7 +115,7 @@ function droppedNote(dropped: Message): Message {
   return remembered(notes, dropped, () => new UserMessage(text, { id: `${id}.dropped`, timestamp }))
 }
 
-/** Returns the message that precedes a message of the model that would be the first one. */
+/** Returns the user message that is put before a message of the model that would otherwise come first. */
 function openingOf(first: AssistantMessage): Message {
   const { id, timestamp } = first
   const make = () => new UserMessage('Begin.', { id: `${id}.opening`, timestamp })
@@ -183,7 +183,7 @@ export type FileReference = Pick<FileStat, 'path' | 'mediaType' | 'sizeBytes' | 
 
 /**
  * Returns one text block for each file that is attached to a message. The text of a child's report, whose words
- * Standard Agents §7.10 gives, already lists its files, so only those follow that models can be shown.
+ * are fixed by Standard Agents §7.10, already lists its files, so only media get a block.
  */
 function attachedFiles({ attachments, files, subagentId }: Entry): readonly UserContent[] {
   const isShown = (path: string): boolean =>
@@ -231,7 +231,7 @@ export function fileIn(item: unknown): FileReference | undefined {
 /** The media that models take. */
 export type MediaKind = 'image' | 'document' | 'audio' | 'video'
 
-/** Returns as what a file can be shown to a model; undefined for types that vendors do not take. */
+/** Returns the kind of media as which vendors accept a file; undefined for types that they do not accept. */
 export function shownAs(mediaType: string): MediaKind | undefined {
   const type = mediaType.split(';')[0]!.trim().toLowerCase()
   if (/^image\/(png|jpe?g|gif|webp)$/.test(type)) return 'image'
@@ -248,7 +248,7 @@ export function mediaItems(message: Message): readonly unknown[] {
 
 const media = new WeakMap<Message, boolean>()
 
-/** Whether a message contains media or refers to files, so that it depends on the model what is sent. */
+/** Whether a message contains media or refers to files, so that its form depends on the model. */
 function hasMedia(message: Message): boolean {
   let known = media.get(message)
   if (known === undefined) {
@@ -260,7 +260,7 @@ function hasMedia(message: Message): boolean {
 
 const plain = new WeakMap<KernelState, readonly Message[]>()
 
-/** Whether one of the messages has media. Those that the last request of the thread began with are known. */
+/** Whether one of the messages has media. Messages that were checked for the last request are not checked again. */
 export function haveMedia(state: KernelState, messages: readonly Message[]): boolean {
   const place = sameStart(plain.get(state) ?? [], messages)
   for (let at = place; at < messages.length; at++) if (hasMedia(messages[at]!)) return true

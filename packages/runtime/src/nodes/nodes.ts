@@ -36,8 +36,8 @@ export interface NodesOptions {
   /** The name of this node in metrics. Default: the name of the process in leases (`owner`). */
   readonly name?: string
   /**
-   * Starts although the nodes before had other keys, and makes the keys of this node those that all others
-   * must have. Stop all other nodes first.
+   * Starts even if earlier nodes had other keys, and makes the keys of this node those that all others must
+   * have. Stop all other nodes first.
    */
   readonly replacesKeys?: boolean
   /** Default: the one of the platform. */
@@ -62,7 +62,7 @@ export interface NodeParts {
 
 /** Work that one node at a time does for all. */
 export interface LedWork {
-  /** Begins the work, which the result ends, or else `stop` here. */
+  /** Begins the work. `stop` of the result ends it or, if there is no result, `stop` below. */
   start(): Promise<{ stop(): Promise<void> }> | void
   stop?(): Promise<void>
 }
@@ -72,17 +72,17 @@ export const SWEEP_MS = 1_500
 /** How many threads that are read or worked on here are looked up in one sweep, and how many at once. */
 const MAX_LOOKED_UP = 200
 const AT_ONCE = 16
-/** How long the node that committed a wake-up has the thread to itself. */
+/** How long other nodes leave a thread to the node that committed its wake-up. */
 const HEAD_START_MS = 100
 /** Threads whose last events were noticed, so that a sweep does not report them again. */
 const REMEMBERED = 5_000
-/** How late an event of another node may be by the clock of this one. */
+/** How far back a sweep looks for changes of other nodes, whose clocks may be behind. */
 const SKEW_MS = 60_000
 
 /**
  * One of several nodes. After each commit it tells the others, and it acts on what they tell: readers here get
- * the events, threads that are due are woken, and drains that must end are interrupted. Notices only make
- * things early. Every second or two a sweep looks for what was missed.
+ * the events, threads that are due are woken, and drains that must end are interrupted. Notices only save time:
+ * every second or two a sweep of the store finds whatever they have missed.
  */
 export class RuntimeNode {
   readonly name: string
@@ -293,7 +293,7 @@ export class RuntimeNode {
     return (this.#parts.random ?? Math.random)()
   }
 
-  /** Looks up everything, because notices were lost. Called again meanwhile, it does so once more. */
+  /** Looks up all threads, because notices were lost. If it is called again while it runs, it runs once more. */
   #lookUpAll(): Promise<void> {
     this.#looksAgain = true
     this.#lookingUp ??= (async () => {
@@ -410,7 +410,7 @@ class Leader {
     await this.#resign()
     if (term === undefined) return
     const { term: name, free } = this.#names
-    // Says that this term is over, so that the next node need not wait.
+    // Records that this term is over, so that the next node need not wait.
     await this.#commit([
       { name, add: 0, below: term + 1 },
       { name: free, add: 1, below: term },

@@ -34,7 +34,7 @@ const MAX_FRAME_BYTES = 64 * 1024 * 1024
 
 interface Followed {
   readonly controller: AbortController
-  /** Who sends; undefined until its lease was found. */
+  /** The node that sends the draft; undefined until its lease was found. */
   owner: string | undefined
   /** Its address while it sends. */
   address: string | undefined
@@ -253,7 +253,7 @@ export class Relay implements RemoteReaders {
     const channel = live.channel(threadId)
     if (!channel) return true
     if (version !== undefined && version !== frame.version) channel.publish([], false)
-    // Of events before its first, the channel does not know whether they have ended the draft.
+    // The channel does not know whether events before its first one have ended the draft.
     const last = Math.min(channel.firstSeq - 1, channel.seq)
     if (seq < last)
       for (const { event } of await store.events(threadId, { after: seq, limit: last - seq }))

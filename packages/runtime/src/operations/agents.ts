@@ -68,7 +68,7 @@ interface AgentTool {
   /** The JSON Schema of the arguments; null if the tool declares none. */
   readonly parameters: JsonSchema | null
   readonly risk?: string
-  /** Whether a call can be undone: `impossible` was declared, `none` was not thought of. */
+  /** Whether a call can be undone. `impossible`: the tool says that it cannot. `none`: the tool does not say. */
   readonly undo?: 'yes' | 'impossible' | 'none'
   /** Whether the tool runs at the client, so that its calls wait for a result. */
   readonly isClientSide?: boolean

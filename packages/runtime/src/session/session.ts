@@ -229,7 +229,7 @@ export async function endSession(context: DrainContext, ending: SessionEnding): 
   const events = eventsIf(isUndelivered)
   const undelivered = eventsIf(!isCut)
   const write: Write = { events, undelivered, others, isProgress: true, head }
-  // The drain mostly parks next, which is part of the same commit then.
+  // Usually the drain parks next, and both become one commit.
   await context.commit('session_end', { ...write, joinsNext: true })
   context.dropGovernor()
 }
@@ -360,8 +360,9 @@ export async function park(
 }
 
 /**
- * Compares whether a child waits for a person with what its parent's list of subagents says. Returns the change of
- * that list, if there is one, and the field of `status_changed` that records what the list says then.
+ * Checks whether the parent's list of subagents says correctly whether this child waits for a person. Returns
+ * the change that corrects the list, if one is needed, and the field of `status_changed` that records what the
+ * list then says.
  */
 export function toldToParent(context: DrainContext): {
   readonly others: readonly ThreadChange[]
@@ -373,7 +374,7 @@ export function toldToParent(context: DrainContext): {
     state.session !== undefined &&
     (openForPeople(state).length > 0 || waitsBelow(state))
   const field = isAwaiting ? ({ awaitsPerson: true } as const) : {}
-  // The end of a session is reported by itself.
+  // The end of a session is reported to the parent separately.
   if (isAwaiting === state.isToldAwaiting || !state.session) return { others: [], field }
   return { others: listedAs(context, { status: isAwaiting ? 'awaiting_human' : 'running' }), field }
 }
@@ -540,8 +541,8 @@ export function failureCause(error: unknown): FailureCause {
 }
 
 /**
- * Parks a thread that was charged too often without progress, and writes the cause to its log. Needs neither
- * the agent nor the governor of the thread, because their absence may be the cause.
+ * Parks a thread that failed too often without progress, and writes the cause to its log. Needs neither the
+ * agent nor the governor of the thread, because their absence may be the cause.
  */
 export async function failStuck(context: DrainContext, cause: FailureCause): Promise<void> {
   const { environment, state } = context

@@ -35,7 +35,7 @@ import { claimedHead } from './thread-head.ts'
 /** The beginning of the names of counters that count the threads of a lifecycle. */
 const THREADS = 'threads '
 
-/** The bits of a row's id that are its number in its log; the bits above say which log it is. */
+/** Masks the lower 32 bits of a row's id, which are its number in its log; the higher bits say which log it is. */
 export const LOW = 0xff_ff_ff_ff
 
 /** The condition for the events of the thread `?1` whose number is greater than `?2`. */
@@ -206,7 +206,7 @@ export class SqliteTables implements StoreView {
   }
 
   due(now: number, limit: number): string[] {
-    // Mostly none or one is due, and then there is nothing to put in order.
+    // Usually at most one thread is due, and then no order has to be computed.
     const first = this.#all('SELECT id FROM threads WHERE wake_at <= ? LIMIT 2', now)
     const sql = `SELECT id FROM (
         SELECT id, wake_at, row_number() OVER (PARTITION BY tenant ORDER BY wake_at, id) AS turn

@@ -37,8 +37,8 @@ export function verifyStore(path: string): StoreReport {
 }
 
 /**
- * Opens a store file to read what is in it, as it is now. Nothing is written, also no lease
- * is ended, so a running owner is not disturbed. Close it soon: until then the file keeps what it showed.
+ * Opens a store file to read what is in it, as it is now. Nothing is written and no lease is ended, so a
+ * running owner is not disturbed. Close it soon: until then SQLite keeps the old state, and the file grows.
  */
 export function readSqliteStore(path: string): Pick<Store, 'list' | 'events' | 'close'> & {
   /** Yields everything in the store as of the moment when it was opened, for a copy or a backup. */
@@ -175,7 +175,7 @@ export function verifyDatabase(database: SqliteReader): StoreReport {
   checkValues({ expect, read })
   read('The counters', 'SELECT name, value FROM counters', (row) => {
     const name = String(row['name'])
-    // Those of commits say what was spent and refused, which no other row repeats.
+    // Counters of commits (spending, refusals) cannot be checked, because no other row repeats them.
     if (name === 'log_id' || name === 'user_version' || name.startsWith(COUNTERS)) return
     if (name === 'change' || name.startsWith(removalsOf(''))) return
     // Costs are sums of fractions, so their last digits depend on the order of adding.

@@ -17,7 +17,7 @@ export interface ThreadHead {
   readonly title: string | null
   /** The beginning of the first message that a person or a parent sent, safe to show on one line. */
   readonly firstWords: string | null
-  /** The thread that this one is a fork of, and the last message that both have; null for all of them. */
+  /** The thread that this one is a fork of, and the last message that was copied; null if all were. */
   readonly forkedFrom: { readonly threadId: string; readonly messageId: string | null } | null
   readonly tags: readonly string[]
   /** An id chosen by the client, unique among the threads of one owner in the tenant. */
@@ -57,8 +57,8 @@ export interface ThreadHead {
   /** When the thread is to be drained, in ms; null while it waits for a message or an answer. */
   readonly wakeAt: number | null
   /**
-   * How often the thread was charged since its last progress: with a drain that rejected, or with a process
-   * that died while the thread was on trial. See `limits.drainAttempts`.
+   * How often the thread has failed since its last progress: its drain rejected, or a process died while the
+   * thread was on trial. See `limits.drainAttempts`.
    */
   readonly attempts: number
   /** Who works on the thread; null if nobody does. A process that dies leaves its lease behind. */
@@ -67,7 +67,7 @@ export interface ThreadHead {
 
 /** The right of one process to work on a thread, until a time by the store's clock. */
 export interface Lease {
-  /** The name of the process. No two processes ever have the same name, also not one after the other. */
+  /** The name of the process. No two processes ever have the same name, not even one after the other. */
   readonly owner: string
   /** When the lease ends unless it is renewed, in ms, by the clock of the store. */
   readonly until: number
@@ -133,8 +133,9 @@ export interface ThreadChange {
   /** Raises the epoch, so that the drain that has claimed the thread can no longer write. */
   readonly raisesEpoch?: boolean
   /**
-   * Changes the lease of the thread, if it has one. `released`: the owner works no longer. `cleared`: the
-   * thread has made progress, so nothing is held against it. `on_trial` and `survived` begin and end a trial.
+   * Changes the lease of the thread, if it has one. `released`: the owner has stopped working. `cleared`: the
+   * thread has made progress, so its deaths no longer count. `on_trial` and `survived` begin and end a trial
+   * (see `TrialGate`).
    */
   readonly lease?: 'released' | 'cleared' | 'on_trial' | 'survived'
   /**
@@ -390,9 +391,9 @@ export interface Store {
 }
 
 /**
- * Keeps a snapshot of the fold of a log, as parts that only the fold can read. It is never the truth: a snapshot
- * that is missing, old or damaged makes a thread slower to open, and nothing else. So a store may drop it at any
- * time, and need not sync it. Erasing or removing a thread removes its snapshot.
+ * Keeps a snapshot of the fold of a log, as parts that only the fold can read. It is only a cache: a snapshot
+ * that is missing, old or damaged makes a thread slower to open, and nothing else. So a store may drop it at
+ * any time, and need not sync it. Erasing or removing a thread removes its snapshot.
  */
 export interface Snapshots {
   /** A snapshot is taken when a log has grown by this many events, the first after five times as many. Default 1000. */
@@ -407,9 +408,9 @@ export interface Snapshots {
 }
 
 /**
- * One thing of a store, as copies and backups carry it from one store to another. Texts of events and values
- * are carried as they were stored, so that their bytes stay the same. What belongs to one place is left out:
- * leases, numbers of logs, and sums that a store keeps of its own rows.
+ * One record of a store, in the form in which copies and backups move it to another store. Texts of events and
+ * values are carried as they were stored, so that their bytes stay the same. Data that is valid only in one
+ * store is left out: leases, numbers of logs, and sums over its own rows.
  */
 export type StoreRow =
   | { readonly type: 'thread'; readonly head: Omit<ThreadHead, 'logId' | 'lease'> }

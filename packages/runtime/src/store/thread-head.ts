@@ -48,7 +48,8 @@ export function newHead(id: string, thread: NewThread, logId: number, change: nu
 
 /**
  * Returns the head after a claim at `now`, by the clock of the store, or who holds the thread. A lease that
- * another owner did not release is a death: the thread becomes a suspect, and is charged if it was on trial.
+ * another owner did not release counts as a death: the thread becomes a suspect and, if it was on trial, gets a
+ * failed attempt.
  */
 export function claimedHead(
   head: ThreadHead,
@@ -143,7 +144,7 @@ function firstWordsIn(events: readonly RuntimeEvent[]): string | null {
       .replace(/\s+/g, ' ')
       .trim()
     if (text === '') continue
-    // Most texts are plain, which is quicker to see than to make safe.
+    // Most texts are plain ASCII, which is faster to check than to call `safeText`.
     const isPlain = /^[\x20-\x7e]*$/.test(text)
     const shown = isPlain ? text : labelText(safeText(text, { isLine: true }))
     const characters = Array.from(shown.slice(0, 2 * FIRST_WORDS + 2))
@@ -234,7 +235,7 @@ export function labelText(text: string): string {
   return isStorable(text) ? text : text.replaceAll('\0', '').replace(/[\ud800-\udfff]/gu, '\ufffd')
 }
 
-/** Whether a thread neither runs nor is due. Heads have times in ms, the API has texts. */
+/** Whether a thread neither runs nor is due. `wakeAt` is a number in heads and a text in the API. */
 export function isParked(
   thread: Pick<ThreadHead, 'lifecycle'> & { readonly wakeAt: number | string | null },
   now: number,

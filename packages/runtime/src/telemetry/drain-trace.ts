@@ -129,8 +129,8 @@ export class DrainTrace {
   }
 
   /**
-   * The context of the turn. A session or turn that began in an earlier drain gets its span here, when there
-   * is something to put beneath it, so that a drain that only looks makes none.
+   * The context of the turn. A session or turn that began in an earlier drain gets its span here, when a child
+   * span is needed, so that a drain that does nothing makes no spans.
    */
   #open(): unknown {
     const { session } = this.#state()
@@ -312,7 +312,7 @@ export class DrainTrace {
     const calls = entries[callPlaces.get(toolCallId) ?? -1]?.calls ?? []
     const call = calls.find((one) => one.call.toolCallId === toolCallId)
     const open = call?.interruptId === undefined ? undefined : interrupts.get(call.interruptId)
-    // A call that has started before has had its wait shown.
+    // The wait of a call that had already started was shown earlier.
     if (!open || call?.startedEpoch !== undefined) return
     const { openedAt, answeredAt, interrupt, answer } = open
     const kind = interrupt.kind

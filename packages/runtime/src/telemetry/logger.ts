@@ -104,7 +104,7 @@ export function guardedLogger(logger: RuntimeLogger): RuntimeLogger {
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
 }
 
-/** How the secrets that the text of an error may contain are removed; set where the secrets are known. */
+/** By error: the function that removes secrets from its text. It is set where the secrets are known. */
 const redactors = new WeakMap<object, (text: string) => string>()
 
 /** Records how to remove the secrets of a thread from an error that its code threw. */

@@ -37,7 +37,7 @@ export interface LoopWatch {
   stop(): void
 }
 
-/** So much code that runs at the same time can be named; more can run. */
+/** How many pieces of user code that run at the same time can be named in reports; more can run. */
 const SLOTS = 64
 const SLOT_BYTES = 256
 /** Two more slots for what the second thread found: the name of the code, and its function and line. */

@@ -69,7 +69,7 @@ export function listedAs(
   const updated = { type: 'subagent_updated', at, reference: head.id, ...status } as const
   const { threadId: id } = state.parent
   const isTold = status.statusText === undefined && id !== head.rootId
-  // A parent that is a child itself is woken, because what its own parent's list says of it may change.
+  // A parent that is itself a child is woken, because its entry in the list of its own parent may change.
   const wake = isTold && { wake: { by: context.environment.clock.now() } }
   return [{ id, mustBeLive: true, append: [updated], ...wake }]
 }

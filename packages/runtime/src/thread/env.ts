@@ -20,7 +20,7 @@ export interface EnvReader {
   require(name: string): string
   /** Returns every secret value, including values that another source overrides. */
   secrets(): string[]
-  /** Returns a reader with entries that are not committed yet; a null entry removes a variable. */
+  /** Returns a reader in which `pending` entries override committed ones; a null entry removes a variable. */
   over(pending: ReadonlyMap<string, EnvEntry | null>): EnvReader
 }
 
@@ -117,7 +117,7 @@ function readerOver(
 
   /**
    * Decrypts a value. Returns an empty string if that fails: a value that cannot be decrypted cannot leak, so
-   * it need not be listed.
+   * it need not be removed from texts.
    */
   function openIfPossible(name: string, entry: EnvEntry): string {
     try {

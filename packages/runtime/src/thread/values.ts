@@ -21,7 +21,7 @@ interface FacadeValues extends ValueMembers {
 /** How code has used the values of a thread, so that its commit can find out if they have changed since. */
 export interface ValueUse {
   readonly reads: readonly ValueRead[]
-  /** The functions of `updateValue`, by the event that has the result as it was then. */
+  /** The functions passed to `updateValue`, by the event that contains the result of the first call. */
   readonly updates: ReadonlyMap<RuntimeEvent, ValueUpdate>
   /** The changes to values of the user; absent if there are none. */
   readonly user?: UserValueUse
@@ -81,7 +81,7 @@ export function facadeValues({ kernel, events, at }: FacadeBuffer): FacadeValues
       const base = deepFreeze(overlaid(pending, kernel.values, key))
       const isDerived = !pending.has(key) || derived.has(key)
       const event = put(key, change(base))
-      // A change of a value that this code has set itself does not depend on others.
+      // The code has set this value itself before, so its change does not depend on other writers.
       if (!isDerived) return
       derived.add(key)
       updates.set(event, { change, base })
@@ -113,7 +113,7 @@ export interface UserValueUse {
 interface PendingUserValue {
   readonly key: string
   readonly value: JsonValue | null
-  /** The version that the value is based on, null if there was none; absent if it is based on none. */
+  /** The version that the code has read, null if there was no value; absent if the code has not read it. */
   readonly expectVersion?: number | null
   /** The functions of `update` that computed the value, to be called again if it was changed meanwhile. */
   readonly changes: readonly ValueUpdate['change'][]
@@ -156,7 +156,7 @@ export function facadeUser(
       checkUserKey(key)
       await ofUser()
       const own = pending.get(key)
-      // What the code has set itself depends on nobody else.
+      // A value that the code has set itself does not depend on other writers.
       if (own && own.changes.length === 0) return deepFreeze(own.value ?? undefined)
       const found = own ? undefined : await read(key)
       const version = own ? (own.expectVersion ?? null) : (found?.version ?? null)
@@ -199,7 +199,7 @@ export function facadeUser(
   return {
     user: Object.freeze(user),
     take() {
-      // A value that was read as such must not be computed again from another one.
+      // A value that the code has also read must not be computed again from a newer value.
       const changes = [...pending.values()].map((one) =>
         versionSeen(one.key) === undefined ? one : { ...one, changes: [] },
       )

@@ -204,12 +204,12 @@ interface KeptView {
   seq: number
 }
 const keptViews = new WeakMap<Runtime, Map<string, KeptView>>()
-/** Shorter threads are read faster than it is worth to keep them. */
+/** Views of shorter threads are not kept, because computing them is fast. */
 const MIN_KEPT_EVENTS = 500
 const MAX_KEPT_VIEWS = 32
 /**
- * Returns the view of a thread now. Of long threads it is kept, so that whoever asks again waits only for what is
- * new. Only the store of this process says which log a thread has, so without a store nothing is kept.
+ * Returns the view of a thread now. Views of long threads are cached, so that the next call folds only new
+ * events. The store is needed to find out whether the log was replaced, so nothing is cached without a store.
  */
 export async function currentView(
   runtime: Runtime & { readonly store?: Pick<Store, 'head'> },

@@ -111,7 +111,7 @@ export function ChangeDialog({ item, decide, onClose }: DialogProps): ReactNode 
   )
 }
 
-export function InDoubt({ item, decide }: Omit<DialogProps, 'onClose'>): ReactNode {
+export function InDoubtForm({ item, decide }: Omit<DialogProps, 'onClose'>): ReactNode {
   const settle = (found: 'applied' | 'absent' | 'unknown', word: string): void =>
     void decide.run((inbox) => inbox.settle(idOf(item), found), word)
   return (

@@ -8,13 +8,20 @@ import { ErrorBox } from './basics.tsx'
 import { Checklist, EvidenceList } from './evidence.tsx'
 import { GrantMenu } from './grants.tsx'
 import { line } from './format.ts'
-import { DenyDialog, ChangeDialog, InDoubt, AnswerForm, idOf, digestOf } from './answer-forms.tsx'
+import {
+  DenyDialog,
+  ChangeDialog,
+  InDoubtForm,
+  AnswerForm,
+  idOf,
+  digestOf,
+} from './answer-forms.tsx'
 import { AskFacts, isOnScreen, sentence } from './ask-facts.tsx'
 
 /** What a person can do about a waiting call. */
 type Decision = 'approve' | 'change' | 'deny'
 
-/** A call that waits for a person: what would happen, what it rests on, and the buttons. */
+/** A call that waits for a person: what would happen, the evidence for it, and the buttons. */
 export function Approval({
   item,
   evidence = [],
@@ -25,7 +32,7 @@ export function Approval({
   readonly item: WaitingItem
   readonly evidence?: readonly EvidenceFact[]
   readonly verdicts?: readonly GateVerdict[]
-  /** Whether the keys `a`, `e` and `d` are about this call. One call of a page has them. */
+  /** Whether the keys `a`, `e` and `d` decide about this call. Only one call on a page has them. */
   readonly hasKeys?: boolean
   /** Where the question comes from. */
   readonly children?: ReactNode
@@ -47,7 +54,7 @@ export function Approval({
   const card = useRef<HTMLElement>(null)
   const byKey = (decision: Decision): void => {
     if (item.kind !== 'approval') return
-    // What is not on the screen cannot be decided: the first press shows it.
+    // A call that is not on the screen cannot be decided: the first press of the key scrolls to it.
     if (isOnScreen(card.current)) choose(decision)
     else card.current?.scrollIntoView({ block: 'center' })
   }
@@ -96,7 +103,7 @@ export function Approval({
         />
       )}
       {!mayDecide && <p className="soft">You may see this but not decide it.</p>}
-      {item.kind === 'in_doubt' && mayDecide && <InDoubt decide={decide} item={item} />}
+      {item.kind === 'in_doubt' && mayDecide && <InDoubtForm decide={decide} item={item} />}
       {item.kind === 'input' && mayDecide && <AnswerForm decide={decide} item={item} />}
       {dialog === 'deny' && (
         <DenyDialog item={item} decide={decide} onClose={() => setDialog(undefined)} />
@@ -151,7 +158,7 @@ export interface Deciding {
   run(work: (inbox: Inbox) => Promise<void>, word: string): Promise<boolean>
 }
 
-/** Makes a decision once. Whoever comes second is told who was first. */
+/** Sends a decision once. If somebody else has decided first, their decision is shown. */
 function useDecision(item: WaitingItem): Deciding {
   const { client, notify, lists } = useStudio()
   const [isBusy, setBusy] = useState(false)
@@ -171,7 +178,7 @@ function useDecision(item: WaitingItem): Deciding {
         lists.refresh()
         return true
       } catch (failure) {
-        // Somebody may have been faster, or the call may be over: then that is the answer.
+        // If somebody else has decided, or the call is over, that is shown instead of the error.
         const before = await firstDecision(client, item).catch(() => undefined)
         if (before === undefined) setError(failure)
         else setOutcome(before)
@@ -198,7 +205,7 @@ async function firstDecision(
   return `${line(decision.by ?? 'Somebody', 60)} was first and ${word} it. Nothing was changed.`
 }
 
-/** What became of it; the way to its thread stays. */
+/** Shows the decision that was made, with a link to the thread. */
 function Decided({
   item,
   outcome,

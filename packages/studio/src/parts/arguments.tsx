@@ -28,8 +28,8 @@ interface ArgumentsFieldsProps {
 }
 
 /**
- * The arguments of a call: a form with a field for each that the schema names, or JSON. Both write the same text,
- * so that one can change between them.
+ * The arguments of a call: a form with a field for each argument in the schema, or JSON. Both edit the same
+ * text, so that a person can switch between them.
  */
 export function ArgumentsFields({ text, setText, schema }: ArgumentsFieldsProps): ReactNode {
   const [isJson, setJson] = useState(false)
@@ -83,7 +83,7 @@ export function parsedArguments(text: string): object | string {
   }
 }
 
-/** Arguments to begin with: what the schema asks for, with its defaults. */
+/** Returns the first arguments of the form: those that the schema requires, with its defaults. */
 export function firstArguments(schema: unknown): string {
   const shape = objectSchema(schema)
   const values = Object.entries(shape?.properties ?? {}).flatMap(([name, field]) => {
@@ -125,7 +125,7 @@ function FormFields({
     const { [name]: _, ...others } = value
     onChange(next === undefined ? others : { ...value, [name]: next })
   }
-  // What the schema does not name stays in the arguments, and is shown, so that nothing hides.
+  // Arguments that the schema does not name are kept and shown, so that none is hidden.
   const others = Object.keys(value).filter((name) => !Object.hasOwn(properties, name))
   return (
     <>
@@ -237,7 +237,7 @@ function Input({
   )
 }
 
-/** A number, or any other value as JSON. What is typed stays while it is no value yet. */
+/** An input for a number, or for any other value as JSON. Text that is not a valid value yet is kept. */
 function TypedInput({
   isNumber,
   bounds,

@@ -99,7 +99,7 @@ function shortDigest(digest: string): string {
   return `${hash.slice(0, 6)}…${hash.slice(-4)}`
 }
 
-/** What would happen, in one sentence that no argument can rewrite. */
+/** Returns a sentence that says what would happen. Arguments of the call cannot change its wording. */
 export function sentence({ toolName, kind, effectId, arguments: args }: WaitingItem): string {
   const name = line(toolName, 60)
   const entries = Object.entries(

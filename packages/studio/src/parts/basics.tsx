@@ -37,7 +37,7 @@ export function Time({
 }: {
   readonly at: string
   readonly className?: string
-  /** Whether it stands in a sentence: `3 min ago`. */
+  /** Whether to add `ago`, for use in a sentence: `3 min ago`. */
   readonly isAgo?: boolean
 }): ReactNode {
   const now = useNow()
@@ -90,7 +90,7 @@ export function Copy({
   )
 }
 
-/** The clipboard is missing where the page came over plain HTTP from another machine. */
+/** Copies a text. Browsers have no clipboard for pages that came over plain HTTP from another machine. */
 async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text)
@@ -110,7 +110,7 @@ export function CommandLine({ text }: { readonly text: string }): ReactNode {
   )
 }
 
-/** What would be here, and what to do about it. */
+/** The text in place of an empty list: what would be here, and how to get it. */
 export function Empty({
   title,
   children,
@@ -126,7 +126,7 @@ export function Empty({
   )
 }
 
-/** Grey lines in the place of what is being read; they appear after 200 ms. */
+/** Grey lines in place of content that is being loaded; they appear after 200 ms. */
 export function Skeleton({ lines = 4 }: { readonly lines?: number }): ReactNode {
   return (
     <div className="skeleton" role="status" aria-label="Loading">
@@ -162,7 +162,7 @@ export function ErrorBox({
   )
 }
 
-/** Shows an error of what is inside it, so that one broken screen does not take the page with it. */
+/** Catches errors of the components inside it, so that one broken screen does not break the whole page. */
 export class Boundary extends Component<
   { readonly children: ReactNode },
   { readonly error?: unknown }
@@ -203,7 +203,7 @@ export function Dialog({
   readonly title: string
   readonly onClose: () => void
   readonly children: ReactNode
-  /** A dialog with a class of its own has no heading and no room around what it contains. */
+  /** A dialog with its own class has no heading and no padding. */
   readonly className?: string
 }): ReactNode {
   const ref = useRef<HTMLDialogElement>(null)

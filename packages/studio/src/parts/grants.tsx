@@ -10,7 +10,7 @@ type StandingGrant = Awaited<ReturnType<Client['threads']['grants']['list']>>[nu
 
 const HOUR_MS = 3_600_000
 
-/** The ends that are offered; the server allows a day at most. */
+/** The durations that are offered; the server allows at most a day. */
 const TIMES: readonly (readonly [string, number])[] = [
   ['15 minutes', HOUR_MS / 4],
   ['1 hour', HOUR_MS],
@@ -18,7 +18,7 @@ const TIMES: readonly (readonly [string, number])[] = [
   ['24 hours', 24 * HOUR_MS],
 ]
 
-/** Approves a call, and with it all calls of its tool in its thread until a time. */
+/** Approves a call and, at the same time, all further calls of its tool in its thread until a chosen time. */
 export function GrantMenu({
   tool,
   isBusy,

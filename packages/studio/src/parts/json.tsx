@@ -3,7 +3,7 @@ import { escapeJson } from '@skein/base/safe-text'
 import { bytes } from './format.ts'
 import { Copy } from './basics.tsx'
 
-/** Larger values are shown in part; the rest is one click away, and its size is said. */
+/** Larger values are shown in part, with a button for the rest that says how large it is. */
 const PART_CHARS = 20_000
 
 interface JsonProps {
@@ -12,8 +12,8 @@ interface JsonProps {
 }
 
 /**
- * A value as JSON. Characters that would hide, reorder or command are written as JSON escapes, so that what is
- * shown has the value that it shows.
+ * A value as JSON. Invisible, reordering and control characters are written as JSON escapes, so that the value
+ * looks like what it is.
  */
 export const Json: ComponentType<JsonProps> = memo(function Json({
   value,
@@ -55,10 +55,10 @@ function reparsed(text: string): unknown {
   }
 }
 
-/** A number or a word of JSON, at the place where the expression stands. */
+/** Matches a number, `true`, `false` or `null` at `lastIndex`. */
 const WORD = /-?\d[\d.eE+-]*|true|false|null/y
 
-/** Keys, texts and numbers in their colours. One pass over the text, however it is made. */
+/** Colours keys, strings and numbers, in one pass over the text. */
 function coloured(json: string): ReactNode {
   const parts: ReactNode[] = []
   let plainFrom = 0
@@ -87,7 +87,7 @@ function coloured(json: string): ReactNode {
   return parts
 }
 
-/** Returns where the text ends that begins at a quote. */
+/** Returns the index after the string that begins at `start`. */
 function endOfText(json: string, start: number): number {
   let at = start + 1
   while (at < json.length && json[at] !== '"') at += json[at] === '\\' ? 2 : 1

@@ -51,7 +51,7 @@ export function Menu({
   )
 }
 
-/** One action of a menu: what it does, and what it keeps. */
+/** One action of a menu: its name, and a line that says what it does and what it keeps. */
 export function MenuItem({
   title,
   text,

@@ -105,7 +105,7 @@ export function Reasoning({
   )
 }
 
-/** A file of the thread: a picture in place, anything else as a link to its bytes. */
+/** A file of the thread: a picture is shown, any other file is a link. */
 export function AttachedFile({
   threadId,
   path,
@@ -133,7 +133,7 @@ export function AttachedFile({
 
 const PICTURE_TYPES = /^image\/(?:png|jpeg|gif|webp|avif)$/
 
-/** A block of a message that is not text. Pictures of the web are linked, not loaded. */
+/** A block of a message that is not text. Images from other sites are linked, not loaded. */
 function Media({ block }: { readonly block: Readonly<Record<string, unknown>> }): ReactNode {
   const { source, mimeType } = block as {
     source?: { type?: string; data?: string; url?: string }

@@ -21,7 +21,7 @@ export const Prose: ComponentType<ProseProps> = memo(function Prose({
   const [limit, setLimit] = useState(PART_CHARS)
   const isLong = text.length > limit
   const shown = useMemo(() => safeText(isLong ? text.slice(0, limit) : text), [text, isLong, limit])
-  // The lexer is for texts that people read; a single line without spaces of any length is no Markdown.
+  // Once more than two parts of a text are opened, all of it is shown as plain text instead of Markdown.
   const blocks = useMemo(
     () => (limit > PART_CHARS * 2 ? undefined : Lexer.lex(shown)),
     [shown, limit],
@@ -90,7 +90,7 @@ function block(token: Token): ReactNode {
       return <p>{tokens ? inline(tokens) : text}</p>
     }
     default:
-      // HTML and what a later version of the lexer may know: its source, as text.
+      // HTML, and tokens that this version does not know, are shown as their source text.
       return <p>{token.raw.trimEnd()}</p>
   }
 }
@@ -171,7 +171,7 @@ function words(token: Token): ReactNode {
   }
 }
 
-/** A link out of the page. Its target is shown on hover, as the browser will ask for it. */
+/** A link to another site. The title shows its exact target. */
 function Outside({
   href,
   children,

@@ -13,7 +13,7 @@ export function Split({
   fixed,
   children,
 }: {
-  /** Under this name the width is kept; it is also a class of the element. */
+  /** The name under which the width is stored; it is also a class of the element. */
   readonly name: string
   readonly className?: string
   /** What the pane is, for the divider. */

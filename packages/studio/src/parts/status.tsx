@@ -27,7 +27,7 @@ export function stateOf(
   return STATES[lifecycle] ?? ['rest', lifecycle]
 }
 
-/** A dot whose shape says what its colour says. */
+/** A dot that shows a state by its shape as well as its colour. */
 export function Dot({ shape }: { readonly shape: StateShape }): ReactNode {
   return <i className={`dot ${shape}`} aria-hidden />
 }

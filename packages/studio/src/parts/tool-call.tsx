@@ -38,7 +38,7 @@ interface CallViewProps {
   readonly isSelected: boolean
   readonly onToggle: (id: string) => void
   readonly onSelect: (id: string) => void
-  /** What belongs to the call and is always there: a question to a person, a child. */
+  /** Parts of the call that are shown even when it is collapsed: a question to a person, a child. */
   readonly children?: ReactNode
 }
 
@@ -153,7 +153,7 @@ export function CallBody({
   )
 }
 
-/** The result of a call. Of a long one the rest is read when it is opened. */
+/** The result of a call. The rest of a long result is loaded when it is opened. */
 function Result({
   threadId,
   call,
@@ -180,7 +180,7 @@ function Result({
   )
 }
 
-/** Reads an event whole, of which the page has only a part; nothing without a number. */
+/** Loads a whole event of which the page has only a part. Does nothing without a number. */
 export function useWholeEvent(
   threadId: string,
   seq: number | undefined,
@@ -192,7 +192,7 @@ export function useWholeEvent(
   })
 }
 
-/** The arguments in one line: `order: "O-7", countText: 25`. The whole of them is one click away. */
+/** The arguments in one line: `order: "O-7", countText: 25`. A click shows all of them. */
 function argumentsText({ arguments: args }: ViewCall): string {
   if (!args || typeof args !== 'object' || Array.isArray(args)) return valueText(args)
   const entries = Object.entries(args)
@@ -212,7 +212,7 @@ function resultText(result: unknown): string {
 /** More than a line shows. */
 const MAX_START = 700
 
-/** The beginning of a value as JSON. A large value is not written whole for the line that it has. */
+/** Returns the beginning of a value as JSON, without converting all of a large value. */
 function jsonStart(value: unknown): string {
   let text = ''
   const write = (part: unknown): void => {

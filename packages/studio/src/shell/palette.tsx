@@ -12,7 +12,7 @@ import { chooseTheme } from '../state/theme.ts'
 interface Choice {
   readonly group: 'Screens' | 'Commands' | 'Agents' | 'Threads'
   readonly title: string
-  /** What tells it apart from others of the same title. */
+  /** A text that distinguishes it from others with the same title. */
   readonly detail?: string
   readonly keys?: string
   /** Further text by which it is found. */
@@ -29,7 +29,7 @@ const SCREENS: readonly (readonly [string, Address, string])[] = [
 
 /** How many of a group are shown at once; typing finds the others. */
 const MAX_OF_GROUP = 8
-/** A decision about a call is made where the call can be read, and never from a list of names. */
+/** The keys of decisions are not offered in the palette, because a call must be visible when it is decided. */
 const DECISIONS: ReadonlySet<string> = new Set(['a', 'e', 'd', 'Enter'])
 
 /** Goes to a thread, an agent or a screen, or does something, by typing a part of its name. */
@@ -55,7 +55,7 @@ export function Palette({
   const choose = (choice: Choice | undefined): void => {
     if (!choice) return
     if (choice.title !== IMPORT) onClose()
-    // After the dialog has given the focus back, so that what runs may move it.
+    // Runs after the dialog has returned the focus, so that the action may move it.
     setTimeout(choice.run)
   }
   if (isImporting) return <ImportThread onClose={onClose} />

@@ -16,7 +16,7 @@ import iconUrl from '../styles/icon.svg'
 import { useBadge } from '../state/title.ts'
 import { SignIn, Account } from './sign-in.tsx'
 
-// The first screen is the list; the others are read as soon as the page has nothing else to do.
+// The list of threads is in the first bundle; the other screens are loaded when the page is idle.
 const readThread = () => import('../screens/thread/thread-screen.tsx')
 const readInbox = () => import('../screens/inbox/inbox-screen.tsx')
 const readAgents = () => import('../screens/agents/agents-screen.tsx')
@@ -31,7 +31,7 @@ const Palette = lazy(async () => ({ default: (await readPalette()).Palette }))
 const AgentScreen = lazy(async () => ({ default: (await readAgents()).AgentScreen }))
 
 async function readAhead(): Promise<void> {
-  // Without a connection a screen is read when it is opened.
+  // If this fails for lack of a connection, a screen is loaded when it is opened.
   const screens = [readPalette(), readThread(), readInbox(), readAgents()]
   await Promise.all(screens).catch(() => undefined)
 }

@@ -55,7 +55,7 @@ export function SignIn(): ReactNode {
   )
 }
 
-/** Who is signed in, and the way out. A server that asks nobody has neither. */
+/** Who is signed in, and a button to sign out. Both are absent if the server does not authenticate anybody. */
 export function Account(): ReactNode {
   const { me, signOut } = useStudio()
   const who = useStore(me)

@@ -6,12 +6,12 @@ export const VIEWS = ['chat', 'tree', 'timeline', 'events'] as const
 /** One of the ways to look at a thread. */
 export type View = (typeof VIEWS)[number]
 
-/** Everything the page shows follows from this and the state of the server: the address of the page. */
+/** The address of the page. Everything that the page shows follows from it and from the state of the server. */
 export type Address =
   | {
       readonly screen: 'threads'
       readonly query?: string
-      /** Whether a new thread is to be written; a narrow window shows either this or the list. */
+      /** Whether the form for a new thread is open; a narrow window shows either the form or the list. */
       readonly isNew?: boolean
     }
   | {

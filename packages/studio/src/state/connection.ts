@@ -15,7 +15,7 @@ export interface StudioConnection {
   /** The address of the server, with its prefix and without a slash at its end. */
   readonly url: string
   readonly status: PageStore<ConnectionStatus>
-  /** A request to the server for what the client has no function for. */
+  /** Sends any other request to the server, for operations that the client has no function for. */
   readonly fetch: typeof fetch
 }
 
@@ -57,7 +57,7 @@ export function createConnection(url: string): StudioConnection {
 /** A person looks at the page, so it tries again more often than a program would. */
 const LONGEST_WAIT_MS = 5000
 
-/** Waits, but not longer than until the network is there again or the person returns to the page. */
+/** Waits; the wait ends early when the network returns or the person comes back to the page. */
 function waitOrWake(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
@@ -74,7 +74,7 @@ function waitOrWake(ms: number, signal: AbortSignal | undefined): Promise<void> 
   })
 }
 
-/** A page that nobody sees lets go of its streams after this time: browsers allow six connections to a server. */
+/** A hidden page closes its streams after this time, because browsers allow only six connections to a server. */
 const HIDE_MS = 60_000
 
 /**

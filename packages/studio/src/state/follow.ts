@@ -6,21 +6,21 @@ import { emptyTree, LogFold, type LoggedEvent, type TreeState } from './tree.ts'
 
 type Numbered = Pick<NumberedEvent, 'id' | 'event'>
 
-/** So many events are read first: the end of the thread. */
+/** The number of events, from the end of the thread, that are loaded first. */
 const TAIL = 300
-/** Of longer results only the beginning is read; the rest when a person opens it. */
+/** The maximum characters of a tool result that are loaded; the rest is loaded when a person opens it. */
 const RESULT_CHARS = 20_000
 /** The largest page of events that the server sends. */
 const PAGE = 1000
-/** The events before so many are read only when a person asks for them. */
+/** The number of events that are loaded by default; earlier ones are loaded when a person asks for them. */
 const MAX_EVENTS = 50_000
-/** So many descendants are read with the thread; of more, each when it is opened. */
+/** Up to this number, all descendants are loaded with the thread; otherwise each is loaded when it is opened. */
 const MAX_THREADS = 40
 /** How many requests for events run at a time; browsers allow six connections, two of which are streams. */
 const PARALLEL = 3
-/** So often descendants that are being read are shown. */
+/** How often the page is updated while descendants are being loaded. */
 const SHOW_MS = 500
-/** So many events of a thread that was not read wait for it to be read. */
+/** The maximum number of streamed events that are kept for a thread that is not loaded yet. */
 const MAX_WAITING = 2000
 
 /** A thread and its descendants that are followed while somebody looks. */
@@ -62,7 +62,7 @@ class Follower {
   readonly #rootId: string
   readonly #folds = new Map<string, LogFold>()
   #below = new Map<string, ThreadInfo>()
-  /** Events of threads that were not read: the running step of each, for when it is opened. */
+  /** Streamed events of threads that are not loaded: the running step of each, kept for when it is opened. */
   readonly #waiting = new Map<string, Numbered[]>()
   readonly #asked = new Set<string>()
   readonly #closed = new AbortController()
@@ -91,7 +91,7 @@ class Follower {
     this.store.set({ ...this.store.get(), error })
   }
 
-  /** Reads the end of the thread, and then what happens. */
+  /** Loads the end of the thread, and then follows new events. */
   async follow(signal: AbortSignal): Promise<void> {
     if (this.#position === undefined) await this.#begin()
     const options = { after: this.#position, isLive: true, signal }
@@ -125,7 +125,7 @@ class Follower {
     void this.#readRest(info)
   }
 
-  /** Reads what came before the end, and the descendants unless they are many. */
+  /** Loads the earlier events, and the descendants unless there are too many. */
   async #readRest(info: ThreadInfo): Promise<void> {
     await this.#readEarlier(Math.max(0, info.seq - MAX_EVENTS))
     this.#isLoaded = true
@@ -136,7 +136,7 @@ class Follower {
     if (this.#below.size <= MAX_THREADS) await this.#readAll()
   }
 
-  /** Reads the events of the thread after `from` that are not there. */
+  /** Loads the events of the thread after `from` that are still missing. */
   async #readEarlier(from: number): Promise<void> {
     const root = this.#folds.get(this.#rootId)
     if (!root || root.earlier <= from) return
@@ -178,7 +178,7 @@ class Follower {
     const read = async (): Promise<void> => {
       for (let id = ids.shift(); id !== undefined; id = ids.shift()) {
         await this.#readThread(id)
-        // Showing each of many would take longer than reading them.
+        // Updating the page for each one would take longer than loading them.
         if (performance.now() < shownAt + SHOW_MS) continue
         shownAt = performance.now()
         this.#publish()
@@ -196,7 +196,7 @@ class Follower {
     try {
       await fold.prepend(this.#pages(threadId, 0, Infinity))
     } catch {
-      // A thread that was removed, or that the person may not read, stays a line.
+      // A thread that was removed, or that the person may not read, is shown only as a line.
       return
     }
     this.#folds.set(threadId, fold)
@@ -248,7 +248,7 @@ class Follower {
   #take(threadId: string, numbered: Numbered): void {
     const { id, event } = numbered
     let fold = this.#folds.get(threadId)
-    // A thread that began just now is known from its first event on.
+    // A thread whose first event arrives here is new, so nothing of it has to be loaded.
     if (!fold && id === '1' && !this.#asked.has(threadId))
       this.#folds.set(threadId, (fold = new LogFold(threadId)))
     if (fold) {

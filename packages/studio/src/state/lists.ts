@@ -20,16 +20,16 @@ export interface Lists {
   readonly inbox: PageStore<Listed<WaitingItem>>
   /** Reads the next part of the threads. */
   more(): void
-  /** Calls back for every thread that changes, also below others. Returns a function that ends it. */
+  /** Calls the listener for every thread that changes, also for children. Returns the function to unsubscribe. */
   onThread(listener: (info: ThreadInfo) => void): () => void
   /** Reads both again now. */
   refresh(): void
 }
 
-/** So many threads are read first, and so many at a time when a person looks further. */
+/** The number of threads that are loaded first, and the number that are added when a person scrolls on. */
 const FIRST_THREADS = 200
 const MORE_THREADS = 1000
-/** So often a page that nobody sees looks whether there is something to decide. */
+/** How often a hidden page checks whether something waits for a decision. */
 const HIDDEN_MS = 60_000
 
 const NOTHING = { isLoaded: false, isAll: false }
@@ -50,7 +50,8 @@ export function followLists(client: Client): Lists {
     if (isReading || !isLoaded || isAll) return
     isReading = true
     try {
-      // Threads that change move to the front and are listed there, so the number of those that are known is the place.
+      // Threads that change move to the front, which is loaded already, so the number of known threads is the
+      // offset of the next part.
       const query = { parentId: null, limit: MORE_THREADS, offset: items.length }
       const page = await client.threads.list(query)
       const now = threads.get()
@@ -62,7 +63,7 @@ export function followLists(client: Client): Lists {
         isAll: page.length < MORE_THREADS,
       })
     } catch {
-      // The part is read again when the person scrolls again.
+      // The part is loaded again when the person scrolls again.
     } finally {
       isReading = false
     }
@@ -71,7 +72,7 @@ export function followLists(client: Client): Lists {
   let position: string | undefined
   whileVisible(async (signal) => {
     for await (const change of client.changes({ after: position, signal })) {
-      // The first frame says where the feed begins, so what is listed now misses nothing that follows.
+      // The first frame contains the position of the feed, so a list that is loaded now misses no later change.
       if (position === undefined || change.type === 'reset') await refresh(true)
       position = change.position
       if (change.type !== 'thread') continue
@@ -95,7 +96,7 @@ export function followLists(client: Client): Lists {
   }
 }
 
-/** Reads the latest threads; of those that are known already, the older ones stay. */
+/** Loads the latest threads; older threads that are already known are kept. */
 async function firstThreads(
   client: Client,
   before: Listed<ThreadInfo> | undefined,
@@ -132,7 +133,7 @@ async function load<T>(
   try {
     store.set({ ...(await read()), isLoaded: true })
   } catch (error) {
-    // What was read before stays: a server that is away for a moment does not empty the page.
+    // Data that was loaded before is kept, so that a short outage of the server does not empty the page.
     const isRefused = error instanceof ClientError && !error.isTemporary
     const before = store.get()
     if (isRefused || !before.isLoaded) store.set({ ...before, error })

@@ -17,7 +17,7 @@ export interface Me {
     readonly name: string
     readonly version: string
     readonly playground: boolean
-    /** The prefix of the server's paths, which a proxy may have replaced in our address. */
+    /** The prefix of the server's paths; a proxy may have replaced it in the address of the page. */
     readonly prefix: string
   }
 }

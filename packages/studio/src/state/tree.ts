@@ -23,7 +23,7 @@ export interface ShownThread {
   readonly events: readonly LoggedEvent[]
   /** How many events before these were not read. */
   readonly earlier: number
-  /** Whether this is the thread as it was: nothing can be done with it. */
+  /** Whether this is an earlier state of the thread, on which no actions are possible. */
   readonly isPast?: boolean
 }
 
@@ -34,7 +34,7 @@ export interface TreeState {
   readonly threads: ReadonlyMap<string, ShownThread>
   /** The descendants as the list of threads has them, once it was read. */
   readonly below: ReadonlyMap<string, ThreadInfo>
-  /** Whether the history of the thread itself has been read, so that what comes now is new. */
+  /** Whether the history of the thread itself is loaded, so that all further events are new. */
   readonly isLoaded: boolean
   /** Whether the events of all descendants have been read, too. */
   readonly isWhole: boolean
@@ -43,7 +43,7 @@ export interface TreeState {
   readonly read: TreeReader
 }
 
-/** Asks for parts of a tree that are not read by themselves. */
+/** Loads parts of a tree that are not loaded automatically. */
 export interface TreeReader {
   /** Reads one descendant, because it is opened. */
   readonly thread: (threadId: string) => void
@@ -157,7 +157,7 @@ export class LogFold {
   }
 }
 
-/** What a view of the last events alone would have wrong. */
+/** Returns the fields that a view folded from only the last events would get wrong. */
 function knownOf(info: ThreadInfo): Partial<ThreadView> {
   const { agent, title, parentId, createdAt, lifecycle: status, tokens, outputTokens } = info
   return {

@@ -4,7 +4,7 @@
  * The types allow two things that the specification does not, because threads contain Pydantic AI data
  * unchanged: fields that Pydantic AI writes as `null` may be `null`, and its additional part kinds are
  * members of `MessagePart`. Documents may contain fields and parts that have no type here; reading and
- * writing a thread keeps them.
+ * writing a thread keeps them. `schema.ts` and `validate.ts` repeat the shape of these types.
  */
 import type { MessagePart } from './part.ts'
 

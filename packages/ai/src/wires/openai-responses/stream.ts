@@ -51,7 +51,7 @@ export class ResponsesDecoder implements WireDecoder {
   readonly #parts: MessageParts
   readonly #items: (StreamedItem | undefined)[] = []
   readonly #repeated = new RepeatedFrame('delta', ignored)
-  /** Reads a text that stands where that of the remembered frame stood. */
+  /** Reads a text for the same place in the answer as the text of the remembered frame. */
   #again: ((text: string, events: StreamEvent[]) => void) | undefined
   #audio: OpenAudio | undefined
   #isStarted = false

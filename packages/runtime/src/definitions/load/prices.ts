@@ -8,7 +8,7 @@ import { at, report } from './readers.ts'
 import type { LoadedAgent } from './resolve-agent.ts'
 
 /**
- * Where prices come from that `defineModel` does not state: a catalogue by `provider/model`, or a function
+ * The source of the prices that `defineModel` does not state: a catalogue by `provider/model`, or a function
  * that is asked once for every model when the definitions are loaded. For models that it does not name, the
  * published prices of `@skein/ai/catalogue` are used; null says that the price is not known.
  */
@@ -62,8 +62,8 @@ function priceIn(definition: ModelDefinition): ModelPrices | undefined {
 }
 
 /**
- * Reports budgets in US dollars that could not hold, because a model has no price. A budget of a tree counts
- * subagents too, so their models need prices as well.
+ * Reports budgets in US dollars that could not be enforced, because a model has no price. A budget of a tree
+ * counts subagents too, so their models need prices as well.
  */
 export function checkBudgets(agents: readonly LoadedAgent[]): void {
   const known = new Map(

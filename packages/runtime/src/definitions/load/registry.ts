@@ -209,7 +209,7 @@ export function replaceableRegistry(first: Registry, previous?: Registry): Repla
   }
 }
 
-/** Adds what only the version before has, because its sessions and their children may still need it. */
+/** Adds the definitions that only the previous version has, because its sessions may still need them. */
 function withPrevious(registry: Registry, previous: Registry): Registry {
   const joined = <Value>(
     before: ReadonlyMap<string, Value>,

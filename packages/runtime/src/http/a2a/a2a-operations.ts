@@ -125,7 +125,7 @@ function unknownMethod(method: string): never {
 function refusal({ services }: Pick<Call, 'services'>, id: RpcId, error: unknown): Response {
   if (error instanceof A2aError) return rpcError(id, error.code, error.message)
   const known = services.clientError(error)
-  // A missing scope and a lack of room are told by the status of HTTP, as on every other route.
+  // A missing scope and too many open streams are answered with an HTTP status, as on every other route.
   if (!known || known.code === 'SCOPE_MISSING' || known.code === 'STREAM_LIMIT') throw error
   const { code, message, hint } = known
   const reason = [

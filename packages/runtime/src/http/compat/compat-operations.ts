@@ -75,7 +75,8 @@ async function answerVendor(
     models: Object.fromEntries(agents.map((name) => [name, agentAnswer(call, name)])),
     limits: { maxBodyBytes: services.limits.maxFileBytes },
     clock: services.clock,
-    // What was made for the client is sent to it; of all else it is only told that something failed.
+    // Errors that are meant for the client are sent to it. All others are reported here, and the client learns
+    // only that something failed.
     onError: (error) => void (isUPPError(error) || services.report(error)),
   })
   const { url, method } = request

@@ -291,7 +291,7 @@ export class OpenStreams {
   }
 }
 
-/** The time in which the changes of a thread become one. */
+/** Changes of a thread within this time are sent as one. */
 const CHANGES_MS = 100
 
 /** The operations that stream the log of a thread as it grows, and the changes of all threads. */
@@ -310,7 +310,7 @@ export const streamOperations: readonly OperationRoute[] = [
     errors: ['STREAM_LIMIT'],
     run(call) {
       const { request, runtime, principal, services, query } = call
-      // As for a thread: a reconnecting client repeats its first address.
+      // A reconnecting client repeats its first address, so the `last-event-id` header overrides `after`.
       const after = request.headers.get('last-event-id') || query.after
       if (after !== undefined && !/^\d{1,15}:\d{1,15}:.{0,200}$/s.test(after))
         throw new HttpError('The id of the last event is not one of this stream.', {
@@ -323,7 +323,8 @@ export const streamOperations: readonly OperationRoute[] = [
       return eventResponse(call, async function* (signal) {
         for await (const page of runtime.threads.changes({ tenant, owner, after, signal })) {
           const { position: id, isReset, threads } = page
-          // Only the last event of a page has its position, so that a client that lost some of them gets all.
+          // Only the last event of a page carries the position, so that a client that lost some of the page
+          // gets all of it again.
           for (const [index, data] of threads.entries())
             yield encodeSse({
               event: 'thread',

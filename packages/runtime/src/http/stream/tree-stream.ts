@@ -38,8 +38,8 @@ interface TreeStreamOptions extends Pick<
   readonly signal: AbortSignal
   readonly maxThreads: number
   /**
-   * Whether descendants that are there already are read from their ends instead of their beginnings, and those
-   * that have ended not at all.
+   * Whether descendants that already exist are read from their ends instead of their beginnings. Those that
+   * have ended are not read at all.
    */
   readonly isLive?: boolean
 }
@@ -195,7 +195,7 @@ class Tree {
       after: source.position.id,
       includesDeltas,
       signal: this.#abort.signal,
-      // Being parked is asked of the root thread, which is not parked while a descendant works.
+      // Only the root thread is checked for being parked, because it is not parked while a descendant works.
       ...(isRoot && untilParked && { untilParked, since: since && parsePosition(since)?.id }),
     })
     for await (const numbered of events) if (!(await this.#queue.put({ source, numbered }))) return
@@ -262,7 +262,7 @@ const PIECE_LENGTH = 16 * 1024
 export function pieceEnd(text: string, start = 0): number {
   const end = start + PIECE_LENGTH
   if (end >= text.length) return text.length
-  const isPair = text.codePointAt(end - 1)! > 0xffff // a first half that is followed by its second half
+  const isPair = text.codePointAt(end - 1)! > 0xffff // both halves of a surrogate pair
   return isPair ? end - 1 : end
 }
 

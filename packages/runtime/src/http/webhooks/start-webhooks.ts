@@ -41,7 +41,7 @@ const MAX_REMEMBERED = 10_000
 const PAGE = 500
 /** How often the threads are listed again. Shorter than `MARGIN_MS`, or events whose notice was lost would be missed. */
 const RELIST_MS = 10_000
-/** How long `stop` lets messages go out that are being sent, so that another node does not send them again. */
+/** How long `stop` waits for messages that are being sent, so that another node does not send them again. */
 const FINISH_MS = 3_000
 
 /**
@@ -56,7 +56,7 @@ export async function startWebhooks(runtime: Runtime, options: WebhooksOptions):
   return watcher
 }
 
-/** Lets one node at a time send. The next one goes on where the last one was. */
+/** Lets one node at a time send. The next node continues where the last one stopped. */
 function startLed(runtime: Runtime, node: RuntimeNode, options: WebhooksOptions): Webhooks {
   let watcher: Watcher | undefined
   const led = node.lead('webhooks', {
@@ -252,7 +252,7 @@ class Watcher implements Webhooks {
   #save(): void {
     if (!this.#hasCaughtUp) return
     const moved = this.#queues.map((queue) => queue.moveOn(this.#scannedTo - MARGIN_MS))
-    // While a write waits for its turn, it will write this too.
+    // A write that is already waiting will also contain these changes.
     if ((!moved.includes(true) && !this.#isLed) || this.#isWriting) return
     this.#isWriting = this.#isLed
     this.#saving = this.#saving.then(() =>

@@ -11,7 +11,7 @@ import type { SideDetail } from './agents-screen.tsx'
 
 type ToolDetail = SideDetail['tools'][number]
 
-export function Tool({
+export function AgentToolView({
   agent,
   side,
   tool,
@@ -65,7 +65,7 @@ export function Tool({
 
 const OUTCOMES: Readonly<Record<string, string>> = { success: 'done' }
 
-/** Calls one tool alone, under the gate: a call with a high risk waits for a person as any other. */
+/** Calls a single tool without a model. The call passes the gate, so a high-risk call waits for a person. */
 function TryTool({
   agent,
   tool,

@@ -11,7 +11,7 @@ import { useStore } from '../../state/store.ts'
 import { useResource, useStudio } from '../../state/studio.ts'
 import { useTitle } from '../../state/title.ts'
 import { FirstMessage } from '../threads/start-pane.tsx'
-import { Tool } from './agent-tool.tsx'
+import { AgentToolView } from './agent-tool.tsx'
 
 /** All agents that threads can be created for. */
 export function AgentsScreen(): ReactNode {
@@ -47,7 +47,7 @@ export function AgentsScreen(): ReactNode {
   )
 }
 
-/** How many of the threads that were read are an agent's. */
+/** Returns how many of the loaded threads belong to an agent, as text. */
 function threadsOf(threads: readonly ThreadInfo[], agent: string, isAll: boolean): string {
   const count = threads.filter((thread) => thread.agent === agent).length
   return isAll ? plural(count, 'thread') : `${count} of the latest ${threads.length} threads`
@@ -213,7 +213,7 @@ function Side({
       <h3>{plural(side.tools.length, 'tool')}</h3>
       <ul className="tool-list">
         {side.tools.map((tool) => (
-          <Tool key={tool.name} agent={agent} side={side.side} tool={tool} />
+          <AgentToolView key={tool.name} agent={agent} side={side.side} tool={tool} />
         ))}
       </ul>
     </section>

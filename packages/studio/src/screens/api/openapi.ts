@@ -24,7 +24,7 @@ export interface Parameter {
   readonly required?: boolean
   readonly schema?: Schema
   readonly description?: string
-  /** Whether the value may contain slashes, which are sent as they are. */
+  /** Whether the value may contain slashes, which are not encoded. */
   readonly 'x-rest'?: boolean
 }
 
@@ -65,7 +65,7 @@ interface RawOperation {
   >
 }
 
-/** Reads the OpenAPI document of our own server, with paths as they follow on the address of the server. */
+/** Reads the OpenAPI document of our own server; paths become relative to the address of the server. */
 export function readDocument(document: unknown, prefix: string): ApiDocument {
   const { paths = {}, components } = document as {
     readonly paths?: Readonly<Record<string, Readonly<Record<string, RawOperation>>>>
@@ -167,7 +167,7 @@ export function requestPath({ path, parameters }: ApiOperation, values: ApiValue
   return query.size > 0 ? `${filled}?${query}` : filled
 }
 
-/** Writes a request for a shell. The key is named, never shown; texts stand in single quotes. */
+/** Returns a request as a `curl` command. The key appears only as the name of a variable. */
 export function curlText(
   url: string,
   operation: ApiOperation,

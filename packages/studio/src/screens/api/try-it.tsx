@@ -21,11 +21,11 @@ interface Answered {
   readonly type: string
   readonly text: string
   readonly ms: number
-  /** Whether more came, or is to come, than is shown. */
+  /** Whether the answer is longer than what is shown. */
   readonly isCut: boolean
 }
 
-/** Answers are read so far; a stream is read until the person stops it. */
+/** The maximum bytes of an answer that are read; a stream is read until the person stops it. */
 const MAX_ANSWER_BYTES = 300_000
 
 interface Sending {
@@ -71,7 +71,7 @@ function useSending(): Sending {
   }
 }
 
-/** A form for the parameters and the body. What it sends has the rights of the person at the page, and no others. */
+/** A form for the parameters and the body. Requests are sent with the rights of the person who is signed in. */
 export function TryIt({
   operation,
   schemas,
@@ -220,7 +220,7 @@ function mediaTypeOf(name: string): string {
   return name === '*/*' ? 'application/octet-stream' : name
 }
 
-/** Yields what has arrived of an answer, as it grows. */
+/** Yields the part of an answer that has arrived so far, each time it grows. */
 async function* readParts(
   response: Response,
   signal: AbortSignal,

@@ -11,7 +11,7 @@ interface Verified {
   readonly audit: AuditExport
   readonly isSound: boolean
   readonly faults: readonly string[]
-  /** Whether an earlier look is contained in this one unchanged. */
+  /** Whether this log continues the log that was loaded before, without changes to it. */
   readonly isContinued: boolean
 }
 

@@ -9,7 +9,7 @@ import { CallBody, DecisionLine } from '../../parts/tool-call.tsx'
 import { useAddress, type ThreadAddress } from '../../state/address.ts'
 import type { LoggedEvent, ShownThread, TreeState } from '../../state/tree.ts'
 import { AuditTab } from './audit-tab.tsx'
-import { ModelLog, Curl } from './model-log.tsx'
+import { ModelLogView, Curl } from './model-log.tsx'
 import { EventJson, EventsTab } from './events-tab.tsx'
 
 const TABS = ['readable', 'request', 'response', 'events', 'evidence', 'audit'] as const
@@ -136,7 +136,7 @@ function TabBody({
       return <Readable selected={selected} />
     case 'request':
     case 'response':
-      return <ModelLog tab={tab} selected={selected} />
+      return <ModelLogView tab={tab} selected={selected} />
     case 'events':
       return <EventsTab selected={selected} />
     case 'evidence':

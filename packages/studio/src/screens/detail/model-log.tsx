@@ -8,7 +8,7 @@ import { type Selected } from './detail-pane.tsx'
 import { stepOf } from './events-tab.tsx'
 
 /** The request to the model that made the selected call or message, as it was sent. */
-export function ModelLog({
+export function ModelLogView({
   tab,
   selected,
 }: {
@@ -114,7 +114,7 @@ function messageEvent({ thread }: Selected, messageId: string | undefined): unkn
   return found?.type === 'message_added' ? found.message : undefined
 }
 
-/** A request for the command line. The key is named, never shown. */
+/** A request as a `curl` command. The key appears only as the name of a variable. */
 export function Curl({ path }: { readonly path: string }): ReactNode {
   const { url } = useStudio()
   return <CommandLine text={`curl ${url}${path} -H "authorization: Bearer $SKEIN_KEY"`} />

@@ -28,8 +28,8 @@ export function InboxScreen({ item: chosen }: { readonly item?: string }): React
     const next = items[Math.min(items.length - 1, Math.max(0, index + step))]
     if (next) go({ screen: 'inbox', item: next.interruptId }, true)
   }
-  // The item that is shown stays until the person moves on, also when it was decided here or elsewhere: a press of
-  // a key must never meet another item than the one that was read.
+  // The item that is shown stays until the person moves on, also when it was decided here or elsewhere: a key
+  // press must never decide about another item than the one that the person has read.
   useEffect(() => {
     if (current && current.interruptId !== chosen)
       go({ screen: 'inbox', item: current.interruptId }, true)
@@ -100,7 +100,7 @@ export function InboxScreen({ item: chosen }: { readonly item?: string }): React
   )
 }
 
-/** The item with what its thread has proved so far. */
+/** A waiting item, with the evidence that its thread has so far. */
 function InboxItem({ item }: { readonly item: WaitingItem }): ReactNode {
   const tree = useTree(item.threadId)
   const thread = tree.threads.get(item.threadId)
@@ -125,8 +125,9 @@ function InboxItem({ item }: { readonly item: WaitingItem }): ReactNode {
 }
 
 /**
- * Keeps the order in which items were first seen, the oldest first, so that nothing moves under a hand. The
- * chosen item stays while the person looks at it, also when somebody else has just decided it.
+ * Keeps the order in which items were first seen, the oldest first, so that items do not move while a person is
+ * about to click one. The chosen item stays while the person looks at it, also when somebody else has just
+ * decided it.
  */
 function useStable(
   waiting: readonly WaitingItem[],

@@ -4,14 +4,14 @@ import { line, plural } from '../../parts/format.ts'
 import type { ShownThread } from '../../state/tree.ts'
 
 /**
- * Speaks what happens to people who listen: whole sentences of the text that streams, what a person has to
- * decide, and how it ended. Words are not announced one by one.
+ * Announces what happens to screen readers: whole sentences of the streamed text, decisions that a person has
+ * to make, and how the session ended. Single words are not announced.
  */
 export function Announcer({ thread }: { readonly thread: ShownThread }): ReactNode {
   const [spoken, setSpoken] = useState('')
   const { draft } = thread.facts
   const { waiting, items, status } = thread.view
-  // What waits already when the thread is opened is news to whoever opens it.
+  // `waiting` begins at 0, so that calls that already wait when the thread is opened are announced.
   const said = useRef({ draft: 0, last: lastId(items), waiting: 0, status })
   useEffect(() => {
     const before = said.current
@@ -52,7 +52,10 @@ function wholeSentences(text: string): string {
   return ''
 }
 
-/** Earlier items may be read later than the last, so that their number says nothing. */
+/**
+ * Returns the id of the last item. A new id means a new item; a new number may only mean that earlier ones were
+ * loaded.
+ */
 function lastId(items: readonly ViewItem[]): string | undefined {
   const last = items.at(-1)
   return last && ('id' in last ? last.id : last.at)

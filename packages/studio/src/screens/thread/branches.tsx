@@ -16,7 +16,7 @@ export function useBranches(thread: ShownThread): ReadonlyMap<string, Branches> 
   const { client, lists } = useStudio()
   const { threadId, events, view } = thread
   const known = useStore(lists.threads).items
-  // The list is live: a fork that appears in it is read here.
+  // The list of threads is live, so a new fork changes this count and loads the branches again.
   const forks = known.filter(({ forkedFrom }) => forkedFrom).length
   const family = useResource(
     view.parentThreadId === undefined ? `branches ${threadId} ${forks}` : undefined,
@@ -64,7 +64,7 @@ export function useBranches(thread: ShownThread): ReadonlyMap<string, Branches> 
   }, [family, events, view.items, thread.facts, threadId])
 }
 
-/** `‹ 2/3 ›` on the message where branches part, with the way to compare them. */
+/** `‹ 2/3 ›` on the message where branches part, with a link to compare them. */
 export function BranchPicker({
   branches: { ids, index },
 }: {

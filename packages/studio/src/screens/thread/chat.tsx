@@ -28,10 +28,10 @@ interface ChatProps {
   readonly onSelect: (id: string | undefined) => void
 }
 
-/** How near to its end the conversation counts as read to the end. */
+/** A conversation that is scrolled to within this distance of its end counts as being at its end. */
 const NEAR_PX = 80
 const PADDING_PX = 20
-/** Rows above and below what can be seen. */
+/** The number of rows that are rendered above and below the visible ones. */
 const OVERSCAN = 4
 
 /** The conversation: messages, calls and children in place, as they happen. */
@@ -136,7 +136,7 @@ export function Chat({ thread, tree, selected, onSelect }: ChatProps): ReactNode
   )
 }
 
-/** The height that most entries of a kind have: what is guessed well need not be laid out twice. */
+/** Returns the usual height of an entry. With a good estimate, the list is not laid out twice. */
 function usualHeight(entry: ChatEntry): number {
   if (entry.type === 'call') return entry.childId === undefined ? 30 : 60
   return entry.type === 'message' ? 50 : 60
@@ -149,7 +149,7 @@ function useEnd(
   seq: number,
 ): {
   readonly toEnd: () => void
-  /** Something else than the end is to be seen. */
+  /** Stops following the end, because another place is to be shown. */
   readonly leaveEnd: () => void
   readonly onScroll: () => void
   readonly isBehind: boolean
@@ -177,7 +177,7 @@ function useEnd(
       isAtEnd.current = true
       setBehind(false)
     } else if (scrollTop < before.scrollTop && scrollHeight === before.scrollHeight)
-      // Rows that are measured move the conversation, too, but they change its height; a person does not.
+      // Measuring a row also moves the position, but changes the height, which scrolling does not.
       isAtEnd.current = false
   }
   const leaveEnd = (): void => {
@@ -186,7 +186,7 @@ function useEnd(
   return { toEnd, leaveEnd, onScroll, isBehind }
 }
 
-/** Keeps what a person reads where it is when earlier entries come before it. */
+/** Keeps the visible entries in place when earlier entries are inserted above them. */
 function usePlace(
   scroll: RefObject<HTMLDivElement | null>,
   entries: readonly ChatEntry[],

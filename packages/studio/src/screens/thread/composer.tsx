@@ -23,7 +23,7 @@ const IF_BUSY = [
 
 type IfBusy = (typeof IF_BUSY)[number][0]
 
-/** Where a message is written: text, files and pasted pictures. The draft is kept per thread. */
+/** The input for a message: text, files and pasted pictures. The draft is kept per thread. */
 export function Composer({
   thread,
   isPast,
@@ -253,7 +253,7 @@ function placeholder({ view }: ShownThread): string {
   return view.status === 'running' ? `Message ${name} while it works` : `Message ${name}`
 }
 
-/** Paths have no slashes of their own, and no characters that a path cannot have. */
+/** Returns the name of a file without slashes and other characters that a path must not contain. */
 function fileName({ name }: File): string {
   return name.replace(/[^\w.-]+/g, '-').slice(-80) || 'file'
 }

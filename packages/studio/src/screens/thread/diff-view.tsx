@@ -11,7 +11,7 @@ import { sumOf } from './thread-head.tsx'
 
 type Pair = ReturnType<typeof alignSteps<ViewItem>>[number]
 
-/** Texts beyond this length are compared only as far. */
+/** The maximum number of words of a text that are compared. */
 const MAX_WORDS = 1500
 
 /** Two threads or branches beside each other, step by step; the first difference is marked. */
@@ -199,7 +199,7 @@ function deltaText(a: number | null, b: number | null, text: Numbers[3]): string
   return `${b > a ? '+' : '−'}${text(Math.abs(b - a))}`
 }
 
-/** Puts neighbours together that are all the same, or all different. */
+/** Groups consecutive pairs that are all equal, or all different. */
 function runsOf(pairs: readonly Pair[]): readonly { from: number; items: Pair[] }[] {
   const runs: { from: number; items: Pair[] }[] = []
   pairs.forEach((pair, index) => {

@@ -21,7 +21,7 @@ export type ChatEntry =
   | { readonly type: 'draft' }
   | { readonly type: 'ending' }
 
-/** A name for an entry that stays when others come before it. */
+/** Returns a key for an entry that does not change when entries are inserted before it. */
 export function entryKey(entry: ChatEntry): string {
   if ('id' in entry) return `${entry.type} ${entry.id}`
   return entry.type === 'note' ? `note ${entry.at} ${entry.text}` : entry.type
@@ -34,9 +34,9 @@ interface EntryProps {
   readonly toggle: (id: string) => void
   readonly selected: string | undefined
   readonly select: (id: string) => void
-  /** How many children deep this entry is shown in place. */
+  /** The nesting level of the child in which this entry is shown; 0 for the thread itself. */
   readonly depth: number
-  /** Where branches of the thread part; absent in a child that is shown in place. */
+  /** The branches of the thread, by the message where they part; absent in a child inside its parent. */
   readonly branches?: ReadonlyMap<string, Branches>
   readonly onFork?: (message: ViewMessage) => void
 }
@@ -113,7 +113,7 @@ function EntryView({ entry, ...props }: EntryProps & { readonly entry: ChatEntry
   }
 }
 
-/** A child thread in place: a line that opens its conversation. */
+/** A child thread inside its parent: a line that opens its conversation. */
 function Child({ threadId, ...props }: EntryProps & { readonly threadId: string }): ReactNode {
   const { tree, thread, open, toggle, depth } = props
   const child = tree.threads.get(threadId)

@@ -9,7 +9,7 @@ interface Find {
   readonly query: string
   setQuery(query: string): void
   readonly count: number
-  /** Which of the places is shown, from 0. */
+  /** The index of the match that is shown. */
   readonly place: number
   /** The entry at that place. */
   readonly index: number | undefined
@@ -17,7 +17,7 @@ interface Find {
   close(): void
 }
 
-/** Searches in everything that the entries hold, also in what is folded; undefined while nobody searches. */
+/** Searches the contents of all entries, also of collapsed ones; undefined while no search is open. */
 export function useFind(
   entries: readonly ChatEntry[],
   tree: TreeState,
@@ -38,7 +38,7 @@ export function useFind(
     setPlace(index)
     show(places[index]!)
   }
-  // The last place is shown first: the end of the thread is what the person was reading.
+  // The last match is shown first, because the person was probably reading the end of the thread.
   useEffect(() => go(found.length - 1, found), [wanted])
   if (query === undefined) return undefined
   return {
@@ -52,9 +52,9 @@ export function useFind(
   }
 }
 
-/** The texts of entries that were searched before. Entries that change are other objects. */
+/** The searchable texts of entries. A changed entry is a new object, so a text here is never outdated. */
 const texts = new WeakMap<object, string>()
-/** Of a longer entry only the beginning is searched. */
+/** The maximum number of characters of an entry that are searched. */
 const MAX_CHARS = 100_000
 
 function textOf(entry: ChatEntry, tree: TreeState): string {
@@ -76,7 +76,7 @@ function ownText(entry: ChatEntry): string {
   return text
 }
 
-/** The field of the search, with the way from place to place. */
+/** The search field, with buttons for the previous and the next match. */
 export function FindBar({
   find,
   isWhole,

@@ -8,7 +8,7 @@ import { useMay, useResource, useStudio } from '../../state/studio.ts'
 import type { LoggedEvent, ShownThread } from '../../state/tree.ts'
 import { type Branches, BranchPicker } from './branches.tsx'
 
-/** Makes a branch from a message: with other words, with the answer made again, or as it is. */
+/** Makes a branch at a message: with a changed text, with a new answer, or without changes. */
 export function ForkDialog({
   thread,
   message,
@@ -144,7 +144,7 @@ function workAfter(events: readonly LoggedEvent[], messageId: string): Work {
     ({ event }) => event.type === 'message_added' && event.message.id === messageId,
   )
   const message = events[start]?.event
-  // The answer of a model is made again with its request, which is before it.
+  // A new answer of a model also repeats the request, which is logged before the message.
   const isAnswer = message?.type === 'message_added' && message.message.type === 'assistant'
   const calls = new Map<string, number>()
   let [modelCalls, children] = [isAnswer ? 1 : 0, 0]

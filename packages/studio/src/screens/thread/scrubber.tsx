@@ -7,12 +7,12 @@ import type { ShownThread } from '../../state/tree.ts'
 
 /** Browsers refuse addresses that change more often than about twenty times per second. */
 const WRITE_MS = 80
-/** Playing back a long thread takes about this number of steps. */
+/** The approximate number of steps in which a long thread is played back. */
 const PLAY_STEPS = 400
 const SHORTEST_MS = 100
 const LONGEST_MS = 700
 
-/** Moves through the events of a thread. The place is in the address; the page shows the thread as it was. */
+/** A control that moves through the events of a thread, so that the page shows the thread as it was then. */
 export function Scrubber({
   live,
   at,
@@ -100,7 +100,7 @@ export function Scrubber({
   )
 }
 
-/** Plays the events back, in about the time they took but never slowly. */
+/** Plays the events back, at about their original speed but without long pauses. */
 function usePlayback(
   events: ShownThread['events'],
   index: number,
@@ -126,7 +126,7 @@ function usePlayback(
   return [isPlaying, setPlaying]
 }
 
-/** The place that the control shows at once, and the address a little later. */
+/** Returns the position: the control shows it at once, and the address is updated a little later. */
 function usePlace(at: number, address: ThreadAddress): readonly [number, (seq: number) => void] {
   const [, go] = useAddress()
   const [place, setPlace] = useState(at)
@@ -150,7 +150,7 @@ function usePlace(at: number, address: ThreadAddress): readonly [number, (seq: n
   const set = useCallback((seq: number) => {
     setPlace(seq)
     wanted.current = seq
-    // While the control is dragged, the page follows at this pace.
+    // Limits how often the address changes while the control is dragged.
     timer.current ??= setTimeout(() => {
       timer.current = undefined
       written.current = wanted.current

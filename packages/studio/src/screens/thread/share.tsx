@@ -27,7 +27,7 @@ const FORMATS = [
   },
 ] as const
 
-/** Saves a thread as a file. Secrets, approval tokens and grants are in none of them. */
+/** Saves a thread as a file in one of several formats. None contains secrets, approval tokens or grants. */
 export function ExportMenu({ threadId }: { readonly threadId: string }): ReactNode {
   const { fetch, url, notify } = useStudio()
   const [error, setError] = useState<unknown>()

@@ -19,7 +19,7 @@ const TABS: readonly (readonly [View, string, string])[] = [
   ['events', 'Events', ''],
 ]
 
-/** The title of a thread, its numbers, its verbs and its views. */
+/** The head of a thread: its title, its usage, its actions and its views. */
 export function ThreadHeader({
   thread,
   tree,
@@ -130,7 +130,7 @@ function countBelow({ rootId, threads, below }: TreeState): number {
   return count
 }
 
-/** The time that was worked, apart from the time that was waited. */
+/** How long the thread has worked and, separately, how long it has waited. */
 function Times({ thread: { view, facts } }: { readonly thread: ShownThread }): ReactNode {
   const now = useNow()
   const worked = facts.requests.reduce((sum, { durationMs = 0 }) => sum + durationMs, 0)
@@ -183,7 +183,7 @@ function Crumbs({ thread }: { readonly thread: ShownThread }): ReactNode {
   )
 }
 
-/** Stop, resume, retry: each says what it keeps. */
+/** The buttons stop, resume and retry; each says what it keeps. */
 function Controls({ thread }: { readonly thread: ShownThread }): ReactNode {
   const { client, notify } = useStudio()
   const [error, setError] = useState<unknown>()

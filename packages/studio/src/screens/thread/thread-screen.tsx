@@ -31,7 +31,7 @@ export function ThreadScreen({ address }: { readonly address: ThreadAddress }): 
   const isPast = at !== undefined && at <= (live?.view.seq ?? 0)
   const tree = useMemo(
     () => (at === undefined ? followed : treeAt(followed, at)),
-    // The past does not change with what happens now, once its events were read.
+    // An earlier state does not depend on new events, so it is computed again only when more events are loaded.
     [isPast ? `${at} ${followed.isLoaded} ${followed.isWhole}` : followed],
   )
   const thread = tree.threads.get(threadId)
@@ -114,8 +114,8 @@ export function ThreadScreen({ address }: { readonly address: ThreadAddress }): 
 }
 
 /**
- * Reads descendants that are needed, if there are too many to read all: those that ask a person something, and all
- * of them for what is drawn from their events.
+ * Loads the descendants that are needed, if there are too many to load all: those that wait for a person, and
+ * all of them for a view that shows their events.
  */
 function useDescendants(tree: TreeState, areAllWanted: boolean): void {
   const { lists } = useStudio()

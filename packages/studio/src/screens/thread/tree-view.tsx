@@ -153,7 +153,7 @@ function BranchRow({
 
 type Kin = { readonly id: string; readonly name: string; readonly isBackground: boolean }
 
-/** The rows in order: each thread before its children, without what is below a closed one. */
+/** Returns the rows in order: each thread before its children. Rows below a collapsed one are left out. */
 function branchesOf(tree: TreeState, closed: ReadonlySet<string>): readonly Branch[] {
   const listed = new Map<string | null, ThreadInfo[]>()
   for (const info of tree.below.values()) {
@@ -181,7 +181,7 @@ function branchesOf(tree: TreeState, closed: ReadonlySet<string>): readonly Bran
   return rows
 }
 
-/** The children of a thread: those of its log with the names that it gave them, then others of the list. */
+/** Returns the children of a thread: those in its log, with their names, then those only in the list of threads. */
 function kinOf(thread: ShownThread | undefined, listed: readonly ThreadInfo[]): readonly Kin[] {
   const known = (thread?.view.children ?? []).map(({ threadId: id, name }) => ({
     id,

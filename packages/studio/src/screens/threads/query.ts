@@ -33,7 +33,7 @@ export function parseQuery(query: string): ThreadSearch {
   return { ...search, words }
 }
 
-/** Whether a thread is one that the search asks for, apart from `tool`, which is a matter of its agent. */
+/** Whether a thread matches the search, apart from `tool`, which depends on its agent and is checked elsewhere. */
 export function matchesQuery(thread: ThreadInfo, search: ThreadSearch): boolean {
   const { words, agent, status, costAbove, costBelow, after, before } = search
   const { costUsd } = thread.tree

@@ -8,7 +8,7 @@ import { useStore } from '../../state/store.ts'
 import { useMay, useResource, useStudio } from '../../state/studio.ts'
 import { useTitle } from '../../state/title.ts'
 
-/** What is beside the list while no thread is open: the way to start one. */
+/** The pane beside the list while no thread is open, in which a new thread can be started. */
 export function StartPane(): ReactNode {
   const { client } = useStudio()
   const agents = useResource('agents', () => client.agents.list())

@@ -14,7 +14,7 @@ import { useResource, useStudio } from '../../state/studio.ts'
 import { matchesQuery, parseQuery } from './query.ts'
 
 const ROW_PX = 57
-/** So near to the end of what was read the next part is read. */
+/** The next part of the list is loaded when this many rows are left below. */
 const NEAR_ROWS = 30
 
 /** All threads, the latest first, with a search. */
@@ -128,7 +128,7 @@ function useShown(
   return { shown, isByTool: agents !== undefined }
 }
 
-/** The end of a list that was read in part. */
+/** The end of a list of which only a part is loaded. */
 function ListEnd({
   query,
   count,

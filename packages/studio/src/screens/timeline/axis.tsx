@@ -84,7 +84,7 @@ function idleText(ms: number): string {
   return duration(ms).replace(/(min|h) .*/, '$1')
 }
 
-/** Round times in what is shown; none inside a folded stretch. */
+/** Returns round times within the visible range, but none inside a folded stretch. */
 function ticks(clock: TimelineClock, from: number, to: number): { place: number; time: number }[] {
   const origin = clock.pieces[0]!.from
   const wanted = (to - from) / 6

@@ -103,7 +103,7 @@ class RowReader {
     this.#readCall(logged, at)
     this.#readChild(logged, at)
     if (event.type === 'turn_start') this.#agent = event.agentId.replace(/\/[ab]$/, '')
-    // What was cut off by the end of the session has no event of its own.
+    // Calls and requests that the end of the session cut off have no end event of their own.
     if (event.type === 'session_end')
       for (const row of [...this.#models.values(), ...this.#calls.values()]) end(row, at, 'run')
   }
@@ -173,7 +173,7 @@ class RowReader {
         return
       case 'model_requested': {
         const row = this.#begin(logged, { kind: 'model', name: event.model, runFrom: at })
-        // The time between the start of the step and the request is spent in hooks and in queues of limits.
+        // Between the start of the step and the request, hooks ran or the step waited for a limit.
         if (this.#stepAt !== undefined && this.#stepAt < at) {
           row.from = this.#stepAt
           row.stretches.push({ kind: 'queue', from: this.#stepAt, to: at })

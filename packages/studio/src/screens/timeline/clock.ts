@@ -4,13 +4,13 @@ import type { TimelineRow } from './bars.ts'
 export interface ClockPiece {
   readonly from: number
   readonly to: number
-  /** Where the piece begins and how wide it is, in the units of the clock. */
+  /** The position and the width of the piece, in units of the clock. */
   readonly start: number
   readonly width: number
   readonly isIdle: boolean
 }
 
-/** A clock on which nothing that is long and empty takes room. */
+/** A time scale on which long idle periods are shortened. */
 export interface TimelineClock {
   readonly pieces: readonly ClockPiece[]
   readonly width: number
@@ -20,10 +20,10 @@ export interface TimelineClock {
   timeAt(place: number): number
 }
 
-/** An idle stretch is folded when it is longer than this part of everything that is shown. */
+/** An idle stretch is folded when it is longer than this fraction of the whole time. */
 const IDLE_PART = 0.08
 const MIN_IDLE_MS = 1000
-/** The width of a folded stretch, as a part of everything. */
+/** The width of a folded stretch, as a fraction of the whole width. */
 const FOLD_PART = 0.035
 
 /** Lays out the time of the rows. Time in which nothing runs is folded; waiting for a person counts as idle. */

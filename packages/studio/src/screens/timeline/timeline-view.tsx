@@ -28,14 +28,14 @@ export function TimelineView({
   onSelect,
 }: {
   readonly tree: TreeState
-  /** The time that counts as now, when an earlier time is shown. */
+  /** The time up to which events are shown, when an earlier state is shown. */
   readonly until: number | undefined
   readonly selected: string | undefined
   readonly onSelect: (id: string) => void
 }): ReactNode {
   const tick = useNow()
   const isLive = until === undefined && isOpen(tree)
-  // A thread that rests does not change with the clock.
+  // The clock matters only while the thread works; at rest, its last event is the end.
   const now = until ?? (isLive ? tick : latest(tree))
   const all = useMemo(() => rowsOf(tree, now), [tree, now])
   const clock = useMemo(() => clockOf(all), [all])
