@@ -42,7 +42,7 @@ describe('usage', { timeout: 60_000 }, () => {
     { args: ['thraed'], says: 'Did you mean `skein thread`?' },
     { args: ['threads'], says: 'Did you mean `skein thread`?' },
     { args: ['thread', 'lst'], says: 'Did you mean `skein thread list`?' },
-    { args: ['fly'], says: 'Commands: dev, run, chat' },
+    { args: ['fly'], says: 'Commands: dev, studio, run, chat' },
     { args: ['list'], says: 'Did you mean `skein thread list`?' },
     { args: ['fork', 'x'], says: 'Did you mean `skein thread fork`?' },
     { args: ['ls'], says: 'Did you mean `skein thread list`?' },

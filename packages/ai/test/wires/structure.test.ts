@@ -350,6 +350,10 @@ describe('every vendor × every shape', () => {
       expect([given, answer, checker.validate(given, answer)]).toEqual([given, answer, true])
     }
     const page = [
+      '---',
+      'title: Structured output',
+      '---',
+      '',
       '# Structured output: vendors and shapes of schemas',
       '',
       'Written by `packages/ai/test/wires/structure.test.ts`, which sends twelve shapes of schemas to every',
