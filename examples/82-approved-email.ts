@@ -8,6 +8,7 @@
  *     sent to pat@example.org: The lamp is on its way.
  *     denied: {"to":"pat@exmaple.org","text":"The lamp is on its way."}
  *     done: {"to":"pat@example.org","text":"The lamp is on its way."}
+ *     completed: Pat knows.
  */
 
 // #region program
@@ -68,6 +69,7 @@ for (const {
   })
 }
 // #endregion decide
-await runtime.threads.settled(thread.id)
+const { outcome, text } = await runtime.threads.settled(thread.id)
+console.log(`${outcome}: ${text}`)
 await runtime.stop()
 // #endregion program
