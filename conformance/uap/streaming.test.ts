@@ -127,25 +127,32 @@ test('UAP-146 the data of each event is what its type promises', async () => {
 
 describe('abort', () => {
   const heard: string[] = []
-  const listening: Tool = {
+  /** What happens when a tool or a model has begun. */
+  let begun: () => void
+  const waiting = (run: (signal: AbortSignal) => Promise<never>): Tool => ({
     ...add,
-    run: (_: unknown, { signal }: { signal: AbortSignal }) =>
-      new Promise(() => signal.addEventListener('abort', () => heard.push('tool'))),
-  }
-  const deaf: Tool = { ...add, run: () => new Promise(() => {}) }
-  const late: Tool = {
-    ...add,
-    run: () => new Promise((_, reject) => setTimeout(() => reject(new Error('late')), 30)),
-  }
+    run: (_: unknown, { signal }: { signal: AbortSignal }) => {
+      begun()
+      return run(signal)
+    },
+  })
+  const listening = waiting(
+    (signal) => new Promise(() => signal.addEventListener('abort', () => heard.push('tool'))),
+  )
+  const deaf = waiting(() => new Promise(() => {}))
+  const late = waiting(
+    () => new Promise((_, reject) => setTimeout(() => reject(new Error('late')), 30)),
+  )
   /** Whether it settled before a timer of 50 ms that began with the abort; a busy machine delays both. */
   const settles = async (worker: Agent, mode: 'generate' | 'stream'): Promise<boolean> => {
     const controller = new AbortController()
     let isLate = false
     let timer: ReturnType<typeof setTimeout> | undefined
-    setTimeout(() => {
+    const abort = (): void => {
       timer = setTimeout(() => (isLate = true), 50)
       controller.abort('enough')
-    }, 10)
+    }
+    begun = () => setTimeout(abort, 10)
     const options = { signal: controller.signal }
     const run =
       mode === 'generate'
@@ -164,7 +171,10 @@ describe('abort', () => {
           expect(await settles(agent({ model, tools: [tool], execution }), mode)).toBe(true)
         }
     expect(heard).toHaveLength(6)
-    const model = scripted([waits(Infinity)])
+    const model = scripted(() => {
+      begun()
+      return waits(Infinity)
+    })
     expect(await settles(agent({ model }), 'generate')).toBe(true)
     expect(model.requests[0]!.signal.aborted).toBe(true)
   })
