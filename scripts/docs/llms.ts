@@ -115,7 +115,7 @@ export function indexText(sections: readonly Section[], bundles: Bundles): strin
     return `## ${title}\n\n${items.join('\n')}`
   })
   const whole = [...bundles.keys()].map((name) => `- [${name}](${name})`)
-  return `${guide}\n\n## One file per package\n\n${whole.join('\n')}\n\n${lists.join('\n\n')}\n`
+  return `${guide}\n\n${lists.join('\n\n')}\n\n## One file per package\n\n${whole.join('\n')}\n`
 }
 
 /** The first sentence under the title, if it is short. */
