@@ -21,7 +21,7 @@ import {
 } from '@skein/runtime'
 import { Blobs, type BlobStore } from './blobs.ts'
 import { Commits } from './commits.ts'
-import { type ConnectionOptions, Connections, type DatabaseRow } from './connections.ts'
+import { type ConnectionOptions, Connections, type DatabaseRow, quoted } from './connections.ts'
 import { databaseRows, loadRows } from './copy.ts'
 import {
   changeNumber,
@@ -34,7 +34,7 @@ import {
   threadListing,
   totalsStatement,
 } from './rows.ts'
-import { migrateSchema, quoted } from './schema.ts'
+import { migrateSchema } from './schema.ts'
 import { lockUsers } from './view.ts'
 
 type UserOf = Parameters<Store['userValues']>[0]

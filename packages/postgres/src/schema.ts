@@ -1,4 +1,4 @@
-import { checkServer, type Connections } from './connections.ts'
+import { checkServer, type Connections, quoted } from './connections.ts'
 import { StoreError } from '@skein/runtime'
 
 /** One step of the schema from the previous version. A step that was released is never changed. */
@@ -234,15 +234,6 @@ export function tenantAccessSql({
 GRANT USAGE ON SCHEMA ${s} TO ${quoted(role)};
 GRANT SELECT ON ${tables} TO ${quoted(role)};
 `
-}
-
-/** Returns the quoted name of a schema or role; throws if it is not a plain lower-case name. */
-export function quoted(name: string): string {
-  if (/^[a-z_][a-z0-9_]{0,62}$/.test(name)) return `"${name}"`
-  throw new StoreError(`"${name}" cannot be the name of a schema or role.`, {
-    code: 'TEXT_INVALID',
-    hint: 'Use at most 63 lower-case letters, digits and underscores, and begin with a letter.',
-  })
 }
 
 /**

@@ -3,15 +3,16 @@ import { llm, type Message, type Tool, type Turn } from '@skein/ai'
 import { CLIENT_TOOLS, openGovernor, toolsOf } from './calls/gate.ts'
 import type { ResolvedAgent, ResolvedSide } from './definitions/resolved.ts'
 import type { PromptToolConfig } from './definitions/types.ts'
-import type { Drain, DrainEnd, TimerHandle, Timers } from './dispatch/dispatcher.ts'
 import type {
-  GatePlace,
-  KeptLease,
-  LeaseKeeper,
+  Drain,
+  DrainEnd,
+  TimerHandle,
+  Timers,
   Suspect,
   Trial,
-  TrialGate,
-} from './dispatch/lease.ts'
+  GatePlace,
+} from './dispatch/dispatcher.ts'
+import type { KeptLease, LeaseKeeper, TrialGate } from './dispatch/lease.ts'
 import { RuntimeError } from './contract/error.ts'
 import type { FailureCause, RuntimeEvent } from './contract/event.ts'
 import type { SessionGovernor } from './governance/session-governors.ts'

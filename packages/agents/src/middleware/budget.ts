@@ -2,6 +2,7 @@ import { type Message, messageToJSON } from '@skein/ai'
 import { systemClock, type Clock } from '@skein/base'
 import type { AgentState } from '../state/state.ts'
 import type { RunTotals } from '../state/state-types.ts'
+import type { InferenceRequest } from '../contract/agent-types.ts'
 
 /** A function for `strategy.stopCondition`, which is called after every step. */
 export type StopCondition = (state: AgentState, totals: RunTotals) => boolean | Promise<boolean>
@@ -76,4 +77,32 @@ export function sumTokens(messages: readonly Message[], estimate: EstimateTokens
 export function toLine(message: Message): string {
   const { type, content, toolCalls, results } = messageToJSON(message)
   return JSON.stringify(results ? { type, results, toolCalls } : { type, content, toolCalls })
+}
+
+/**
+ * Returns a function that counts the tokens of a request with these messages. The vendor's count of the last
+ * inference is the base: it includes the system prompt and the tools. Messages that were added or left out
+ * since are estimated, corrected if the vendor counted fewer tokens than the estimate did.
+ */
+export function tokenCounter(
+  { last }: InferenceRequest,
+  estimate: EstimateTokens,
+): (messages: readonly Message[]) => number {
+  const counted = last?.usage.inputTokens ?? 0
+  const estimated = last ? sumTokens(last.messages, estimate) : 0
+  if (counted === 0 || estimated === 0) return (messages) => sumTokens(messages, estimate)
+  const scale = Math.min(1, counted / estimated)
+  const overhead = Math.max(0, counted - estimated)
+  return (messages) => overhead + scale * sumTokens(messages, estimate)
+}
+
+/** Returns the first index from 0 to `last` that passes, if all later ones pass too; otherwise `last`. */
+export function firstIndex(last: number, passes: (index: number) => boolean): number {
+  let [low, high] = [0, last]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (passes(middle)) high = middle
+    else low = middle + 1
+  }
+  return low
 }

@@ -1,4 +1,12 @@
-import { toLine, type EstimateTokens, estimateTokens, contentTokens, sumTokens } from './budget.ts'
+import {
+  toLine,
+  type EstimateTokens,
+  estimateTokens,
+  contentTokens,
+  sumTokens,
+  tokenCounter,
+  firstIndex,
+} from './budget.ts'
 import { isPlainObject } from '@skein/base'
 import {
   isAssistantMessage,
@@ -240,23 +248,6 @@ function splitInput({ messages, inputs }: InferenceRequest): {
 }
 
 /**
- * Returns a function that counts the tokens of a request with these messages. The vendor's count of the last
- * inference is the base: it includes the system prompt and the tools. Messages that were added or left out
- * since are estimated, corrected if the vendor counted fewer tokens than the estimate did.
- */
-function tokenCounter(
-  { last }: InferenceRequest,
-  estimate: EstimateTokens,
-): (messages: readonly Message[]) => number {
-  const counted = last?.usage.inputTokens ?? 0
-  const estimated = last ? sumTokens(last.messages, estimate) : 0
-  if (counted === 0 || estimated === 0) return (messages) => sumTokens(messages, estimate)
-  const scale = Math.min(1, counted / estimated)
-  const overhead = Math.max(0, counted - estimated)
-  return (messages) => overhead + scale * sumTokens(messages, estimate)
-}
-
-/**
  * Returns the messages, or as many of the newest ones as pass, beginning with a user message. The last group
  * is always included. Without a user message among them, the last one before is added at the front.
  */
@@ -274,17 +265,6 @@ function newestWithin(
   }
   const first = firstIndex(Math.max(0, groups.length - 1), (index) => passes(from(index)))
   return groups.length > 0 ? from(first) : messages
-}
-
-/** Returns the first index from 0 to `last` that passes, if all later ones pass too; otherwise `last`. */
-function firstIndex(last: number, passes: (index: number) => boolean): number {
-  let [low, high] = [0, last]
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (passes(middle)) high = middle
-    else low = middle + 1
-  }
-  return low
 }
 
 /**

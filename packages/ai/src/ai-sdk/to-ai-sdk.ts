@@ -10,17 +10,20 @@ import {
 } from '../contract/message.ts'
 import type { Params } from '../contract/provider.ts'
 import type { ToolCall } from '../contract/tool.ts'
-import type { Source, TokenUsage, Turn } from '../contract/turn.ts'
+import type { Turn } from '../contract/turn.ts'
 import { translateParams } from '../gateway/translate-params.ts'
 import { llm, type LLMOptions } from '../llm.ts'
 import { strictBase64 } from '../media/bytes.ts'
-import type {
-  AiSdkAnswerPart,
-  AiSdkCallOptions,
-  AiSdkMessage,
-  AiSdkPart,
-  AiSdkUsage,
-  AiSdkWarning,
+import {
+  type AiSdkAnswerPart,
+  type AiSdkCallOptions,
+  type AiSdkMessage,
+  type AiSdkPart,
+  type AiSdkUsage,
+  type AiSdkWarning,
+  finishReasons,
+  toAiSdkUsage,
+  toSource,
 } from './types.ts'
 
 /** The `llm` options of a model that the AI SDK calls; tools, structure and messages come from its call. */
@@ -224,13 +227,6 @@ function toAnswer(turn: Turn, dropped: readonly AiSdkWarning[]): AiSdkAnswer {
   }
 }
 
-/** Writes a page as a source part. Documents have none: the AI SDK asks for a media type, which is not known. */
-function toSource({ url, title }: Source): AiSdkAnswerPart[] {
-  if (url === undefined) return []
-  const part = { type: 'source', sourceType: 'url', id: url, url }
-  return [title === undefined ? part : { ...part, title }]
-}
-
 function toCall({ toolCallId, toolName, arguments: args, metadata }: ToolCall): AiSdkAnswerPart {
   const input = JSON.stringify(args)
   const more = metadata && { providerMetadata: metadata }
@@ -297,25 +293,5 @@ async function* toParts(
     return undefined
   } finally {
     await turn.return(undefined as never)
-  }
-}
-
-const finishReasons: Readonly<Record<string, string>> = {
-  end_turn: 'stop',
-  stop_sequence: 'stop',
-  max_tokens: 'length',
-  context_window: 'length',
-  tool_use: 'tool-calls',
-  refusal: 'content-filter',
-  content_filter: 'content-filter',
-}
-
-function toAiSdkUsage(usage: TokenUsage): AiSdkUsage {
-  const { inputTokens: total, cacheReadTokens: cacheRead, cacheWriteTokens: cacheWrite } = usage
-  const { outputTokens, reasoningTokens: reasoning } = usage
-  const text = reasoning === undefined ? undefined : outputTokens - reasoning
-  return {
-    inputTokens: { total, cacheRead, cacheWrite, noCache: total - cacheRead - cacheWrite },
-    outputTokens: { total: outputTokens, reasoning, text },
   }
 }

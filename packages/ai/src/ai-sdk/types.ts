@@ -1,4 +1,5 @@
 import type { JsonObject, JsonSchema, JsonValue } from '@skein/base'
+import type { Source, TokenUsage } from '../contract/turn.ts'
 
 /**
  * The part of the AI SDK's `LanguageModel` (specification v3 and v4, `ai` 6 and 7) that is used here. Typed by
@@ -114,4 +115,31 @@ export interface AiSdkCallOptions {
   readonly seed?: number
   readonly abortSignal?: AbortSignal
   readonly providerOptions?: AiSdkMetadata
+}
+
+export const finishReasons: Readonly<Record<string, string>> = {
+  end_turn: 'stop',
+  stop_sequence: 'stop',
+  max_tokens: 'length',
+  context_window: 'length',
+  tool_use: 'tool-calls',
+  refusal: 'content-filter',
+  content_filter: 'content-filter',
+}
+
+export function toAiSdkUsage(usage: TokenUsage): AiSdkUsage {
+  const { inputTokens: total, cacheReadTokens: cacheRead, cacheWriteTokens: cacheWrite } = usage
+  const { outputTokens, reasoningTokens: reasoning } = usage
+  const text = reasoning === undefined ? undefined : outputTokens - reasoning
+  return {
+    inputTokens: { total, cacheRead, cacheWrite, noCache: total - cacheRead - cacheWrite },
+    outputTokens: { total: outputTokens, reasoning, text },
+  }
+}
+
+/** Writes a page as a source part. Documents have none: the AI SDK asks for a media type, which is not known. */
+export function toSource({ url, title }: Source): AiSdkAnswerPart[] {
+  if (url === undefined) return []
+  const part = { type: 'source', sourceType: 'url', id: url, url }
+  return [title === undefined ? part : { ...part, title }]
 }

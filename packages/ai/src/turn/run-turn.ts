@@ -17,7 +17,7 @@ import type { BoundLLMModel, LLMRequest } from '../contract/provider.ts'
 import { MiddlewareRun } from './run-middleware.ts'
 import { executeTools, succeededTools, type ToolBatch } from '../tools/executor.ts'
 import type { Tool, ToolUseStrategy } from '../contract/tool.ts'
-import { TurnDraft } from './turn-draft.ts'
+import { TurnDraft, completed } from './turn-draft.ts'
 import type { Turn } from '../contract/turn.ts'
 import { toObjectEvents } from './message-events.ts'
 
@@ -297,18 +297,4 @@ export function toolHooks(run: MiddlewareRun): NonNullable<ToolBatch['hooks']> {
     onToolCall: (call) => run.toolCall(call),
     onToolResult: (call, result, outcome) => run.toolResult(call, result, outcome),
   }
-}
-
-/** Yields a complete answer as one batch. It is not a generator, which would take several more microtasks. */
-function completed(
-  model: BoundLLMModel,
-  request: LLMRequest,
-): AsyncIterable<readonly StreamEvent[]> {
-  let isDone = false
-  const next = async (): Promise<IteratorResult<readonly StreamEvent[]>> => {
-    if (isDone) return { done: true, value: undefined }
-    isDone = true
-    return { done: false, value: await model.complete(request) }
-  }
-  return { [Symbol.asyncIterator]: () => ({ next }) }
 }

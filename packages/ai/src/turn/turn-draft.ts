@@ -6,7 +6,7 @@ import {
   type JsonSchema,
 } from '@skein/base'
 import { ErrorCode, type ErrorOrigin, UPPError } from '../contract/error.ts'
-import type { ToolExecutionEndEvent } from '../contract/event.ts'
+import type { ToolExecutionEndEvent, StreamEvent } from '../contract/event.ts'
 import { type FoldLimits, MessageFold } from './fold-message.ts'
 import {
   AssistantMessage,
@@ -211,4 +211,18 @@ function openAfter(
     if (!outcome) return [{ toolCallId }]
     return outcome.type === 'deferred' ? [{ toolCallId, request: outcome.request }] : []
   })
+}
+
+/** Yields a complete answer as one batch. It is not a generator, which would take several more microtasks. */
+export function completed(
+  model: BoundLLMModel,
+  request: LLMRequest,
+): AsyncIterable<readonly StreamEvent[]> {
+  let isDone = false
+  const next = async (): Promise<IteratorResult<readonly StreamEvent[]>> => {
+    if (isDone) return { done: true, value: undefined }
+    isDone = true
+    return { done: false, value: await model.complete(request) }
+  }
+  return { [Symbol.asyncIterator]: () => ({ next }) }
 }

@@ -1,4 +1,4 @@
-import { contextText, riskText, type ShowOptions, showRun, timeoutOf } from '../follow/show-run.ts'
+import { contextText, type ShowOptions, showRun, timeoutOf } from '../follow/show-run.ts'
 import { type Interface, createInterface } from 'node:readline/promises'
 import { text as readAll } from 'node:stream/consumers'
 import { closest, isPlainObject, type JsonObject, tryParseJson } from '@skein/base'
@@ -13,7 +13,7 @@ import {
   defineCommand,
   usageError,
 } from '../terminal/command.ts'
-import type { Output } from '../terminal/output.ts'
+import { type Output, riskText } from '../terminal/output.ts'
 
 /** `skein chat` */
 export const chat: Command = defineCommand({

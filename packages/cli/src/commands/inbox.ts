@@ -8,7 +8,7 @@ import {
   findWaiting,
   withConnection,
 } from '../connect/connect.ts'
-import { riskText, showRun, timeOf } from '../follow/show-run.ts'
+import { showRun, timeOf } from '../follow/show-run.ts'
 import {
   type Command,
   CommandError,
@@ -21,7 +21,7 @@ import {
   defineCommand,
   usageError,
 } from '../terminal/command.ts'
-import { type Output, lineText, textTable, timeAgo } from '../terminal/output.ts'
+import { type Output, lineText, textTable, timeAgo, riskText } from '../terminal/output.ts'
 
 /** `skein inbox` */
 export const inbox: Command = defineCommand({

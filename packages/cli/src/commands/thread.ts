@@ -6,7 +6,6 @@ import { callText } from '@skein/base/safe-text'
 import type { ThreadInfo } from '@skein/runtime'
 import type { Client, WireMessage } from '@skein/runtime/client'
 import { findThreadByPrefix, withConnection } from '../connect/connect.ts'
-import { undoText, waitingLines } from '../follow/show-run.ts'
 import {
   type Command,
   CommandError,
@@ -24,6 +23,8 @@ import {
   lineText,
   textTable,
   timeAgo,
+  waitingLines,
+  undoText,
 } from '../terminal/output.ts'
 import { answerText } from './thread-tail.ts'
 

@@ -1,10 +1,16 @@
-import { isPlainObject } from '@skein/base'
 import { callText } from '@skein/base/safe-text'
-import type { SessionResult, ThreadInfo, WaitingItem } from '@skein/runtime'
+import type { SessionResult, ThreadInfo } from '@skein/runtime'
 import type { Client, TreeEvent } from '@skein/runtime/client'
 import { ExitCode, usageError } from '../terminal/command.ts'
 import { MarkdownWriter } from '../terminal/markdown.ts'
-import { type Output, costText, formatDuration, indented, lineText } from '../terminal/output.ts'
+import {
+  type Output,
+  costText,
+  formatDuration,
+  indented,
+  lineText,
+  waitingLines,
+} from '../terminal/output.ts'
 import { type Followed, type Tally, follow } from './follow.ts'
 
 /** How a run is shown, and from which event on. */
@@ -111,41 +117,6 @@ function endOf(
       return { code: LIMITS.has(reason) ? ExitCode.Limit : ExitCode.Failed, status }
     }
   }
-}
-
-/** Returns the question of a waiting call, and the commands that answer it. */
-export function waitingLines(item: WaitingItem): string[] {
-  const { threadId, interruptId, toolName, kind, path } = item
-  const about = riskText(item)
-  const call = callText(toolName, item.arguments)
-  const from = path.length > 1 ? `${lineText(path.join(' › '))}: ` : ''
-  if (kind === 'input') return [`waiting for an answer: ${from}${call}`]
-  if (kind === 'in_doubt')
-    return [
-      `in doubt, because the process died during the call: ${from}${call}${about === '' ? '' : ` (${about})`}`,
-      `  skein settle ${threadId} ${interruptId} --found applied`,
-      `  skein settle ${threadId} ${interruptId} --found absent`,
-    ]
-  return [
-    `waiting for approval: ${from}${call}${about === '' ? '' : ` (${about})`}`,
-    `  skein approve ${threadId} ${interruptId}`,
-    `  skein deny ${threadId} ${interruptId} --reason "…"`,
-  ]
-}
-
-/** Returns the risk of a waiting call, and how it is undone; empty if neither is known. */
-export function riskText({ risk, isIrreversible, request }: WaitingItem): string {
-  const undo = isIrreversible ? 'cannot be undone' : undoText(request?.action.rollback)
-  return [risk ?? '', undo].filter((text) => text !== '').join(', ')
-}
-
-/** Returns how a call is undone; empty if nothing is known about it. */
-export function undoText(rollback: unknown): string {
-  if (!isPlainObject(rollback)) return ''
-  const { type, target, payload } = rollback
-  if (type === 'impossible') return 'cannot be undone'
-  if (type === 'manual') return 'undone by hand'
-  return typeof target === 'string' ? `undone by ${callText(target, payload ?? {})}` : ''
 }
 
 /** Shows the events of a run while it runs. */

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { styleText } from 'node:util'
-import { escapeJson, safeJson, safeText, SafeTextStream } from '@skein/base/safe-text'
-import type { Problem } from '@skein/runtime'
+import { escapeJson, safeJson, safeText, SafeTextStream, callText } from '@skein/base/safe-text'
+import type { Problem, WaitingItem } from '@skein/runtime'
+import { isPlainObject } from '@skein/base'
 
 /** The styles that the command uses; a subset of those of `styleText`. */
 type Style = 'bold' | 'cyan' | 'dim' | 'green' | 'red' | 'yellow'
@@ -246,4 +247,39 @@ export function formatDuration(ms: number): string {
 /** Returns the message of an error. */
 export function errorText(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
+}
+
+/** Returns the question of a waiting call, and the commands that answer it. */
+export function waitingLines(item: WaitingItem): string[] {
+  const { threadId, interruptId, toolName, kind, path } = item
+  const about = riskText(item)
+  const call = callText(toolName, item.arguments)
+  const from = path.length > 1 ? `${lineText(path.join(' › '))}: ` : ''
+  if (kind === 'input') return [`waiting for an answer: ${from}${call}`]
+  if (kind === 'in_doubt')
+    return [
+      `in doubt, because the process died during the call: ${from}${call}${about === '' ? '' : ` (${about})`}`,
+      `  skein settle ${threadId} ${interruptId} --found applied`,
+      `  skein settle ${threadId} ${interruptId} --found absent`,
+    ]
+  return [
+    `waiting for approval: ${from}${call}${about === '' ? '' : ` (${about})`}`,
+    `  skein approve ${threadId} ${interruptId}`,
+    `  skein deny ${threadId} ${interruptId} --reason "…"`,
+  ]
+}
+
+/** Returns the risk of a waiting call, and how it is undone; empty if neither is known. */
+export function riskText({ risk, isIrreversible, request }: WaitingItem): string {
+  const undo = isIrreversible ? 'cannot be undone' : undoText(request?.action.rollback)
+  return [risk ?? '', undo].filter((text) => text !== '').join(', ')
+}
+
+/** Returns how a call is undone; empty if nothing is known about it. */
+export function undoText(rollback: unknown): string {
+  if (!isPlainObject(rollback)) return ''
+  const { type, target, payload } = rollback
+  if (type === 'impossible') return 'cannot be undone'
+  if (type === 'manual') return 'undone by hand'
+  return typeof target === 'string' ? `undone by ${callText(target, payload ?? {})}` : ''
 }

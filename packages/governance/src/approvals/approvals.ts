@@ -1,10 +1,11 @@
 import { type Clock, SkeinError, systemClock } from '@skein/base'
-import type {
-  ApprovalRequest,
-  Approvals,
-  Approver,
-  Redemption,
-  SpentStore,
+import {
+  type ApprovalRequest,
+  type Approvals,
+  type Approver,
+  type Redemption,
+  type SpentStore,
+  memorySpent,
 } from '../contract/approval.ts'
 import {
   APPROVAL_TYP,
@@ -17,6 +18,7 @@ import {
   MAX_SKEW_MS,
   readClaims,
   type TokenClaims,
+  approve,
 } from './approval-token.ts'
 import {
   type KeyAlgorithm,
@@ -25,6 +27,7 @@ import {
   type PublicJwk,
   toVerifyKey,
   type VerifyKey,
+  generateKey,
 } from '../keys/keys.ts'
 import type { Action } from '../contract/policy.ts'
 import { reason, type Reason } from '../contract/reason.ts'
@@ -264,4 +267,26 @@ function wrongAlgorithm(issuer: string, found: string, wanted: string): SkeinErr
     code: 'KEY_INVALID',
     hint: `Set alg: '${found}' for the issuer, or give it public keys of one kind.`,
   })
+}
+
+/** Signs and checks approvals. */
+export interface SigningDesk {
+  readonly approvals: Approvals
+  /**
+   * Signs the approval that a person gave in the framework's way. It runs on your server, after that
+   * person was authenticated; throw if they may not approve.
+   */
+  readonly sign: (request: ApprovalRequest, context: unknown) => Promise<string>
+}
+
+/** Signs as "developer" with a key that was made in this process. */
+export async function developmentDesk(audience: string, clock: Clock): Promise<SigningDesk> {
+  const { publicJwk, privateJwk: key } = await generateKey()
+  const issuer = 'development'
+  const issuers = { [issuer]: { keys: [publicJwk], may: () => true } }
+  return {
+    approvals: approvals({ audience, issuers, spent: memorySpent({ clock }), clock }),
+    sign: (request) =>
+      approve(request, { audience, issuer, approver: 'developer', key, ttlMs: 60_000, clock }),
+  }
 }

@@ -1,7 +1,7 @@
 import { type Clock, type JsonSchema, type JsonValue, systemClock } from '@skein/base'
-import { approvals } from '../approvals/approvals.ts'
+import { type SigningDesk, developmentDesk } from '../approvals/approvals.ts'
 import { memoryLog } from '../audit/memory-log.ts'
-import { type ApprovalRequest, type Approvals, memorySpent } from '../contract/approval.ts'
+import { type ApprovalRequest } from '../contract/approval.ts'
 import { hashJson, type Identity, uuidOf } from '../contract/envelope.ts'
 import {
   defineTaskClass,
@@ -16,9 +16,7 @@ import type { Result, Run } from '../contract/run.ts'
 import { governor, type Governor } from '../governor.ts'
 import type { AuditLog } from '../journal/journal.ts'
 import { isClosed, isNamedCall, openReviews } from '../journal/reduce.ts'
-import { generateKey } from '../keys/keys.ts'
 import type { PayloadStore } from '../contract/evidence.ts'
-import { approve } from '../approvals/approval-token.ts'
 
 /**
  * Options of `governAiSdk`, `governOpenAiAgents` and `governLangChain`. Each of them may be left out in
@@ -42,16 +40,6 @@ export interface GovernOptions {
   readonly clock?: Clock
   /** Called once for each development default in use. Default: a warning of the process. */
   readonly onDefault?: (notice: string) => void
-}
-
-/** Signs and checks approvals. */
-export interface SigningDesk {
-  readonly approvals: Approvals
-  /**
-   * Signs the approval that a person gave in the framework's way. It runs on your server, after that
-   * person was authenticated; throw if they may not approve.
-   */
-  readonly sign: (request: ApprovalRequest, context: unknown) => Promise<string>
 }
 
 /** A framework's tool with what governance has to know about it. */
@@ -286,18 +274,6 @@ const DEVELOPER: Identity = {
   agent_id: 'development-agent',
   owner_id: 'development',
   control_class: 'human-supervised',
-}
-
-/** Signs as "developer" with a key that was made in this process. */
-async function developmentDesk(audience: string, clock: Clock): Promise<SigningDesk> {
-  const { publicJwk, privateJwk: key } = await generateKey()
-  const issuer = 'development'
-  const issuers = { [issuer]: { keys: [publicJwk], may: () => true } }
-  return {
-    approvals: approvals({ audience, issuers, spent: memorySpent({ clock }), clock }),
-    sign: (request) =>
-      approve(request, { audience, issuer, approver: 'developer', key, ttlMs: 60_000, clock }),
-  }
 }
 
 function sayDefaults(options: GovernOptions): void {

@@ -1,6 +1,6 @@
 import { RuntimeError } from '../contract/error.ts'
 import type { Claim, ClaimOptions, HeldThread, Store } from '../store/store.ts'
-import type { TimerHandle, Timers } from './dispatcher.ts'
+import type { TimerHandle, Timers, Suspect, Trial, GatePlace } from './dispatcher.ts'
 
 /** A claimed thread whose lease is renewed until `end`. */
 export interface KeptLease {
@@ -122,37 +122,6 @@ function lostLease(threadId: string): RuntimeError {
     code: 'LEASE_LOST',
     hint: 'Another process continues the thread. Look at the connection to the store.',
   })
-}
-
-/** A thread whose former owner died. See `Lease`. */
-export interface Suspect {
-  /** What the thread was doing when the process died. */
-  readonly open: 'call' | 'inference' | 'nothing'
-  readonly deaths: number
-  readonly survived: number
-  /** How often the thread was charged. */
-  readonly charges: number
-}
-
-/** The trial of a suspect. Until it ends, the gate admits no other suspect, and others only after a while. */
-export interface Trial {
-  /** Whether a death during the trial is charged to the thread. */
-  readonly isCharged: boolean
-  /** How long the thread has to work before it is no longer on trial. */
-  readonly ms: number
-  /** Ends the trial, because the thread has made progress or has worked for `ms`. */
-  end(): void
-}
-
-/** The place of one drain in the gate. */
-export interface GatePlace {
-  /**
-   * Waits until the drain may work. Pass the suspect if the thread is one; the result is then its trial, if
-   * it needs one. When the signal aborts, the wait ends without a trial.
-   */
-  enter(suspect: Suspect | undefined, signal: AbortSignal): Promise<Trial | undefined>
-  /** The drain has ended, and so has its trial. */
-  leave(): void
 }
 
 /**

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { manualTimers } from '../testing/simulation.ts'
-import { createTrialGate, type GatePlace, type Suspect, type Trial } from './lease.ts'
+import { createTrialGate } from './lease.ts'
+import type { Suspect, Trial, GatePlace } from './dispatcher.ts'
 
 const suspect = (more: Partial<Suspect> = {}): Suspect => ({
   open: 'call',

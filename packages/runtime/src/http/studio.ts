@@ -1,4 +1,4 @@
-import { type Clock, decodeBase64Url, encodeBase64Url, isPlainObject, sha256 } from '@skein/base'
+import { type Clock, decodeBase64Url, encodeBase64Url, isPlainObject } from '@skein/base'
 import { HttpError, rateLimited } from '../operations/http-error.ts'
 import {
   done,
@@ -9,7 +9,17 @@ import {
 } from '../operations/operation.ts'
 import { ALL_SCOPES, type Principal } from '../operations/principal.ts'
 import { answer, arrayOf, boolean, choice, maxText, shape, string } from '../operations/shape.ts'
-import { presentedKey, type Auth, type Verify } from './auth/authenticate.ts'
+import {
+  presentedKey,
+  type Auth,
+  type Verify,
+  sessionSecret,
+  asBearer,
+  isFromPage,
+  setCookie,
+  SECURE_COOKIE,
+  PLAIN_COOKIE,
+} from './auth/authenticate.ts'
 import { TokenBuckets } from './guard.ts'
 
 /** The built files of Studio, as `studioFiles()` of `@skein/studio` returns them. */
@@ -91,9 +101,6 @@ function decoded(path: string): string | undefined {
 }
 
 const SESSION_MS = 12 * 3_600_000
-/** Browsers accept this name only with `Secure` and from the host itself, so that no other site can set it. */
-const SECURE_COOKIE = '__Host-skein-studio'
-const PLAIN_COOKIE = 'skein-studio'
 const SIGN_INS_PER_MINUTE = 20
 /** The longest key that a cookie has room for. */
 const MAX_KEY = 2500
@@ -201,55 +208,6 @@ export class StudioSessions {
       return undefined // not a session of this server
     }
   }
-}
-
-/**
- * Makes the secret of the sessions from the keys of the server, so that it is the same after a restart and at
- * every node. Somebody who knows all keys of a server could forge a cookie, but would gain nothing by it.
- * Without keys it is random.
- */
-function sessionSecret(auth: Auth): Promise<CryptoKey> {
-  const keys = [auth].flat().flatMap((way) => (typeof way === 'object' ? way.keys : []))
-  const text = keys.map((one) => ('key' in one ? one.key : one.sha256)).toSorted()
-  const bytes =
-    keys.length > 0
-      ? sha256(JSON.stringify(['skein studio sessions', ...text]))
-      : crypto.getRandomValues(new Uint8Array(32))
-  return crypto.subtle.importKey('raw', new Uint8Array(bytes), 'AES-GCM', false, [
-    'encrypt',
-    'decrypt',
-  ])
-}
-
-function asBearer({ url, signal }: Request, key: string): Request {
-  // A key with other characters cannot be sent in a header, so no client could use it.
-  const isPlain = /^[\x21-\x7e]+$/.test(key)
-  return new Request(url, { headers: isPlain ? { authorization: `Bearer ${key}` } : {}, signal })
-}
-
-/**
- * Whether a request with a cookie comes from our own page. `SameSite=Strict` does not exclude pages of other
- * ports and subdomains, not even those that may call only with a key (`cors`). Browsers send the origin with
- * every request that can change something.
- */
-function isFromPage({ method, url, headers }: Request): boolean {
-  const origin = headers.get('origin')
-  const site = headers.get('sec-fetch-site')
-  const host = headers.get('host') ?? new URL(url).host
-  if (origin !== null) return origin === `http://${host}` || origin === `https://${host}`
-  const isSafe = method === 'GET' || method === 'HEAD'
-  return isSafe
-    ? site === null || site === 'same-origin' || site === 'none'
-    : site === 'same-origin'
-}
-
-function setCookie(request: Request, prefix: string, value: string, maxAge: number): string {
-  // A proxy may have ended TLS; the browser names the scheme that it sees.
-  const origin = request.headers.get('origin') ?? request.url
-  const isSecure = origin.startsWith('https:')
-  const name = isSecure ? SECURE_COOKIE : PLAIN_COOKIE
-  const place = isSecure ? 'Path=/; Secure' : `Path=${prefix === '' ? '/' : prefix}`
-  return `${name}=${value}; ${place}; HttpOnly; SameSite=Strict; Max-Age=${maxAge}`
 }
 
 const me = answer({

@@ -9,8 +9,7 @@ import type {
 import type { Budget, VariableDefinition } from '../definitions/types.ts'
 import { json, operation, type OperationRoute } from './operation.ts'
 import { HttpError } from './http-error.ts'
-import { checkPlayground } from './messages.ts'
-import { hasScope } from './principal.ts'
+import { hasScope, checkPlayground } from './principal.ts'
 import { ref } from './schemas.ts'
 import { answer, anything, arrayOf, between, number, object, shape, string } from './shape.ts'
 

@@ -1,7 +1,6 @@
-import { decisionReason, grantTime } from './messages.ts'
 import { done, json, operation, type OperationRoute } from './operation.ts'
 import { actorOf } from './principal.ts'
-import { ref } from './schemas.ts'
+import { ref, decisionReason, grantTime } from './schemas.ts'
 import { answer, arrayOf, choice, maxText, shape } from './shape.ts'
 
 /** The operations on the standing grants of a thread: consents to a tool until a time. */

@@ -169,3 +169,7 @@ export function rateLimited(waitMs: number): HttpError {
     headers: { 'retry-after': String(Math.ceil(waitMs / 1000)) },
   })
 }
+
+export function invalid(message: string, field: string): HttpError {
+  return new HttpError(message, { code: 'INPUT_INVALID', problems: [{ field, message }] })
+}

@@ -2,10 +2,10 @@ import { messageFromJSON, messageToJSON, type Message } from '@skein/ai'
 import { SkeinError, uuidV7 } from '@skein/base'
 import { FOUND_EFFECTS, type SendMessage } from '../contract/runtime-api.ts'
 import type { Services } from '../http/services.ts'
-import { HttpError } from './http-error.ts'
+import { HttpError, invalid } from './http-error.ts'
 import { done, json, operation, type OperationRoute } from './operation.ts'
-import { actorOf, seesAllOwners, type Principal } from './principal.ts'
-import { ref, side, type MessageBody } from './schemas.ts'
+import { actorOf, seesAllOwners, type Principal, checkPlayground } from './principal.ts'
+import { ref, side, type MessageBody, decisionReason, grantTime } from './schemas.ts'
 import {
   answer,
   anything,
@@ -18,7 +18,6 @@ import {
   maxText,
   object,
   shape,
-  type Shape,
 } from './shape.ts'
 
 /** The operations on the messages of a thread. */
@@ -120,15 +119,6 @@ export function toSendMessage(
   return { ...rest, userId: user }
 }
 
-/** Throws unless the server lets clients choose how a run is made. */
-export function checkPlayground({ isPlayground }: Services['studio']): void {
-  if (isPlayground) return
-  throw new HttpError('This server does not let clients choose models, settings or calls.', {
-    code: 'PLAYGROUND_OFF',
-    hint: 'The operator allows it with `playground: true`; `skein dev` does.',
-  })
-}
-
 /** Reads a message from JSON; id and time may be missing. */
 function parseMessage(message: object, field: string): Message {
   try {
@@ -138,15 +128,6 @@ function parseMessage(message: object, field: string): Message {
     throw invalid(error.message, field)
   }
 }
-
-function invalid(message: string, field: string): HttpError {
-  return new HttpError(message, { code: 'INPUT_INVALID', problems: [{ field, message }] })
-}
-
-/** Why a person decided so. */
-export const decisionReason: Shape<string> = maxText(10_000)
-/** How long a standing grant may hold. */
-export const grantTime: Shape<number> = between(1000, 24 * 3_600_000)
 
 /** The operations that list waiting calls and record decisions about them. */
 export const approvalOperations: readonly OperationRoute[] = [

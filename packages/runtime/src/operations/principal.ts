@@ -7,6 +7,7 @@ import {
   type WaitingItem,
 } from '../contract/runtime-api.ts'
 import { HttpError, threadNotFound } from './http-error.ts'
+import type { Services } from '../http/services.ts'
 
 /**
  * Every scope. `threads:all` gives access to the threads of all owners of the tenant; `admin` includes all
@@ -129,4 +130,13 @@ export async function ifFound<T>(thread: Promise<T>): Promise<T | undefined> {
     if (SkeinError.is(error) && error.code === 'THREAD_NOT_FOUND') return undefined
     throw error
   }
+}
+
+/** Throws unless the server lets clients choose how a run is made. */
+export function checkPlayground({ isPlayground }: Services['studio']): void {
+  if (isPlayground) return
+  throw new HttpError('This server does not let clients choose models, settings or calls.', {
+    code: 'PLAYGROUND_OFF',
+    hint: 'The operator allows it with `playground: true`; `skein dev` does.',
+  })
 }

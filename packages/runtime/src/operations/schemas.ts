@@ -42,6 +42,7 @@ import {
   maxText,
   eitherOf,
   type Shape,
+  between,
 } from './shape.ts'
 
 /** A message as a client sends it; its content is still unchecked JSON. */
@@ -458,3 +459,9 @@ export const SCHEMAS: { readonly [Name in keyof NamedTypes]: Shape<NamedTypes[Na
     'warnings?': arrayOf(problem),
   }),
 }
+
+/** Why a person decided so. */
+export const decisionReason: Shape<string> = maxText(10_000)
+
+/** How long a standing grant may hold. */
+export const grantTime: Shape<number> = between(1000, 24 * 3_600_000)

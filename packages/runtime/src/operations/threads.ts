@@ -1,8 +1,7 @@
-import { currentView, viewHtml } from '../view/thread-view.ts'
-import type { CreateThread, ThreadInfo } from '../contract/runtime-api.ts'
-import type { ThreadQuery } from '../store/store.ts'
+import { type ThreadView } from '../view/thread-view.ts'
+import type { CreateThread, ThreadInfo, Runtime } from '../contract/runtime-api.ts'
+import type { ThreadQuery, Store } from '../store/store.ts'
 import { threadView } from '../view/index.ts'
-import { publicEvent, withoutLongResults } from '../view/public-event.ts'
 import type { Services } from '../http/services.ts'
 import { HttpError } from './http-error.ts'
 import { toSendMessage } from './messages.ts'
@@ -11,13 +10,13 @@ import {
   json,
   jsonResponse,
   operation,
-  raw,
   type OperationCall,
   type OperationRoute,
 } from './operation.ts'
 import { byClientId, hasScope, seesAllOwners, type Principal } from './principal.ts'
 import { lifecycle, ref, tags, type ThreadBody } from './schemas.ts'
 import { answer, between, boolean, integer, arrayOf, choice, shape, maxText } from './shape.ts'
+import { ViewFold } from '../view/view-fold.ts'
 
 const MAX_OFFSET = 10_000_000
 const DEFAULT_LIMIT = 50
@@ -192,116 +191,45 @@ function newThread(
   }
 }
 
-const LINES = 'application/jsonl'
+/** The view of a log up to an event. */
+interface KeptView {
+  readonly logId: number
+  readonly fold: ViewFold
+  seq: number
+}
 
-/** The operations that read, export and import the logs of threads. */
-export const logOperations: readonly OperationRoute[] = [
-  operation('listEvents', {
-    tag: 'events',
-    summary:
-      'The log, in order. With `maxResultChars`, longer results of tools are cut to their beginning, and such an event has `isCut`; ask for it alone to get it whole.',
-    scope: 'threads:read',
-    query: {
-      after: between(0, Number.MAX_SAFE_INTEGER),
-      limit: between(1, 1000),
-      maxResultChars: between(100, 10_000_000),
-    },
-    answers: [json('Events with their numbers.', answer({ events: arrayOf(ref('StoredEvent')) }))],
-    async run({ runtime, thread, query: { after = 0, limit = 200, maxResultChars } }) {
-      const events = await runtime.threads.events(thread.id, { after, limit })
-      return {
-        events: events.map(({ seq, event }) => {
-          const cut = maxResultChars && withoutLongResults(event, maxResultChars)
-          return cut
-            ? { seq, event: publicEvent(cut), isCut: true }
-            : { seq, event: publicEvent(event) }
-        }),
-      }
-    },
-  }),
-  operation('exportThread', {
-    tag: 'transfer',
-    summary:
-      'The thread as JSON lines that can be imported, as a ThreadProtocol document, or as one HTML file.',
-    scope: 'threads:read',
-    query: { format: choice('jsonl', 'thread', 'html') },
-    answers: [
-      raw('The log.', LINES, { type: 'string' }),
-      raw('The ThreadProtocol document.', 'application/json', {
-        type: 'object',
-        required: ['version', 'thread_id', 'turns'],
-      }),
-      raw('The conversation to read, without scripts.', 'text/html', { type: 'string' }),
-    ],
-    async run({ runtime, thread, query, request }) {
-      const wantsJson = /^application\/json\b/.test(request.headers.get('accept') ?? '')
-      const { format = wantsJson ? 'thread' : 'jsonl' } = query
-      if (format === 'thread') return jsonResponse(await runtime.threads.document(thread.id))
-      if (format === 'html') {
-        const { title, firstWords } = thread
-        const view = threadView(await runtime.threads.events(thread.id))
-        return new Response(viewHtml(view, title ?? firstWords ?? thread.id), {
-          headers: {
-            'content-type': 'text/html; charset=utf-8',
-            'content-disposition': `attachment; filename="thread.html"`,
-          },
-        })
-      }
-      return new Response(await runtime.threads.export(thread.id), {
-        headers: {
-          'content-type': `${LINES}; charset=utf-8`,
-          'content-disposition': `attachment; filename="thread.jsonl"`,
-          vary: 'accept',
-        },
-      })
-    },
-  }),
-  operation('importThread', {
-    tag: 'transfer',
-    summary: 'A new thread from exported JSON lines.',
-    // An imported log can contain anything, even decisions of other people, so importing requires `admin`.
-    scope: 'admin',
-    body: { bytes: 'lines' },
-    answers: [json('The new thread.', ref('Thread'), 201)],
-    run({ runtime, bytes, principal: { tenant, user } }) {
-      let lines: string
-      try {
-        lines = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-      } catch (cause) {
-        throw new HttpError('The body is not UTF-8.', { code: 'BODY_INVALID', cause })
-      }
-      return runtime.threads.import(lines, { tenant, owner: user })
-    },
-  }),
-  operation('listLogs', {
-    tag: 'logs',
-    summary: 'Requests to models.',
-    scope: 'logs:read',
-    answers: [
-      json('One entry per request, the oldest first.', answer({ logs: arrayOf(ref('ModelLog')) })),
-    ],
-    run: async ({ runtime, thread }) => ({ logs: await runtime.threads.logs(thread.id) }),
-  }),
-  operation('getLog', {
-    tag: 'logs',
-    summary: 'One request as it was sent. Secrets are never in it.',
-    scope: 'logs:read',
-    answers: [json('The request.', ref('ModelLogDetail'))],
-    errors: ['LOG_NOT_FOUND'],
-    run: ({ runtime, thread, params }) => runtime.threads.log(thread.id, params.logId),
-  }),
-  operation('getCost', {
-    tag: 'logs',
-    summary: 'Tokens and cost of a thread and its descendants.',
-    scope: 'threads:read',
-    answers: [json('By model and by thread.', ref('Cost'))],
-    run: ({ runtime, thread }) => runtime.threads.cost(thread.id),
-  }),
-  operation('getAudit', {
-    tag: 'logs',
-    summary: 'The audit log with a signed checkpoint.',
-    scope: 'logs:read',
-    answers: [json('Lines to verify.', ref('Audit'))],
-    run: ({ runtime, thread }) => runtime.threads.audit(thread.id),
-  }),
-]
+const keptViews = new WeakMap<Runtime, Map<string, KeptView>>()
+
+/** Views of shorter threads are not kept, because computing them is fast. */
+const MIN_KEPT_EVENTS = 500
+
+const MAX_KEPT_VIEWS = 32
+
+/**
+ * Returns the view of a thread now. Views of long threads are cached, so that the next call folds only new
+ * events. The store is needed to find out whether the log was replaced, so nothing is cached without a store.
+ */
+export async function currentView(
+  runtime: Runtime & { readonly store?: Pick<Store, 'head'> },
+  { id, seq }: ThreadInfo,
+): Promise<ThreadView> {
+  const { store, threads } = runtime
+  const logId = seq < MIN_KEPT_EVENTS ? undefined : (await store?.head(id))?.logId
+  if (logId === undefined) return threadView(await threads.events(id))
+  const views = keptViews.get(runtime) ?? new Map<string, KeptView>()
+  keptViews.set(runtime, views)
+  const known = views.get(id)
+  const kept = known?.logId === logId ? known : { logId, fold: new ViewFold(), seq: 0 }
+  const events = await threads.events(id, { after: kept.seq })
+  // The log may have been replaced (erased) before it was read.
+  if ((await store?.head(id))?.logId !== logId) return threadView(await threads.events(id))
+  for (const { seq: number, event } of events) {
+    if (number <= kept.seq) continue // another reader was faster
+    kept.fold.push(event, number)
+    kept.seq = number
+  }
+  views.delete(id)
+  views.set(id, kept)
+  if (views.size > MAX_KEPT_VIEWS) views.delete(views.keys().next().value!)
+  return kept.fold.view
+}

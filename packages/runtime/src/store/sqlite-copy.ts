@@ -247,3 +247,21 @@ export async function copyDatabase(
   }
   renameSync(part, to)
 }
+
+/**
+ * Removes deleted data from the files. `secure_delete` overwrites deleted rows in place, but older copies may
+ * remain in the write-ahead log and in pages from which rows were moved, so the whole file is rewritten. That
+ * takes about 10 ms per MB and blocks the process.
+ */
+export function scrub(database: DatabaseSync, path: string): void {
+  database.exec('VACUUM')
+  const answer = database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()
+  if (answer?.['busy'] === 0) return
+  throw new StoreError(
+    `Erased data is still in ${path}-wal, because another program reads the store.`,
+    {
+      code: 'STORE_LOCKED',
+      hint: 'End the other program and erase again.',
+    },
+  )
+}

@@ -106,24 +106,6 @@ function ownerIn(database: DatabaseSync): string {
 }
 
 /**
- * Removes deleted data from the files. `secure_delete` overwrites deleted rows in place, but older copies may
- * remain in the write-ahead log and in pages from which rows were moved, so the whole file is rewritten. That
- * takes about 10 ms per MB and blocks the process.
- */
-export function scrub(database: DatabaseSync, path: string): void {
-  database.exec('VACUUM')
-  const answer = database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()
-  if (answer?.['busy'] === 0) return
-  throw new StoreError(
-    `Erased data is still in ${path}-wal, because another program reads the store.`,
-    {
-      code: 'STORE_LOCKED',
-      hint: 'End the other program and erase again.',
-    },
-  )
-}
-
-/**
  * Creates an empty file that only its owner can read, and its folders; returns false if the file exists. An
  * existing file is not even opened, because closing it would drop this process's locks on it.
  */

@@ -9,7 +9,6 @@ import {
   lockOwner,
   openDatabase,
   type OwnerLock,
-  scrub,
   sqliteFailure,
 } from './sqlite-file.ts'
 import { damaged } from './sqlite-rows.ts'
@@ -31,7 +30,7 @@ import {
   type UserOf,
   type UserValue,
 } from './store.ts'
-import { copyDatabase } from './sqlite-copy.ts'
+import { copyDatabase, scrub } from './sqlite-copy.ts'
 
 /** Options of `sqliteStore`. */
 export interface SqliteStoreOptions {

@@ -1,7 +1,6 @@
 import { isObject } from '@skein/base'
-import { threadView, ViewFold } from './view-fold.ts'
-import type { Store, ThreadLifecycle } from '../store/store.ts'
-import type { Runtime, CostUsd, ThreadInfo } from '../contract/runtime-api.ts'
+import type { ThreadLifecycle } from '../store/store.ts'
+import type { CostUsd, ThreadInfo } from '../contract/runtime-api.ts'
 import { safeJson, safeText } from '@skein/base/safe-text'
 import type { LoggedOutcome } from '@skein/threads'
 import type { SessionOutcome } from '../contract/event.ts'
@@ -195,45 +194,6 @@ function htmlLine(text: string): string {
 
 function escaped(text: string): string {
   return text.replace(/[&<>"']/g, (character) => `&#${character.codePointAt(0)!};`)
-}
-
-/** The view of a log up to an event. */
-interface KeptView {
-  readonly logId: number
-  readonly fold: ViewFold
-  seq: number
-}
-const keptViews = new WeakMap<Runtime, Map<string, KeptView>>()
-/** Views of shorter threads are not kept, because computing them is fast. */
-const MIN_KEPT_EVENTS = 500
-const MAX_KEPT_VIEWS = 32
-/**
- * Returns the view of a thread now. Views of long threads are cached, so that the next call folds only new
- * events. The store is needed to find out whether the log was replaced, so nothing is cached without a store.
- */
-export async function currentView(
-  runtime: Runtime & { readonly store?: Pick<Store, 'head'> },
-  { id, seq }: ThreadInfo,
-): Promise<ThreadView> {
-  const { store, threads } = runtime
-  const logId = seq < MIN_KEPT_EVENTS ? undefined : (await store?.head(id))?.logId
-  if (logId === undefined) return threadView(await threads.events(id))
-  const views = keptViews.get(runtime) ?? new Map<string, KeptView>()
-  keptViews.set(runtime, views)
-  const known = views.get(id)
-  const kept = known?.logId === logId ? known : { logId, fold: new ViewFold(), seq: 0 }
-  const events = await threads.events(id, { after: kept.seq })
-  // The log may have been replaced (erased) before it was read.
-  if ((await store?.head(id))?.logId !== logId) return threadView(await threads.events(id))
-  for (const { seq: number, event } of events) {
-    if (number <= kept.seq) continue // another reader was faster
-    kept.fold.push(event, number)
-    kept.seq = number
-  }
-  views.delete(id)
-  views.set(id, kept)
-  if (views.size > MAX_KEPT_VIEWS) views.delete(views.keys().next().value!)
-  return kept.fold.view
 }
 
 /** Larger differences are paired in order, because comparing every step with every other would take too long. */

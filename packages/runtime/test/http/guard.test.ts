@@ -1,6 +1,6 @@
 import { manualClock } from '@skein/base'
 import { expect, test } from 'vitest'
-import { fileHeaders } from '../../src/operations/files.ts'
+import { fileHeaders } from '../../src/operations/files-and-logs.ts'
 import { findEndpoint } from '../../src/http/server-operations.ts'
 import { isLoopback, RequestGuard, TokenBuckets } from '../../src/http/guard.ts'
 import type { EndpointDefinition } from '../../src/definitions/types.ts'

@@ -1,4 +1,4 @@
-import { Keyboard, Monitor, Moon, Search, Sun } from 'lucide-react'
+import { Keyboard, Search } from 'lucide-react'
 import { lazy, Suspense, useEffect, useState, type ReactNode } from 'react'
 import { useRouter } from 'wouter'
 import { Boundary, Dialog, Empty, Skeleton } from '../parts/basics.tsx'
@@ -9,12 +9,12 @@ import { useAddress, type Address } from '../state/address.ts'
 import { activeKeys, onPageKey, useKeys } from '../state/keys.ts'
 import { useStore } from '../state/store.ts'
 import { useStudio } from '../state/studio.ts'
-import { chooseTheme, theme, type Theme } from '../state/theme.ts'
 import { StartPane } from '../screens/threads/start-pane.tsx'
 import { ThreadList } from '../screens/threads/thread-list.tsx'
 import iconUrl from '../styles/icon.svg'
 import { useBadge } from '../state/title.ts'
 import { SignIn, Account } from './sign-in.tsx'
+import { ThemeButton } from './theme-button.tsx'
 
 // The list of threads is in the first bundle; the other screens are loaded when the page is idle.
 const readThread = () => import('../screens/thread/thread-screen.tsx')
@@ -232,33 +232,6 @@ function ConnectionPill(): ReactNode {
         </span>
       )}
     </span>
-  )
-}
-
-const NEXT_THEME: Readonly<Record<Theme, Theme>> = {
-  system: 'light',
-  light: 'dark',
-  dark: 'system',
-}
-const THEME_NAMES: Readonly<Record<Theme, string>> = {
-  system: 'Theme: as the system',
-  light: 'Theme: light',
-  dark: 'Theme: dark',
-}
-
-function ThemeButton(): ReactNode {
-  const now = useStore(theme)
-  const Icon = { system: Monitor, light: Sun, dark: Moon }[now]
-  return (
-    <button
-      type="button"
-      className="btn quiet icon"
-      aria-label={THEME_NAMES[now]}
-      title={THEME_NAMES[now]}
-      onClick={() => chooseTheme(NEXT_THEME[now])}
-    >
-      <Icon size={16} aria-hidden />
-    </button>
   )
 }
 

@@ -27,7 +27,6 @@ import {
   findTask,
   parseTaskId,
   taskEvents,
-  toOldVersion,
   type FoundTask,
   type TaskStart,
 } from './task.ts'
@@ -371,4 +370,30 @@ function pagePart(part: JsonValue): readonly JsonObject[] {
   return address === undefined
     ? []
     : [{ type: 'file', url: address, mediaType: type, filename: name }]
+}
+
+/** Converts a value of A2A 1.0 (`task`, `statusUpdate` or `artifactUpdate` in an object) to A2A 0.3. */
+export function toOldVersion(value: JsonObject): JsonObject {
+  const { task, statusUpdate, artifactUpdate } = value
+  if (task) return { kind: 'task', ...(oldForm(task) as JsonObject) }
+  if (artifactUpdate) return { kind: 'artifact-update', ...(oldForm(artifactUpdate) as JsonObject) }
+  const update = oldForm(statusUpdate ?? {}) as JsonObject
+  const { state } = update['status'] as JsonObject
+  const final = state !== 'working' && state !== 'submitted'
+  return { kind: 'status-update', ...update, final }
+}
+
+/** Converts the parts, messages and states in a value that this file has made. */
+function oldForm(value: JsonValue, name = ''): JsonValue {
+  if (Array.isArray(value)) return (value as readonly JsonValue[]).map((one) => oldForm(one, name))
+  if (typeof value === 'string') {
+    if (name === 'state') return value.replace('TASK_STATE_', '').toLowerCase().replace('_', '-')
+    return name === 'role' ? value.replace('ROLE_', '').toLowerCase() : value
+  }
+  if (typeof value !== 'object' || value === null || name === 'data') return value
+  const fields: Record<string, JsonValue> = {}
+  if (name === 'parts') fields['kind'] = 'text' in value ? 'text' : 'data'
+  if (name === 'message' || name === 'history') fields['kind'] = 'message'
+  for (const [key, one] of Object.entries(value)) fields[key] = oldForm(one as JsonValue, key)
+  return fields
 }
