@@ -291,13 +291,14 @@ export function brokenRules(thread: Json): string[] {
   function pair(parts: Json[]): void {
     for (const one of parts) {
       if (one['part_kind'] === 'tool-call') open.push(one)
-      if (one['part_kind'] !== 'tool-return') continue
+      const isRetry = one['part_kind'] === 'retry-prompt' && Object.hasOwn(one, 'tool_name')
+      if (one['part_kind'] !== 'tool-return' && !isRetry) continue
       const index = open.findIndex(
         (call) =>
           call['tool_call_id'] === one['tool_call_id'] && call['tool_name'] === one['tool_name'],
       )
-      if (index < 0) broken.push('rule 2: tool_call_id')
-      else open.splice(index, 1)
+      if (index >= 0) open.splice(index, 1)
+      else if (!isRetry) broken.push('rule 2: tool_call_id')
     }
   }
   return broken

@@ -6,7 +6,8 @@
  * Where the specification leaves a hole, the model reads it as the package documents: equal ends and starts of
  * turns are no overlap (its own example has them), ids are any text (its examples are no UUIDs), a thinking
  * part may lack its provider (its stream conversion makes such parts), and a return answers one earlier call
- * of the same tool, anywhere in the thread (a deferred call is answered in a later turn).
+ * of the same tool, anywhere in the thread (a deferred call is answered in a later turn). A retry prompt that
+ * names its tool answers a call too, though the specification's `getPendingToolCalls` looks at returns alone.
  */
 import {
   InvalidThreadError,
@@ -85,7 +86,7 @@ const call = fc.record({
   args: fc.dictionary(fc.constantFrom('a', 'b'), json, { maxKeys: 2 }),
   status: fc.constantFrom('success', 'error', 'validation_error'),
   content: json,
-  answered: fc.constantFrom('now', 'later', 'never'),
+  answered: fc.constantFrom('now', 'later', 'never', 'retried'),
 })
 const response = fc.record({
   said: fc.array(said, { maxLength: 3 }),
@@ -179,7 +180,17 @@ const threads = fc
               status,
               content,
             }))
-        answer(returned('now'))
+        answer([
+          ...returned('now'),
+          ...made
+            .filter(({ answered }) => answered === 'retried')
+            .map(({ tool_name, tool_call_id }) => ({
+              part_kind: 'retry-prompt',
+              content: 'again',
+              tool_name,
+              tool_call_id,
+            })),
+        ])
         waiting.push(...returned('later'))
         if (step.event)
           messages.push({
@@ -227,6 +238,8 @@ const WRONG_TIMES = [
 const mutation = fc.record({
   which: fc.constantFrom(
     'drop',
+    'drop',
+    'retype',
     'retype',
     'unknown field',
     'time',
@@ -247,7 +260,10 @@ function mutate(
   pick: { which: string; node: number; field: number; value: number },
 ): Mutation<Json> {
   const { nodes } = readStructure(thread)
-  const node = nodes[pick.node % nodes.length]!
+  // The type first: otherwise the many text parts would leave little for the others.
+  const types = [...new Set(nodes.map(({ type }) => type))]
+  const alike = nodes.filter(({ type }) => type === types[pick.node % types.length])
+  const node = alike[pick.value % alike.length]!
   const fields = Object.entries(grammar[node.type]!)
   const [key, field] = fields[pick.field % fields.length]!
   const at = (path: Path, change: (place: Json) => void, rule: string): Mutation<Json> => ({
@@ -359,7 +375,7 @@ test('a spoilt document is refused exactly where the model refuses it', () => {
       if (verdict.issues.every(({ code }) => !CLOSED_LISTS.has(code)))
         expect(verdict.wellFormed, JSON.stringify(why)).toBe(isOnlyRules(result))
     }),
-    runs(1200),
+    runs(1500),
   )
   for (const which of [
     'drop',
@@ -439,7 +455,9 @@ function modelMessages(thread: Json): Json[] {
 function modelPending(thread: Json): Json[] {
   const parts = modelMessages(thread).flatMap((message) => (message['parts'] ?? []) as Json[])
   const returned = new Set(
-    parts.filter((part) => part['part_kind'] === 'tool-return').map((part) => part['tool_call_id']),
+    parts
+      .filter((part) => ['tool-return', 'retry-prompt'].includes(part['part_kind'] as string))
+      .map((part) => part['tool_call_id']),
   )
   return parts.filter(
     (part) => part['part_kind'] === 'tool-call' && !returned.has(part['tool_call_id']),
