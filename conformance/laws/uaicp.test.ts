@@ -44,7 +44,7 @@ interface Op {
 interface Attempt {
   readonly ops: readonly Op[]
   readonly throws: boolean
-  readonly verdicts: readonly ('pass' | 'fail' | 'skipped' | 'crash' | 'prose')[]
+  readonly verdicts: readonly ('pass' | 'fail' | 'skip' | 'crash' | 'prose')[]
 }
 interface Plan {
   readonly hasPolicy: boolean
@@ -82,7 +82,7 @@ const plans: fc.Arbitrary<Plan> = fc.record({
       ops: fc.array(op, { maxLength: 4 }),
       throws: mostly(false, true),
       verdicts: fc.tuple(
-        mostly<Attempt['verdicts'][number]>('pass', 'fail', 'skipped', 'crash', 'prose'),
+        mostly<Attempt['verdicts'][number]>('pass', 'fail', 'skip', 'crash', 'prose'),
         mostly<Attempt['verdicts'][number]>('pass', 'fail'),
       ),
     }),
