@@ -6,6 +6,8 @@
  * Where the specification leaves a hole, the model reads it so: all calls of a step run before the step is judged, a
  * failure wins over a stop in the same step, a side without stop tool and response stop yields when it has said
  * something, steps are counted per side and session, and a limit ends the session as failed.
+ *
+ * With SKEIN_DEEP it tries twenty times as many cases.
  */
 import { calls, says, scripted, type ScriptPart } from '@skein/ai/testing'
 import { type AgentDefinition, createRegistry, DefinitionError, definePrompt } from '@skein/runtime'

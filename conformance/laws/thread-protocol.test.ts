@@ -8,6 +8,8 @@
  * part may lack its provider (its stream conversion makes such parts), and a return answers one earlier call
  * of the same tool, anywhere in the thread (a deferred call is answered in a later turn). A retry prompt that
  * names its tool answers a call too, though the specification's `getPendingToolCalls` looks at returns alone.
+ *
+ * With SKEIN_DEEP it tries twenty times as many cases.
  */
 import {
   InvalidThreadError,

@@ -7,6 +7,8 @@
  * those above it holds the whole history, and one that shares none adds its own.
  * After the last round that `maxIterations` of loop allows, the model is not asked again: the turn ends with results
  * (§5.2 "maximum tool execution rounds"; UPP's own loop asks once more).
+ *
+ * With SKEIN_DEEP it tries twenty times as many cases.
  */
 import { agent, AgentState, type PlanStep, ThreadTree } from '@skein/agents'
 import { loop, react } from '@skein/agents/execution'

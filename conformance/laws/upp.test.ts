@@ -7,6 +7,8 @@
  * user message, messages are taken as they are; the messages of a turn begin with its input; at `maxIterations`
  * the turn ends with calls that have no result. The JSON of messages is the package's own form,
  * and what is inside a block is not checked when it is read (§1.6: validation is the application's).
+ *
+ * With SKEIN_DEEP it tries twenty times as many cases.
  */
 import {
   AssistantMessage,
