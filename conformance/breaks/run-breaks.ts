@@ -156,8 +156,8 @@ class RowTests {
 }
 
 /** A hang says nothing about the row, unless the break is known to make its code never end. */
-export function isNoticed(answer: RowAnswer, { hangs = false }: Break): boolean {
-  return answer === 'red' || (answer === 'hung' && hangs)
+export function isNoticed(answer: RowAnswer, { hangs }: Break): boolean {
+  return answer === 'red' || (answer === 'hung' && hangs === true)
 }
 
 /** The longest time that the tests of a row may take. */

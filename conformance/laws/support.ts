@@ -1,4 +1,6 @@
 /** What the laws share: how many cases they try, and places in a JSON document. */
+import { vi } from 'vitest'
+
 export type Json = Record<string, unknown>
 export type Path = readonly (string | number)[]
 
@@ -7,6 +9,9 @@ export interface Mutation<T> {
   readonly rule: string
   readonly result: T
 }
+
+// Twenty times as many cases need more than the usual time.
+if (process.env['SKEIN_DEEP']) vi.setConfig({ testTimeout: 600_000 })
 
 /** The number of cases of a law; `npm run test:deep` tries twenty times as many. */
 export function runs(count: number): { readonly numRuns: number } {
