@@ -17,6 +17,8 @@ export interface Break {
   readonly swap: readonly [from: string, to: string]
   /** Runs only the tests of the row in files whose path contains this, where the others take long. */
   readonly by?: string
+  /** The broken code never ends: the tests have to be killed, and that counts as noticed. */
+  readonly hangs?: true
 }
 
 /** The breaks of one specification by row. */

@@ -3,7 +3,7 @@ import { root, run } from '../../scripts/workspace.ts'
 import { loadSpecs } from '../reporter/rows.ts'
 import { digestOf, locate } from './break.ts'
 import { breaksOf } from './index.ts'
-import { readSeen } from './run-breaks.ts'
+import { isNoticed, readSeen } from './run-breaks.ts'
 
 const isDeep = process.env['SKEIN_DEEP'] !== undefined
 const all = breaksOf()
@@ -35,6 +35,15 @@ describe('breaks of rows', () => {
     expect(() => locate(root, change)).toThrow('Not in withExchange')
     expect(() => locate(root, { ...change, swap: ['known', ''] })).toThrow('More than once')
     expect(() => locate(root, { ...change, in: 'agents/noSuchName' })).toThrow('Nothing in')
+  })
+
+  test('tests that hang have not noticed a break, unless the break says that its code never ends', () => {
+    const change = { clause: 'x', in: 'agents/withExchange', swap: ['a', 'b'] } as const
+    expect(isNoticed('red', change)).toBe(true)
+    expect(isNoticed('green', change)).toBe(false)
+    expect(isNoticed('hung', change)).toBe(false)
+    expect(isNoticed('hung', { ...change, hangs: true })).toBe(true)
+    expect(isNoticed('green', { ...change, hangs: true })).toBe(false)
   })
 
   test.runIf(isDeep)('every break is planted again', { timeout: 3_600_000 }, async () => {

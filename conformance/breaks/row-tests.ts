@@ -12,8 +12,8 @@ export interface RowQuestion {
   readonly by?: string
 }
 
-/** Whether the tests of a row pass; `red` also if there are none. */
-export type RowAnswer = 'green' | 'red'
+/** Whether the tests of a row pass; `red` also if there are none; `hung` if they had to be killed. */
+export type RowAnswer = 'green' | 'red' | 'hung'
 
 // The process that `run-breaks.ts` starts in a copy of the repository. Vitest is started once and told what
 // has changed, so that a row takes about a second.

@@ -57,12 +57,15 @@ export async function runBreaks(wanted: readonly Wanted[], options: RunOptions):
       }
       const { file, before, after } = locate(copy.folder, change)
       writeFileSync(join(copy.folder, file), after)
-      const red = await tests.isRed({ row, by, changed: join(copy.folder, file) })
+      const answer = await tests.ask({ row, by, changed: join(copy.folder, file) })
+      const red = isNoticed(answer, change)
       writeFileSync(join(copy.folder, file), before)
       tests.changed(join(copy.folder, file))
       planted++
-      console.log(`${red ? 'noticed ' : 'SURVIVED'} ${row} ${change.clause} (${change.in})`)
-      if (!red) survivors.push(`${row} ${change.clause}`)
+      const said = red ? 'noticed ' : answer === 'hung' ? 'HUNG    ' : 'SURVIVED'
+      console.log(`${said} ${row} ${change.clause} (${change.in})`)
+      if (!red)
+        survivors.push(`${row} ${change.clause}${answer === 'hung' ? ': its tests hung' : ''}`)
       if (options.writes) note(SEEN, { row, change, red })
       if (options.resumes) note(progress, { row, change, red })
     }
@@ -80,7 +83,7 @@ export async function runBreaks(wanted: readonly Wanted[], options: RunOptions):
 
 /**
  * The tests of rows in one copy of the repository. They run in a process of their own, because code that was
- * broken on purpose may never end; it is killed then, and counts as noticed: its test would time out.
+ * broken on purpose may never end; it is killed then, and the answer is `hung`.
  */
 class RowTests {
   readonly #folder: string
@@ -104,9 +107,9 @@ class RowTests {
     return isGreen
   }
 
-  /** Whether a test that names the row fails now. A file that no longer loads counts as well. */
-  async isRed(question: RowQuestion): Promise<boolean> {
-    return (await this.#ask(question)) === 'red'
+  /** `red` if a test that names the row fails now. A file that no longer loads counts as well. */
+  ask(question: RowQuestion): Promise<RowAnswer> {
+    return this.#ask(question)
   }
 
   /** Says that a file is as it was. */
@@ -136,11 +139,11 @@ class RowTests {
       const settle = (answer: RowAnswer): void => {
         clearTimeout(timer)
         child.removeAllListeners()
-        if (answer === 'red' || answer === 'green') resolve(answer)
+        resolve(answer)
       }
       const timer = setTimeout(() => {
         this.close()
-        settle('red')
+        settle('hung')
       }, LONGEST_MS)
       child.once('message', (answer) => settle(answer as RowAnswer))
       child.once('exit', () => {
@@ -150,6 +153,11 @@ class RowTests {
       child.send(question)
     })
   }
+}
+
+/** A hang says nothing about the row, unless the break is known to make its code never end. */
+export function isNoticed(answer: RowAnswer, { hangs }: Break): boolean {
+  return answer === 'red' || (answer === 'hung' && hangs === true)
 }
 
 /** The longest time that the tests of a row may take. */

@@ -1495,6 +1495,15 @@ export const breaks: Breaks = {
       swap: ['AbortSignal.any([given, cut.signal])', 'cut.signal'],
     },
     {
+      clause: 'the request to the model is aborted',
+      in: 'runtime/askModel',
+      swap: [
+        'asking.instance.infer(asking.messages, { signal: controller.signal })',
+        'asking.instance.with({ signal: undefined }).infer(asking.messages)',
+      ],
+      by: 'terminate',
+    },
+    {
       clause: 'nothing comes after it',
       in: 'runtime/next',
       swap: ['if (state.terminated) {', 'if (state.terminated && !session) {'],
@@ -1528,6 +1537,17 @@ export const breaks: Breaks = {
         'child.lifecycle = event.outcome',
         `child.lifecycle = event.outcome === 'terminated' ? 'failed' : event.outcome`,
       ],
+    },
+    {
+      clause: 'for good',
+      in: 'runtime/foldService',
+      swap: [
+        `if (!child || child.lifecycle === 'terminated') return
+      child.lifecycle = event.outcome`,
+        `if (!child) return
+      child.lifecycle = event.outcome`,
+      ],
+      by: 'fold/snapshot',
     },
   ],
   'SA-87': [

@@ -178,17 +178,17 @@ export function actionDigest(action: Action): Hash {
 }
 
 /**
- * One fault of a stream of chunks. `gap`: a chunk is missing. `duplicate`: a chunk arrived twice. `open`:
- * the final chunk is missing.
+ * One fault of a stream of chunks. `gap`: a chunk is missing. `duplicate`: a chunk arrived twice. `late`: a
+ * chunk came after the final one. `open`: the final chunk is missing.
  */
 interface ChunkFault {
-  readonly type: 'gap' | 'duplicate' | 'open'
-  /** The index that is missing or arrived twice; for `open`, the index that was expected next. */
+  readonly type: 'gap' | 'duplicate' | 'late' | 'open'
+  /** The index that is missing, late or arrived twice; for `open`, the index that was expected next. */
   readonly stream_index: number
 }
 
 /**
- * Finds missing and repeated chunks of one request, and a missing final chunk. `chunks` are in the order
+ * Finds missing, repeated and late chunks of one request, and a missing final chunk. `chunks` are in the order
  * of their arrival.
  */
 export function checkChunks(chunks: readonly Pick<Envelope, 'streaming'>[]): ChunkFault[] {
@@ -200,7 +200,10 @@ export function checkChunks(chunks: readonly Pick<Envelope, 'streaming'>[]): Chu
     const { stream_index } = streaming
     for (; next < stream_index; next++) faults.push({ type: 'gap', stream_index: next })
     if (stream_index < next) faults.push({ type: 'duplicate', stream_index })
-    else next = stream_index + 1
+    else {
+      next = stream_index + 1
+      if (isFinished) faults.push({ type: 'late', stream_index })
+    }
     isFinished ||= streaming.is_final
   }
   if (!isFinished) faults.push({ type: 'open', stream_index: next })

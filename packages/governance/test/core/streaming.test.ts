@@ -102,6 +102,9 @@ test('UAICP-16 a replay gives the same ids and indices; a consumer sees gaps and
     { type: 'duplicate', stream_index: 0 },
   ])
   expect(checkChunks(chunks.slice(0, 2))).toEqual([{ type: 'open', stream_index: 2 }])
+  const { streaming } = chunks.at(-1)!
+  const late = { streaming: { ...streaming!, chunk_id: 'late', stream_index: chunks.length } }
+  expect(checkChunks([...chunks, late])).toEqual([{ type: 'late', stream_index: chunks.length }])
 })
 
 test('UAICP-16 a replay that streams another text is a conflict, not a guess', async () => {

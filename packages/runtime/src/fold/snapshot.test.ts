@@ -161,3 +161,23 @@ for (const [name, open] of [
     await last.threads.erase(id)
     expect((await store.snapshots!.read(id, logId)).size).toBe(0)
   })
+
+test('SA-86 a terminated child stays terminated, whatever is logged of it later', () => {
+  const at = '2026-03-01T09:00:00.000Z'
+  const reference = 'child'
+  const ended = (outcome: 'completed' | 'failed' | 'terminated') =>
+    ({ type: 'subagent_ended', at, reference, outcome }) as const
+  const updated = { type: 'subagent_updated', at, reference, status: 'running' } as const
+  const created = {
+    type: 'subagent_created',
+    at,
+    reference,
+    name: 'helper',
+    isResumable: true,
+  } as const
+  for (const late of [updated, ended('completed'), ended('failed')]) {
+    const log = [created, ended('terminated'), late] as readonly StoredEvent['event'][]
+    const { children } = foldKernel(log.map((event, index) => ({ seq: index + 1, event })))
+    expect(children.get(reference)).toMatchObject({ lifecycle: 'terminated' })
+  }
+})
