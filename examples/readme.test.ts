@@ -5,7 +5,7 @@ import { headingsOf, linksOf } from '../scripts/docs/markdown.ts'
 const page = readFileSync(`${import.meta.dirname}/README.md`, 'utf8')
 
 test('every example appears once in the README, under a task', () => {
-  const programs = globSync('{[0-9][0-9],[0-9][0-9][0-9]}-*.{ts,tsx}', {
+  const programs = globSync('{,langchain/}{[0-9][0-9],[0-9][0-9][0-9]}-*.{ts,tsx}', {
     cwd: import.meta.dirname,
   })
   // An example with packages of its own is a folder with a README.
