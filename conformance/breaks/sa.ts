@@ -1383,7 +1383,7 @@ export const breaks: Breaks = {
       clause: 'a missing file fails the call',
       in: 'runtime/findFiles',
       swap: [
-        'if (!file) throw new MissingFileError(given)\n    return file',
+        'if (!file) throw new Error(`There is no file ${given} in this thread; nothing was sent.`)\n    return file',
         `return file ?? { path, mediaType: 'text/plain', sizeBytes: 0, hash: '', writtenAt: '' }`,
       ],
     },

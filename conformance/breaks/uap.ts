@@ -461,8 +461,8 @@ export const breaks: Breaks = {
       clause: 'the messages of the turn, in order',
       in: 'agents/RunRecord.addMessages',
       swap: [
-        'this.#messages.push(deepFreeze(message))',
-        'this.#messages.unshift(deepFreeze(message))',
+        'this.#messages.push(freezeTree(message))',
+        'this.#messages.unshift(freezeTree(message))',
       ],
     },
   ],
@@ -1654,7 +1654,10 @@ export { mcpTools }`,
     {
       clause: 'the turn is the very type',
       in: 'agents/GenerateResult',
-      swap: ['readonly turn: Turn<Data>', `readonly turn: Omit<Turn<Data>, 'cycles'>`],
+      swap: [
+        'readonly turn: Turn<Data, Calls>',
+        `readonly turn: Omit<Turn<Data, Calls>, 'cycles'>`,
+      ],
     },
   ],
   'UAP-006': [

@@ -1513,12 +1513,12 @@ export const breaks: Breaks = {
     },
     {
       clause: 'with its prefix',
-      in: 'ai/requestUrl',
+      in: 'ai/joinUrl',
       swap: ['const prefix = url.pathname.slice(0, end)', `const prefix = ''`],
     },
     {
       clause: 'with slashes at its end',
-      in: 'ai/requestUrl',
+      in: 'ai/joinUrl',
       swap: [
         `while (url.pathname[end - 1] === '/') end--`,
         `if (url.pathname[end - 1] === '/') end--`,

@@ -263,12 +263,12 @@ export const breaks: Breaks = {
     },
     {
       clause: 'its prefix is kept',
-      in: 'ai/requestUrl',
+      in: 'ai/joinUrl',
       swap: ['${url.origin}${prefix}${pathname}', '${url.origin}${pathname}'],
     },
     {
       clause: 'it may end in slashes',
-      in: 'ai/requestUrl',
+      in: 'ai/joinUrl',
       swap: [
         "while (url.pathname[end - 1] === '/') end--",
         "if (url.pathname[end - 1] === '/') end--",
