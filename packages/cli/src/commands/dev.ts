@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { relative, sep } from 'node:path'
-import { loadConfig } from '../config/config.ts'
+import { loadConfig, type SkeinConfig } from '../config/config.ts'
 import type { DiscoveredRegistry, EmbeddedRuntime } from '@skein/runtime'
 import type { ServeOptions, Serving } from '@skein/runtime/http'
 import {
@@ -23,8 +23,6 @@ import {
   JSON_OPTION,
   defineCommand,
   usageError,
-  portOf,
-  pageOrigins,
 } from '../terminal/command.ts'
 import { type Output, errorText, problemLine } from '../terminal/output.ts'
 
@@ -160,6 +158,31 @@ export const studio: Command = defineCommand({
     }
   },
 })
+
+function portOf(given: string | number | undefined): number {
+  const port = Number(given ?? DEFAULT_PORT)
+  if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port
+  throw usageError(`--port takes a number from 0 to 65535, not "${given}".`)
+}
+
+/**
+ * Returns the origins of pages that may call the server: those of the flag, else those of the configuration
+ * that are on this machine. A server without keys answers no page of another machine.
+ */
+function pageOrigins(flag: string | undefined, { origins = [] }: SkeinConfig): readonly string[] {
+  const isLocal = (origin: string): boolean => {
+    const url = URL.parse(origin)
+    return url?.origin === origin && /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(url.hostname)
+  }
+  if (flag === undefined) return origins.filter(isLocal)
+  const given = flag.split(',').map((origin) => origin.trim().replace(/\/$/, ''))
+  const wrong = given.find((origin) => !isLocal(origin))
+  if (wrong === undefined) return given
+  throw usageError(
+    `--origin takes pages of this machine, not "${wrong}".`,
+    'E.g. http://localhost:5173. For pages elsewhere use `skein serve`, which asks for keys.',
+  )
+}
 
 const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
 

@@ -9,11 +9,17 @@ import { randomUUID } from 'node:crypto'
 import { closeSync, openSync, writeSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { type JsonObject, messageOf } from '@skein/base'
-import type { EmbeddedRuntime, RuntimeLogger, RuntimeOptions, Store } from '@skein/runtime'
+import type {
+  EmbeddedRuntime,
+  Registry,
+  RuntimeLogger,
+  RuntimeOptions,
+  Store,
+} from '@skein/runtime'
 import type { Auth, Serving } from '@skein/runtime/http'
-import { type SkeinConfig, loadConfig } from '../config/config.ts'
-import { type SafeSettings, checkSettings, shownAddress, refuse } from '../config/refusals.ts'
-import { type Definitions, readDefinitions } from '../connect/embed.ts'
+import { type ConfigProblem, type SkeinConfig, loadConfig } from '../config/config.ts'
+import { type SafeSettings, checkSettings, shownAddress } from '../config/refusals.ts'
+import { missingKeys } from '../connect/embed.ts'
 import {
   type Command,
   CommandError,
@@ -21,7 +27,7 @@ import {
   FOLDER_OPERAND,
   defineCommand,
 } from '../terminal/command.ts'
-import { type Output } from '../terminal/output.ts'
+import { type Output, problemLine } from '../terminal/output.ts'
 
 const DRAIN_SECONDS = 20
 
@@ -63,6 +69,47 @@ export const serveCommand: Command = defineCommand({
     return serveUntilStopped(settings, registries, logger)
   },
 })
+
+/** Throws one error with all reasons why the server must not start. */
+function refuse(problems: readonly ConfigProblem[]): void {
+  if (problems.length === 0) return
+  const lines = problems.map(({ setting, message }) => `\n  ${setting}: ${message}`)
+  const count = problems.length === 1 ? '1 reason' : `${problems.length} reasons`
+  throw new CommandError(`The server does not start, for ${count}:${lines.join('')}`, {
+    code: 'CONFIG_UNSAFE',
+    hint: 'docs/deploy.md describes every setting and its variable.',
+    exitCode: ExitCode.Usage,
+  })
+}
+
+/** The definitions that are served, and those of the previous version. */
+interface Definitions {
+  readonly current: Registry
+  readonly previous: Registry | undefined
+}
+
+/** Loads both folders of definitions; everything that would fail at run time is a reason not to start. */
+async function readDefinitions({ agents = '.', previous }: SkeinConfig): Promise<Definitions> {
+  const { discover, DefinitionError } = await import('@skein/runtime')
+  const problems: ConfigProblem[] = []
+  const load = async (setting: string, folder: string): Promise<Registry | undefined> => {
+    try {
+      const registry = await discover(folder)
+      for (const problem of missingKeys(registry, []))
+        problems.push({ setting, message: problemLine(problem) })
+      return registry
+    } catch (error) {
+      if (!(error instanceof DefinitionError)) throw error
+      for (const problem of error.problems)
+        problems.push({ setting, message: problemLine(problem) })
+      return undefined
+    }
+  }
+  const current = await load('agents', agents)
+  const before = previous === undefined ? undefined : await load('previous', previous)
+  refuse(problems)
+  return { current: current!, previous: before } // without problems it was loaded
+}
 
 async function createLogger(
   { logFormat, logLevel }: SkeinConfig,

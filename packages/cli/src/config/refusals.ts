@@ -4,7 +4,6 @@ import { closest, decodeBase64, isPlainObject, tryParseJson } from '@skein/base'
 import type { RuntimeLimits } from '@skein/runtime'
 import type { ApiKey, HttpOptions } from '@skein/runtime/http'
 import type { ConfigProblem, SkeinConfig } from './config.ts'
-import { CommandError, ExitCode } from '../terminal/command.ts'
 
 /** What `serve` runs with, after every setting was found safe. */
 export interface SafeSettings {
@@ -398,16 +397,4 @@ function checkProcess(env: NodeJS.ProcessEnv, refuse: Refuse): void {
   const flags = [...process.execArgv, ...(env['NODE_OPTIONS'] ?? '').split(/\s+/)]
   if (flags.some((flag) => flag.startsWith('--inspect')))
     refuse('--inspect', 'lets everybody who reaches that port run code in this process.')
-}
-
-/** Throws one error with all reasons why the server must not start. */
-export function refuse(problems: readonly ConfigProblem[]): void {
-  if (problems.length === 0) return
-  const lines = problems.map(({ setting, message }) => `\n  ${setting}: ${message}`)
-  const count = problems.length === 1 ? '1 reason' : `${problems.length} reasons`
-  throw new CommandError(`The server does not start, for ${count}:${lines.join('')}`, {
-    code: 'CONFIG_UNSAFE',
-    hint: 'docs/deploy.md describes every setting and its variable.',
-    exitCode: ExitCode.Usage,
-  })
 }

@@ -15,9 +15,6 @@ import type {
 } from '@skein/runtime'
 import type { Http, Principal } from '@skein/runtime/http'
 import { CommandError } from '../terminal/command.ts'
-import type { ConfigProblem, SkeinConfig } from '../config/config.ts'
-import { problemLine } from '../terminal/output.ts'
-import { refuse } from '../config/refusals.ts'
 
 /**
  * Loads the definitions of a folder. Throws if the folder does not exist, or if definitions have problems;
@@ -259,36 +256,4 @@ export async function isAnswering(url: string): Promise<boolean> {
   } catch {
     return false
   }
-}
-
-/** The definitions that are served, and those of the previous version. */
-export interface Definitions {
-  readonly current: Registry
-  readonly previous: Registry | undefined
-}
-
-/** Loads both folders of definitions; everything that would fail at run time is a reason not to start. */
-export async function readDefinitions({
-  agents = '.',
-  previous,
-}: SkeinConfig): Promise<Definitions> {
-  const { discover, DefinitionError } = await import('@skein/runtime')
-  const problems: ConfigProblem[] = []
-  const load = async (setting: string, folder: string): Promise<Registry | undefined> => {
-    try {
-      const registry = await discover(folder)
-      for (const problem of missingKeys(registry, []))
-        problems.push({ setting, message: problemLine(problem) })
-      return registry
-    } catch (error) {
-      if (!(error instanceof DefinitionError)) throw error
-      for (const problem of error.problems)
-        problems.push({ setting, message: problemLine(problem) })
-      return undefined
-    }
-  }
-  const current = await load('agents', agents)
-  const before = previous === undefined ? undefined : await load('previous', previous)
-  refuse(problems)
-  return { current: current!, previous: before } // without problems it was loaded
 }

@@ -1,7 +1,5 @@
 import { SkeinError } from '@skein/base'
 import type { Output } from './output.ts'
-import type { SkeinConfig } from '../config/config.ts'
-import { DEFAULT_PORT } from '../commands/dev.ts'
 
 /** A flag without a value: `--name`. */
 export interface Switch {
@@ -162,32 +160,4 @@ export class CommandError extends SkeinError {
 /** Creates the error for a command that was called with wrong words. */
 export function usageError(message: string, hint?: string): CommandError {
   return new CommandError(message, { code: 'USAGE', exitCode: ExitCode.Usage, hint })
-}
-
-export function portOf(given: string | number | undefined): number {
-  const port = Number(given ?? DEFAULT_PORT)
-  if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port
-  throw usageError(`--port takes a number from 0 to 65535, not "${given}".`)
-}
-
-/**
- * Returns the origins of pages that may call the server: those of the flag, else those of the configuration
- * that are on this machine. A server without keys answers no page of another machine.
- */
-export function pageOrigins(
-  flag: string | undefined,
-  { origins = [] }: SkeinConfig,
-): readonly string[] {
-  const isLocal = (origin: string): boolean => {
-    const url = URL.parse(origin)
-    return url?.origin === origin && /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(url.hostname)
-  }
-  if (flag === undefined) return origins.filter(isLocal)
-  const given = flag.split(',').map((origin) => origin.trim().replace(/\/$/, ''))
-  const wrong = given.find((origin) => !isLocal(origin))
-  if (wrong === undefined) return given
-  throw usageError(
-    `--origin takes pages of this machine, not "${wrong}".`,
-    'E.g. http://localhost:5173. For pages elsewhere use `skein serve`, which asks for keys.',
-  )
 }

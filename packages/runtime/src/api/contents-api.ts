@@ -1,5 +1,13 @@
 import { checkedValue, checkUserKey, facadeFiles, facadeValues } from '../thread/values.ts'
-import type { ThreadEffects, ThreadEnv, ThreadFiles, ThreadGrants, ThreadValues, UserValues } from '../contract/runtime-api.ts'
+import type {
+  StandingGrant,
+  ThreadEffects,
+  ThreadEnv,
+  ThreadFiles,
+  ThreadGrants,
+  ThreadValues,
+  UserValues,
+} from '../contract/runtime-api.ts'
 import {
   type ApiContext,
   bufferOf,
@@ -16,7 +24,6 @@ import { RuntimeError } from '../contract/error.ts'
 import type { EffectScheduled, GrantMade } from '../contract/event.ts'
 import { facadeEffects, scheduledEffects } from '../thread/effects.ts'
 import { type KernelState, openForPeople, registryOf } from '../contract/state.ts'
-import { grantInfo } from '../governance/approval-desk.ts'
 
 /** Creates the file functions of the API; they follow the same rules as for tools. */
 export function filesApi(context: ApiContext): ThreadFiles {
@@ -281,4 +288,20 @@ function declaredRisk(context: ApiContext, state: KernelState, tool: string): Gr
       hint: 'Name a tool of the agent that the thread has now and that writes.',
     },
   )
+}
+
+function grantInfo(
+  {
+    made,
+    revoked,
+  }: Pick<NonNullable<ReturnType<KernelState['grants']['get']>>, 'made' | 'revoked'>,
+  { clock }: ApiContext,
+): StandingGrant {
+  const { type: _, grant: __, ...facts } = made
+  const isOver = Date.parse(made.expiresAt) <= clock.now()
+  return {
+    ...facts,
+    status: revoked ? 'revoked' : isOver ? 'expired' : 'active',
+    revoked: revoked && { by: revoked.by, at: revoked.at },
+  }
 }

@@ -32,8 +32,6 @@ import type { GrantMade } from '../contract/event.ts'
 import type { KernelState } from '../contract/state.ts'
 import type { ThreadHead } from '../store/store.ts'
 import type { GovernanceWrites, SessionGovernorsOptions } from './session-governors.ts'
-import type { StandingGrant } from '../contract/runtime-api.ts'
-import type { ApiContext } from '../api/api-context.ts'
 
 interface ApprovalDeskOptions extends Pick<ApprovalsOptions, 'revoked' | 'skewMs'> {
   /** Id of this installation's governors; tokens are addressed to it. */
@@ -276,20 +274,4 @@ export async function recordGrant(
   if (state !== 'deliver') throw new Error(`The grant ${grantId} could not be recorded: ${state}.`)
   const { audit, blobs } = journal.take()
   return { audit, blobs }
-}
-
-export function grantInfo(
-  {
-    made,
-    revoked,
-  }: Pick<NonNullable<ReturnType<KernelState['grants']['get']>>, 'made' | 'revoked'>,
-  { clock }: ApiContext,
-): StandingGrant {
-  const { type: _, grant: __, ...facts } = made
-  const isOver = Date.parse(made.expiresAt) <= clock.now()
-  return {
-    ...facts,
-    status: revoked ? 'revoked' : isOver ? 'expired' : 'active',
-    revoked: revoked && { by: revoked.by, at: revoked.at },
-  }
 }

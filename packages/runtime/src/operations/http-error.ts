@@ -170,6 +170,6 @@ export function rateLimited(waitMs: number): HttpError {
   })
 }
 
-export function invalid(message: string, field: string): HttpError {
+export function invalidInput(message: string, field: string): HttpError {
   return new HttpError(message, { code: 'INPUT_INVALID', problems: [{ field, message }] })
 }

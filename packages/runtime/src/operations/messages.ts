@@ -2,7 +2,7 @@ import { messageFromJSON, messageToJSON, type Message } from '@skein/ai'
 import { SkeinError, uuidV7 } from '@skein/base'
 import { FOUND_EFFECTS, type SendMessage } from '../contract/runtime-api.ts'
 import type { Services } from '../http/services.ts'
-import { HttpError, invalid } from './http-error.ts'
+import { HttpError, invalidInput } from './http-error.ts'
 import { done, json, operation, type OperationRoute } from './operation.ts'
 import { actorOf, seesAllOwners, type Principal, checkPlayground } from './principal.ts'
 import { ref, side, type MessageBody, decisionReason, grantTime } from './schemas.ts'
@@ -111,11 +111,12 @@ export function toSendMessage(
   if (rest.model !== undefined || rest.settings !== undefined) checkPlayground(studio)
   if (content !== undefined) {
     const checked = parseMessage({ type: 'user', content }, 'body.content')
-    if (checked.type !== 'user') throw invalid('The message is not one of a user.', 'body.content')
+    if (checked.type !== 'user')
+      throw invalidInput('The message is not one of a user.', 'body.content')
     return { ...rest, content: checked.content, userId: user }
   }
   if ((rest.text ?? '') === '' && !rest.attachments?.length)
-    throw invalid('The message is empty.', 'body')
+    throw invalidInput('The message is empty.', 'body')
   return { ...rest, userId: user }
 }
 
@@ -125,7 +126,7 @@ function parseMessage(message: object, field: string): Message {
     return messageFromJSON({ id: uuidV7(), timestamp: new Date().toISOString(), ...message })
   } catch (error) {
     if (!SkeinError.is(error) && !(error instanceof TypeError)) throw error
-    throw invalid(error.message, field)
+    throw invalidInput(error.message, field)
   }
 }
 
@@ -264,7 +265,7 @@ export const controlOperations: readonly OperationRoute[] = [
     ],
     run({ runtime, thread, body: { message, send, ...rest }, principal, services }) {
       if (message !== undefined && send === false)
-        throw invalid('A message of a fork is sent at once; leave it out.', 'body.message')
+        throw invalidInput('A message of a fork is sent at once; leave it out.', 'body.message')
       return runtime.threads.fork(thread.id, {
         ...rest,
         owner: principal.user,

@@ -1,5 +1,5 @@
 import { type UIMessageChunk, UIStreamEncoder } from '@skein/threads/ai-sdk'
-import { SkeinError, type JsonObject } from '@skein/base'
+import { SkeinError } from '@skein/base'
 import type { NumberedEvent, Runtime, WaitingItem, ThreadInfo } from '../../contract/runtime-api.ts'
 import { MergeQueue } from '../stream/tree-queue.ts'
 import {
@@ -9,7 +9,6 @@ import {
   reasonOf,
   ShownEvents,
 } from './shown-events.ts'
-import type { ThreadEvent } from '@skein/threads'
 
 /** How many chunks may wait to be sent; each followed thread may hold one more chunk. */
 const CAPACITY = 64
@@ -111,26 +110,4 @@ async function childOn(
     if (parentId === null) return undefined
     id = parentId
   }
-}
-
-export function childFields(
-  event: Extract<ThreadEvent, { type: 'subagent_created' | 'subagent_updated' | 'subagent_ended' }>,
-): JsonObject {
-  switch (event.type) {
-    case 'subagent_created': {
-      const { name, title, threadName, toolCallId } = event
-      return defined({ name, title, threadName, toolCallId, status: 'running' })
-    }
-    case 'subagent_updated':
-      return defined({ status: event.status, statusText: event.statusText })
-    case 'subagent_ended':
-      return { status: event.outcome }
-  }
-}
-
-/** Drops undefined members, because they would overwrite known fields of the child. */
-function defined(fields: Readonly<Record<string, string | undefined>>): JsonObject {
-  const object: Record<string, string> = {}
-  for (const [name, value] of Object.entries(fields)) if (value !== undefined) object[name] = value
-  return object
 }

@@ -6,7 +6,6 @@ import { isPlainObject, type JsonObject } from '@skein/base'
 import type { ChatCall } from './answer-chat.ts'
 import { APPROVAL_GIVEN, isIrreversible } from '../../api/inbox.ts'
 import { publicEvent } from '../../view/public-event.ts'
-import { childFields } from './children.ts'
 
 /**
  * Selects the events that a chat shows: those for people, with text of governed agents only after delivery.
@@ -171,6 +170,28 @@ function withoutRequest(event: Extract<ThreadEvent, { type: 'interrupt_opened' }
 export function reasonOf(reason: string, cannotBeUndone: boolean | undefined): string | undefined {
   const words = [reason, cannotBeUndone ? 'This cannot be undone.' : '']
   return words.filter((text) => text !== '').join(' ') || undefined
+}
+
+function childFields(
+  event: Extract<ThreadEvent, { type: 'subagent_created' | 'subagent_updated' | 'subagent_ended' }>,
+): JsonObject {
+  switch (event.type) {
+    case 'subagent_created': {
+      const { name, title, threadName, toolCallId } = event
+      return defined({ name, title, threadName, toolCallId, status: 'running' })
+    }
+    case 'subagent_updated':
+      return defined({ status: event.status, statusText: event.statusText })
+    case 'subagent_ended':
+      return { status: event.outcome }
+  }
+}
+
+/** Drops undefined members, because they would overwrite known fields of the child. */
+function defined(fields: Readonly<Record<string, string | undefined>>): JsonObject {
+  const object: Record<string, string> = {}
+  for (const [name, value] of Object.entries(fields)) if (value !== undefined) object[name] = value
+  return object
 }
 
 function dataEvent(
