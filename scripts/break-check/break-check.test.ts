@@ -14,7 +14,7 @@ describe('the commands notice what is broken', () => {
   beforeAll(() => {
     copy = copyWorkspace()
   })
-  afterAll(() => copy.remove())
+  afterAll(() => copy.remove(), 60_000)
 
   test.each(chosen)('$name', { timeout: 120_000 }, async (breakage) => {
     expect(await runBreakage(breakage, copy)).toEqual({

@@ -26,7 +26,8 @@ export type ToolTypes = {
  * tool; one that failed, also because the model invented its name, has a text as result.
  */
 export type TypesOf<T extends Tool> = Tool extends T
-  ? ToolTypes
+  ? // Not by its name, which declarations of other packages could not write.
+    { readonly execution: ToolExecution; readonly end: ToolEnd }
   : {
       readonly execution: Execution<T> | ToolExecution<string, JsonObject, string, true>
       readonly end: End<T> | ToolEnd<string, string, true>

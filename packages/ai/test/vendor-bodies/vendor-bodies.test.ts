@@ -117,6 +117,10 @@ describe.runIf(peers.isInstalled)("our bodies and those of the vendors' own SDKs
     expect(unexplained).toEqual([])
     expect(unused).toEqual([])
     const page = [
+      '---',
+      'title: Request bodies of vendors',
+      '---',
+      '',
       '# Request bodies, compared with the SDK of each vendor',
       '',
       'Written by `packages/ai/test/vendor-bodies`, which sends each task once through the SDK of the',
