@@ -57,6 +57,8 @@ function renamedClasses(packed: PackedPackage): string[] {
 function mapProblems(packed: PackedPackage): string[] {
   return scriptsOf(packed).flatMap((file) => {
     const path = join(packed.folder, file)
+    // Helpers of the bundler have no source here.
+    if (/(^|\/)rolldown-runtime-[\w-]+\.js$/.test(file)) return []
     // A file that only gives out what chunks hold has no line of its own.
     if (!readFileSync(path, 'utf8').includes('//# sourceMappingURL=')) {
       const text = readFileSync(path, 'utf8').replaceAll(/^(?:import|export) \{[^}]*\}.*$/gm, '')
