@@ -37,7 +37,7 @@ interface AiSdkSchema {
  * approval is not used: an approval part in the message history has no effect here.
  *
  *     const tools = aiSdkTools(run, task.tools)
- *     await generateText({ model: aiSdkModel(run, model), prompt, tools })
+ *     await generateText({ model: aiSdkModel(run, model), prompt, tools, stopWhen: stepCountIs(20) })
  *
  * Use it with `aiSdkModel`: a run that waited for a person goes on with the calls of the recorded answer.
  */
