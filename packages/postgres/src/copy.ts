@@ -1,14 +1,15 @@
 import { StoreError, type StoreRow, type ThreadHead } from '@skein/runtime'
 import type { Blobs } from './blobs.ts'
-import type { Connections, DatabaseRow, SendStatements, Statement, Value } from './connections.ts'
-import { storeFailure } from './errors.ts'
 import {
-  HEAD_COLUMNS,
-  headOfRow,
-  headStatements,
+  type Connections,
+  type DatabaseRow,
   insertStatements,
-  totalsStatement,
-} from './rows.ts'
+  type SendStatements,
+  type Statement,
+  type Value,
+} from './connections.ts'
+import { storeFailure } from './errors.ts'
+import { HEAD_COLUMNS, headOfRow, headStatements, totalsStatement } from './rows.ts'
 
 /** The parts of a store that copies need. */
 interface Parts {
