@@ -61,6 +61,8 @@ export interface Plan {
   readonly unrest: number
   /** Spending is limited, and agents have a tool that counts in a value of their user. */
   readonly hasLimits: boolean
+  /** People make standing grants for payments, and revoke some. */
+  readonly hasGrants: boolean
 }
 
 export const ROOT_AGENTS = [
@@ -165,18 +167,30 @@ const ROOTS_OF: Readonly<Record<string, readonly RootAgent[]>> = {
 const RESTLESS = new Set(['cascade', 'partial_answer', 'nudge', 'stop_thread'])
 
 /** Lets a part of the runs have limits. Two threads of one user then share them. */
-function withLimits(plan: Omit<Plan, 'hasLimits'>, chance: Chance): Plan {
+function withLimits<P extends Pick<Plan, 'roots'>>(
+  plan: P,
+  chance: Chance,
+): P & Pick<Plan, 'hasLimits'> {
   const hasLimits = chance.happens(0.25)
   const [first] = plan.roots
   return { ...plan, hasLimits, roots: hasLimits ? [first!, first!] : plan.roots }
 }
 
-/** What a seed decides beforehand. `chance` is that of the run, which goes on from there. */
-export function planOf(seed: number, chance: Chance = chanceOf(seed)): Plan {
-  return withLimits(drawn(chance), chanceOf(seed ^ 0x11_1175))
+/** The agents whose payments a person has to approve. */
+const PAYING: ReadonlySet<string> = new Set<RootAgent>(['guarded', 'treasurer'])
+
+function withGrants(plan: Omit<Plan, 'hasGrants'>, chance: Chance): Plan {
+  const hasGrants = plan.roots.some((root) => PAYING.has(root)) && chance.happens(0.6)
+  return { ...plan, hasGrants }
 }
 
-function drawn(chance: Chance): Omit<Plan, 'hasLimits'> {
+/** What a seed decides beforehand. `chance` is that of the run, which goes on from there. */
+export function planOf(seed: number, chance: Chance = chanceOf(seed)): Plan {
+  const plan = withLimits(drawn(chance), chanceOf(seed ^ 0x11_1175))
+  return withGrants(plan, chanceOf(seed ^ 0x6a_4a57))
+}
+
+function drawn(chance: Chance): Omit<Plan, 'hasLimits' | 'hasGrants'> {
   const focus = chance.happens(0.5) ? chance.pick(points) : undefined
   const agents = ROOTS_OF[focus ?? ''] ?? ROOT_AGENTS
   const roots = Array.from({ length: chance.happens(0.15) ? 2 : 1 }, () => chance.pick(agents))
