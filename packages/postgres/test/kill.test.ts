@@ -21,32 +21,33 @@ describe.skipIf(noPostgres !== undefined)('nodes under load', () => {
       return { running, kill: (index) => running.kill(index) }
     })
 
-  test(
-    `PostgreSQL is killed ${OUTAGES} times and connections are cut: nothing is lost, doubled or out of order`,
-    { timeout: killTimeout },
-    async () => {
-      const proxy = await startProxy(server.url)
-      const running = await open({ server, url: proxy.url })
-      await running.begin()
-      for (let outages = 0; outages < OUTAGES; outages++) {
-        await pass(1_500)
-        await server.kill9()
-        // The second time the nodes give up their drains before the server is back.
-        await pass(outages % 2 === 0 ? 300 : 6_000)
-        await server.restart()
-        running.watchProgress()
-        await pass(1_500)
-        for (let cuts = 0; cuts < 8; cuts++) {
-          proxy.cutAll()
-          await pass(running.random() * 300)
+  for (const dispatcher of [undefined, 'queue'] as const)
+    test(
+      `${dispatcher ?? 'no engine'}: PostgreSQL is killed ${OUTAGES} times and connections are cut: nothing is lost, doubled or out of order`,
+      { timeout: killTimeout },
+      async () => {
+        const proxy = await startProxy(server.url)
+        const running = await open({ server, url: proxy.url, dispatcher: () => dispatcher })
+        await running.begin()
+        for (let outages = 0; outages < OUTAGES; outages++) {
+          await pass(1_500)
+          await server.kill9()
+          // The second time the nodes give up their drains before the server is back.
+          await pass(outages % 2 === 0 ? 300 : 6_000)
+          await server.restart()
+          running.watchProgress()
+          await pass(1_500)
+          for (let cuts = 0; cuts < 8; cuts++) {
+            proxy.cutAll()
+            await pass(running.random() * 300)
+          }
+          running.watchProgress()
         }
-        running.watchProgress()
-      }
-      await tellAndCheck(running, `${OUTAGES} outages`)
-      expect(running.pauses.length).toBeGreaterThan(OUTAGES)
-      await proxy.stop()
-    },
-  )
+        await tellAndCheck(running, `${dispatcher ?? 'no engine'}: ${OUTAGES} outages`)
+        expect(running.pauses.length).toBeGreaterThan(OUTAGES)
+        await proxy.stop()
+      },
+    )
 
   test(
     'a node that stands still for less than its lease goes on with its call',

@@ -36,7 +36,7 @@ export class Clients {
   constructor(world: World, supervisor: Supervisor) {
     this.#world = world
     this.#supervisor = supervisor
-    this.#lane = world.scheduler.lane('client')
+    this.#lane = world.time.scheduler.lane('client')
   }
 
   /** Everything that is done from outside before the end. */
@@ -75,11 +75,14 @@ export class Clients {
 
   /** Makes grants for the payments of a thread, short and long ones, and revokes some while it pays. */
   async #grant(threadId: string, index: number): Promise<void> {
-    const chance = chanceOf(this.#world.seed ^ (0x6a_4a58 + index))
+    const { seed, time } = this.#world
+    const chance = chanceOf(seed ^ (0x6a_4a58 + index))
     const by = 'ann'
     for (let count = chance.between(1, 3); count > 0; count--) {
       for (let turns = chance.below(60); turns >= 0; turns--) await this.#lane.turn('client')
-      const wanted = { tool: 'pay', forMs: chance.pick([200, 60_000, 3_600_000]), by }
+      // In real time nobody knows which of a start and an end within milliseconds came first.
+      const times = time.nodes === 1 ? [200, 60_000, 3_600_000] : [60_000, 3_600_000]
+      const wanted = { tool: 'pay', forMs: chance.pick(times), by }
       const made = await this.#do('grant', ({ threads }) => threads.grants.make(threadId, wanted))
       if (!made) continue
       const { grantId } = made
@@ -116,10 +119,10 @@ export class Clients {
 
   /** Waits for a turn, or for some time. */
   async #pause(): Promise<void> {
-    const { chance, timers } = this.#world
+    const { chance, time } = this.#world
     if (chance.happens(0.3)) {
-      const ms = chance.pick([0, 5, 500, 40_000])
-      await new Promise<void>((resolve) => timers.set(ms, resolve))
+      const ms = time.scaled(chance.pick([0, 5, 500, 40_000]))
+      await new Promise<void>((resolve) => time.timers.set(ms, resolve))
     }
     for (let turns = chance.below(25); turns >= 0; turns--) await this.#lane.turn('client')
   }
