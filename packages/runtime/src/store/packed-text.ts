@@ -161,14 +161,16 @@ for (const place of longestFirst) buckets[bucketOf(wordBytes[place]!, 0)]!.push(
 const [WORD, HEX, CODE] = [1, 2, 4] as const
 const kinds = new Uint8Array(256)
 kinds.fill(CODE, 0, 32)
-for (const digit of Buffer.from('0123456789abcdef')) kinds[digit]! |= HEX
+const HEX_DIGITS: Uint8Array = Buffer.from('0123456789abcdef')
+/** The value of each hexadecimal digit. */
+const nibbles = new Uint8Array(256)
+for (const [value, digit] of HEX_DIGITS.entries()) {
+  kinds[digit]! |= HEX
+  nibbles[digit] = value
+}
 for (const [first] of wordBytes) kinds[first!]! |= WORD
 
-const [ZERO, A, DASH, T, COLON, DOT, Z] = [...Buffer.from('0a-T:.Z')] as Seven
-type Seven = [number, number, number, number, number, number, number]
-/** Where the bytes of an id are in its text, and where its dashes. */
-const ID_BYTES = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34] as const
-const ID_DASHES = [8, 13, 18, 23] as const
+const [DASH, T] = [...Buffer.from('-T')] as [number, number]
 const [ID_LENGTH, TIME_LENGTH] = [36, 24] as const
 
 // Most texts are short. Longer ones get buffers of their own, so that no memory is held for them.
@@ -209,11 +211,14 @@ export function packText(text: string): string | Uint8Array {
     if (run >= 32) {
       const digits = run === 64 ? 64 : 32
       packed[size++] = digits === 64 ? HASH : HALF_HASH
-      for (const end = at + digits; at < end; at += 2) packed[size++] = hexByte(bytes, at)
+      for (const end = at + digits; at < end; at += 2)
+        packed[size++] = (nibbles[bytes[at]!]! << 4) | nibbles[bytes[at + 1]!]!
     } else if (run === 8 && isId(bytes, at, length)) {
       packed[size++] = UUID
-      for (const offset of ID_BYTES) packed[size++] = hexByte(bytes, at + offset)
-      at += ID_LENGTH
+      for (let from = at; at < from + ID_LENGTH; at += 2) {
+        if (bytes[at] === DASH) at++
+        packed[size++] = (nibbles[bytes[at]!]! << 4) | nibbles[bytes[at + 1]!]!
+      }
     } else {
       const ms = run === 4 ? timeAt(bytes, at, length) : undefined
       if (ms === undefined) for (const end = at + run; at < end;) packed[size++] = bytes[at++]!
@@ -255,47 +260,32 @@ function hexRun(bytes: Uint8Array, at: number, end: number): number {
   return place - at
 }
 
-function digitAt(bytes: Uint8Array, at: number): number {
-  const byte = bytes[at]!
-  return byte >= A ? byte - A + 10 : byte - ZERO
-}
-
-function hexByte(bytes: Uint8Array, at: number): number {
-  return (digitAt(bytes, at) << 4) | digitAt(bytes, at + 1)
-}
-
 /** Whether an id begins here. Its first eight digits are known to be digits. */
 function isId(bytes: Uint8Array, at: number, end: number): boolean {
   if (at + ID_LENGTH > end) return false
-  for (const dash of ID_DASHES) if (bytes[at + dash] !== DASH) return false
-  for (const offset of ID_BYTES)
-    if ((kinds[bytes[at + offset]!]! & kinds[bytes[at + offset + 1]!]! & HEX) === 0) return false
+  for (let place = 8; place < ID_LENGTH; place++) {
+    const byte = bytes[at + place]!
+    const isDash = place === 8 || place === 13 || place === 18 || place === 23
+    if (isDash ? byte !== DASH : (kinds[byte]! & HEX) === 0) return false
+  }
   return true
 }
 
 /** Returns the time whose text begins here; undefined if it is no time, such as one of February 30. */
 function timeAt(bytes: Uint8Array, at: number, end: number): number | undefined {
-  if (at + TIME_LENGTH > end) return undefined
-  const mark = (offset: number, byte: number): boolean => bytes[at + offset] === byte
-  if (!(mark(4, DASH) && mark(7, DASH) && mark(10, T) && mark(13, COLON) && mark(16, COLON)))
-    return undefined
-  if (!(mark(19, DOT) && mark(23, Z))) return undefined
-  const number = (offset: number, digits: number): number => {
-    let value = 0
-    for (let place = at + offset; place < at + offset + digits; place++) {
-      const digit = bytes[place]! - ZERO
-      if (digit < 0 || digit > 9) return NaN
-      value = value * 10 + digit
-    }
-    return value
-  }
-  const [year, month, day] = [number(0, 4), number(5, 2), number(8, 2)]
-  const [hour, minute, second] = [number(11, 2), number(14, 2), number(17, 2)]
-  if (!(year >= 1970 && hour < 24 && minute < 60 && second < 60)) return undefined
-  const ms = Date.UTC(year, month - 1, day, hour, minute, second, number(20, 3))
-  const date = new Date(ms)
-  return date.getUTCMonth() === month - 1 && date.getUTCDate() === day ? ms : undefined
+  if (at + TIME_LENGTH > end || bytes[at + 4] !== DASH || bytes[at + 10] !== T) return undefined
+  let place = 0
+  while (place < TIME_LENGTH && bytes[at + place] === lastTime.text.charCodeAt(place)) place++
+  if (place === TIME_LENGTH) return lastTime.ms
+  const text = String.fromCharCode(...bytes.subarray(at, at + TIME_LENGTH))
+  const ms = Date.parse(text)
+  if (!(ms >= 0) || new Date(ms).toISOString() !== text) return undefined
+  lastTime = { ms, text }
+  return ms
 }
+
+/** The time that was packed or unpacked last: events that are written together mostly have the same. */
+let lastTime = { ms: NaN, text: '' }
 
 /** More than any word, id, time or hash takes. */
 const MOST = 128
@@ -336,10 +326,7 @@ export function unpackText(packed: string | Uint8Array): string {
   return text.toString(isAscii ? 'latin1' : 'utf8', 0, size)
 }
 
-const HEX_DIGITS: Uint8Array = Buffer.from('0123456789abcdef')
-let lastTime = { ms: NaN, text: '' }
-
-/** Events that were written together mostly have the same time. */
+/** Returns the text of a packed time. */
 function timeText(packed: Uint8Array, at: number): string {
   let ms = 0
   for (let index = at; index < at + 6; index++) ms = ms * 256 + packed[index]!
