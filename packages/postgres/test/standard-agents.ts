@@ -52,8 +52,8 @@ export async function standardAgentsAgain(
       const keys = memoryGovernanceKeys({ seed: 'test' })
       const shared = { store: counted, secretKey: new Uint8Array(32), keys }
       if (!engine) return { ...shared, settled }
-      const free = engines.findIndex((one) => one.isFree())
-      const place = free < 0 ? engines.length : free
+      const known = engines.findIndex((one) => one.isFree())
+      const place = known < 0 ? engines.length : known
       const { dispatcher, settled: woken } = (engines[place] = virtualEngine(
         await engine.open(place),
       ))

@@ -106,9 +106,9 @@ class VirtualDispatcher implements Dispatcher {
   idle(): Promise<void> {
     return this.#until(async () => {
       if (!this.#isStarted) return true
-      if (this.#running.size > 0) return false
       const due = await this.#store.due(this.#timers.now(), 1000)
-      return due.every((threadId) => this.#resting.has(threadId))
+      // Asked last, because a drain may have begun while the store was asked.
+      return this.#running.size === 0 && due.every((threadId) => this.#resting.has(threadId))
     })
   }
 
@@ -128,8 +128,8 @@ class VirtualDispatcher implements Dispatcher {
   }
 
   async #isBusy(threadId: string): Promise<boolean> {
-    if (this.#running.has(threadId)) return true
     const { wakeAt = null } = (await this.#store.head(threadId)) ?? {}
+    if (this.#running.has(threadId)) return true
     return wakeAt !== null && wakeAt <= this.#timers.now() && !this.#resting.has(threadId)
   }
 
