@@ -237,3 +237,51 @@ export function quoted(name: string): string {
     hint: 'Use at most 63 lower-case letters, digits and underscores, and begin with a letter.',
   })
 }
+
+/** The most rows of one INSERT; a statement has at most 65,535 values. */
+const MAX_ROWS = 500
+
+/** The server keeps the plan of small inserts only, because each number of rows is another statement. */
+const MAX_PREPARED_ROWS = 16
+
+/** Returns statements for rows that one INSERT could not hold. */
+export function inBatches<Row>(
+  rows: readonly Row[],
+  insert: (some: readonly Row[]) => Statement,
+): Statement[] {
+  const statements: Statement[] = []
+  for (let at = 0; at < rows.length; at += MAX_ROWS) {
+    const some = rows.slice(at, at + MAX_ROWS)
+    statements.push({ ...insert(some), isScript: some.length > MAX_PREPARED_ROWS })
+  }
+  return statements
+}
+
+/** Returns statements that insert rows; `conflict` is the clause for rows that exist. */
+export function insertStatements(
+  table: string,
+  columns: readonly string[],
+  rows: readonly (readonly Value[])[],
+  conflict = '',
+): Statement[] {
+  return inBatches(rows, (some) => ({
+    text: `INSERT INTO ${table} (${columns.join(', ')}) ${valuesList(some.length, columns)} ${conflict}`,
+    values: some.flat(),
+  }))
+}
+
+/** Returns `VALUES ($1,$2),($3,$4)` for this number of rows. */
+export function valuesList(
+  rows: number,
+  columns: readonly string[],
+  { after = 0, types }: { readonly after?: number; readonly types?: readonly string[] } = {},
+): string {
+  const groups = Array.from({ length: rows }, (_, row) => {
+    const places = columns.map((_, column) => {
+      const type = types ? `::${types[column]}` : ''
+      return `$${after + row * columns.length + column + 1}${type}`
+    })
+    return `(${places.join(',')})`
+  })
+  return `VALUES ${groups.join(',')}`
+}

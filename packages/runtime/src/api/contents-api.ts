@@ -192,18 +192,13 @@ export function grantsApi(context: ApiContext): ThreadGrants {
       const { state } = await load(context, threadId)
       return [...state.grants.values()].map((one) => grantInfo(one, context)).toReversed()
     },
-    async make(threadId, { tool, forMs, by, reason, risk }) {
+    async make(threadId, wanted) {
+      const { tool } = wanted
       checkLabel(tool, 'The name of the tool')
       const target = { threadId, point: 'make_grant' }
       const { result } = await editThread(context, target, async (thread) => {
-        const wanted = risk ?? declaredRisk(context, thread.state, tool)
-        const { made, ...rest } = await newGrant(context, thread, {
-          tool,
-          forMs,
-          by,
-          reason,
-          risk: wanted,
-        })
+        const risk = wanted.risk ?? declaredRisk(context, thread.state, tool)
+        const { made, ...rest } = await newGrant(context, thread, { ...wanted, risk })
         const info = grantInfo({ made, revoked: undefined }, context)
         return { result: info, change: { append: [made] }, ...rest }
       })
@@ -249,15 +244,8 @@ export async function newGrant(
   if (active.length >= MAX_GRANTS)
     throw refuse(`The thread has ${MAX_GRANTS} grants already.`, 'Revoke one that nobody needs.')
   const grantId = context.ids()
-  const { agent } = state
-  const grant = await context.governors.signGrant({
-    threadId: head.id,
-    tool,
-    risk,
-    by,
-    expiresAt,
-    grantId,
-  })
+  const facts = { threadId: head.id, tool, risk, by, expiresAt, grantId }
+  const grant = await context.governors.signGrant(facts)
   const made: GrantMade = {
     type: 'grant_made',
     at: context.at(),
@@ -269,7 +257,7 @@ export async function newGrant(
     ...(reason !== undefined && { reason }),
     grant,
   }
-  const change = { head, agent, by, grant: made, done: 'made' } as const
+  const change = { head, agent: state.agent, by, grant: made, done: 'made' } as const
   return { made, ...(await context.governors.recordGrant(change)) }
 }
 

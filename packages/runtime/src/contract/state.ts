@@ -35,7 +35,7 @@ export interface KernelState {
   /** Limits of the thread itself; they replace the limits of its agent. */
   budget: Budget | undefined
   metadata: Readonly<Record<string, unknown>>
-  readonly entries: Entry[]
+  entries: Entry[]
   /** The index in `entries` of each message, by message id. */
   readonly places: Map<string, number>
   /**
