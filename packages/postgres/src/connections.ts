@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { Writable } from 'node:stream'
 import pg from 'pg'
 import { StoreError } from '@skein/runtime'
 import { isConflict, isLost, storeFailure } from './errors.ts'
@@ -153,7 +154,12 @@ export class Connections {
       } as pg.QueryConfig)
     const results: DatabaseRow[][] = []
     if (isPipelined(client)) {
-      const settled = await Promise.allSettled(statements.map(send))
+      // All statements leave with one write. By itself the client writes each one, which wakes the server as often.
+      const stream = streamOf(client)
+      stream?.cork?.()
+      const sent = statements.map(send)
+      stream?.uncork?.()
+      const settled = await Promise.allSettled(sent)
       // The first failure is the reason for those that follow in its transaction.
       for (const outcome of settled)
         if (outcome.status === 'rejected') throw outcome.reason
@@ -178,6 +184,11 @@ export class Connections {
 
 function isPipelined(client: pg.PoolClient): boolean {
   return (client as { readonly pipeline?: boolean }).pipeline === true
+}
+
+/** The connection to the server, if the client has one that can hold back what is written. */
+function streamOf(client: pg.PoolClient): Partial<Pick<Writable, 'cork' | 'uncork'>> | undefined {
+  return (client as { readonly connection?: { readonly stream?: Writable } }).connection?.stream
 }
 
 function newPool(options: ConnectionOptions): pg.Pool {

@@ -4,6 +4,7 @@ import { type EngineGround, engineLaws } from './engine-laws.ts'
 import { type CuttingProxy, startProxy } from './proxy.ts'
 import { noPostgres, startPostgres, type TestPostgres } from './server.ts'
 
+// In CI sixteen seeds; four hundred with SKEIN_DEEP.
 describe.skipIf(noPostgres !== undefined)('the laws of the simulation', () => {
   let server: TestPostgres
   beforeAll(async () => {

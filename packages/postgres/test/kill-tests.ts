@@ -1,7 +1,6 @@
 import { afterEach, expect, test } from 'vitest'
 import { Load, type LoadOptions, pass } from './load.ts'
 
-// In CI ten kills of nodes for each engine; a hundred with SKEIN_DEEP.
 export const isDeep: boolean = process.env['SKEIN_DEEP'] !== undefined
 const KILLS = isDeep ? 100 : 10
 /** For tests that kill again and again. */

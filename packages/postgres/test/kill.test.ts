@@ -4,6 +4,7 @@ import { type LoadOptions, pass } from './load.ts'
 import { startProxy } from './proxy.ts'
 import { noPostgres, startPostgres, type TestPostgres } from './server.ts'
 
+// In CI ten kills for each engine and two outages; a hundred and twenty with SKEIN_DEEP.
 /** How often the database is killed. */
 const OUTAGES = isDeep ? 20 : 2
 

@@ -153,7 +153,8 @@ export class Load {
     const from = performance.now()
     const held = async (): Promise<number> => {
       const heads = await this.store.list({ limit: 1000 })
-      return heads.filter(({ lease }) => lease?.owner === owner).length
+      // A node may die between the last commit of a thread and the release of its lease: then nobody has to come.
+      return heads.filter(({ lease, wakeAt }) => lease?.owner === owner && wakeAt !== null).length
     }
     const watch = async (): Promise<void> => {
       for (let left = await held(); left > 0; await pass(100)) {
@@ -311,7 +312,10 @@ export class Load {
     const heads = await this.store.list({ limit: 1000 })
     return heads.every(
       ({ wakeAt, lease, lifecycle }) =>
-        wakeAt === null && lease === null && lifecycle !== 'waiting' && lifecycle !== 'running',
+        wakeAt === null &&
+        (lease === null || lease.until < Date.now()) &&
+        lifecycle !== 'waiting' &&
+        lifecycle !== 'running',
     )
   }
 

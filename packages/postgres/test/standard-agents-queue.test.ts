@@ -6,7 +6,8 @@ import { standardAgentsAgain } from './standard-agents.ts'
 // The deep run (SKEIN_DEEP) has all files, CI a share.
 describe.skipIf(noPostgres !== undefined)('again on PostgreSQL and its queue', () =>
   standardAgentsAgain(async ({ url }) => ({
-    open: async () => queueDispatcher({ connectionString: url, maxConnections: 2 }),
+    open: async (place) =>
+      queueDispatcher({ connectionString: url, schema: `queue${place}`, maxConnections: 2 }),
     stop: async () => {},
   })),
 )

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import { postgresStore, tenantAccessSql, type BlobStore, type PostgresStore } from '@skein/postgres'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -374,5 +375,35 @@ describe.skipIf(noPostgres !== undefined)('the tables', () => {
     await append(store, 't0', 2)
     expect(store.counts().roundTrips - single).toBe(2)
     await store.close()
+  })
+
+  test('the statements of a round trip are one write to the socket', async () => {
+    const config: pg.PoolConfig & { readonly pipeline: boolean } = {
+      connectionString: server.url,
+      max: 1,
+      pipeline: true,
+    }
+    const pool = new pg.Pool(config)
+    let writes = 0
+    pool.on('connect', (client) => {
+      const { stream } = (client as unknown as { connection: { stream: Socket } }).connection
+      for (const name of ['_write', '_writev'] as const) {
+        const write = stream[name] as (...args: unknown[]) => unknown
+        stream[name] = (...args: unknown[]) => {
+          writes += 1
+          return write.apply(stream, args)
+        }
+      }
+    })
+    const store = await postgresStore({ pool, schema: newSchema() })
+    await add(store, 't')
+    await append(store, 't', 1)
+    writes = 0
+    const before = store.counts().roundTrips
+    await append(store, 't', 2)
+    expect(store.counts().roundTrips - before).toBe(2)
+    expect(writes).toBe(2)
+    await store.close()
+    await pool.end()
   })
 })

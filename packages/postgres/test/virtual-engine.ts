@@ -5,6 +5,8 @@ type MakeDispatcher = NonNullable<RuntimeOptions['dispatcher']>
 /** An engine that works in real time, for runtimes in virtual time, one after the other on one store. */
 export interface VirtualEngine {
   readonly dispatcher: MakeDispatcher
+  /** Whether no runtime uses it at the moment. */
+  readonly isFree: () => boolean
   /** Resolves when the engine has had every thread run that was woken. */
   settled(): Promise<void>
 }
@@ -27,6 +29,7 @@ export function virtualEngine(make: MakeDispatcher): VirtualEngine {
       current = new VirtualDispatcher(make, parts, wakeLater)
       return current
     },
+    isFree: () => current?.isStopped ?? false,
     settled: async () => current?.woken(),
   }
 }
@@ -44,7 +47,7 @@ class VirtualDispatcher implements Dispatcher {
   /** Threads whose last drain has left them due. They are run again by the engine. */
   readonly #resting = new Set<string>()
   #isStarted = false
-  #isStopped = false
+  isStopped = false
 
   constructor(
     make: MakeDispatcher,
@@ -86,7 +89,7 @@ class VirtualDispatcher implements Dispatcher {
   }
 
   wake(threadId: string, at: number = 0): void {
-    if (this.#isStopped) return
+    if (this.isStopped) return
     if (at > this.#timers.now()) return this.#wakeLater(this.#timers, threadId, at)
     this.#woken.add(threadId)
     this.#inner.wake(threadId)
@@ -103,9 +106,9 @@ class VirtualDispatcher implements Dispatcher {
   idle(): Promise<void> {
     return this.#until(async () => {
       if (!this.#isStarted) return true
-      if (this.#running.size > 0) return false
       const due = await this.#store.due(this.#timers.now(), 1000)
-      return due.every((threadId) => this.#resting.has(threadId))
+      // Asked last, because a drain may have begun while the store was asked.
+      return this.#running.size === 0 && due.every((threadId) => this.#resting.has(threadId))
     })
   }
 
@@ -120,20 +123,20 @@ class VirtualDispatcher implements Dispatcher {
   }
 
   stop(options?: { readonly graceMs?: number }): Promise<void> {
-    this.#isStopped = true
+    this.isStopped = true
     return this.#inner.stop(options)
   }
 
   async #isBusy(threadId: string): Promise<boolean> {
-    if (this.#running.has(threadId)) return true
     const { wakeAt = null } = (await this.#store.head(threadId)) ?? {}
+    if (this.#running.has(threadId)) return true
     return wakeAt !== null && wakeAt <= this.#timers.now() && !this.#resting.has(threadId)
   }
 
   /** Looks again and again, because the engine tells nobody when it has nothing to do. */
   async #until(isTrue: () => Promise<boolean>): Promise<void> {
     let from = performance.now()
-    while (!this.#isStopped && !(await isTrue())) {
+    while (!this.isStopped && !(await isTrue())) {
       if (this.#running.size > 0) from = performance.now()
       if (performance.now() - from > LOST_MS)
         throw new Error(`A wake-up was lost: ${[...this.#woken].join()}`)

@@ -7,6 +7,7 @@ import { freePorts, missingRestate, type RestateServer, startRestate } from './s
 
 const skips = noPostgres !== undefined || missingRestate() !== undefined
 
+// In CI sixteen seeds; four hundred with SKEIN_DEEP.
 describe.skipIf(skips)('the laws of the simulation', () => {
   let server: TestPostgres
   let restate: RestateServer

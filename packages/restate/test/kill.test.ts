@@ -6,6 +6,7 @@ import { type Balancer, startBalancer } from './balancer.ts'
 import { loadDispatcher } from './load-dispatcher.ts'
 import { freePorts, missingRestate, type RestateServer, startRestate } from './server.ts'
 
+// In CI ten kills; a hundred with SKEIN_DEEP.
 describe.skipIf(noPostgres !== undefined || missingRestate() !== undefined)('two nodes', () => {
   let postgres: TestPostgres
   let restate: RestateServer
