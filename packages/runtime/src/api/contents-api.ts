@@ -23,7 +23,7 @@ import { inheritedEnv } from '../thread/changes.ts'
 import { RuntimeError } from '../contract/error.ts'
 import type { EffectScheduled, GrantMade } from '../contract/event.ts'
 import { facadeEffects, scheduledEffects } from '../thread/effects.ts'
-import { type KernelState, openForPeople, registryOf } from '../contract/state.ts'
+import { type KernelState, openForPeople, registryOf, waitingCount } from '../contract/state.ts'
 
 /** Creates the file functions of the API; they follow the same rules as for tools. */
 export function filesApi(context: ApiContext): ThreadFiles {
@@ -173,7 +173,8 @@ export function effectsApi(context: ApiContext): ThreadEffects {
       const { result } = await editThread(context, target, ({ state }) => {
         const buffer = bufferOf(context, state)
         const isThere = facadeEffects(buffer).removeScheduledEffect(effectId)
-        const waiting = openForPeople(state).filter((open) => open.effectId !== effectId).length
+        const isAsking = openForPeople(state).some((open) => open.effectId === effectId)
+        const waiting = waitingCount(state, context.clock.now()) - (isAsking ? 1 : 0)
         const change = isThere ? { append: buffer.events, head: { waiting } } : undefined
         return { result: isThere, change }
       })

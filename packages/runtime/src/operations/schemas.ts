@@ -201,7 +201,7 @@ const waitingItem = {
   toolCallId: string,
   toolName: string,
   arguments: anything,
-  kind: choice('approval', 'input', 'in_doubt'),
+  kind: choice('approval', 'input', 'in_doubt', 'variables'),
   'effectId?': string,
   path: arrayOf(string),
   openedAt: time,
@@ -210,6 +210,9 @@ const waitingItem = {
   'isIrreversible?': boolean,
   'request?': anything,
   'question?': anything,
+  'variables?': arrayOf(
+    answer({ name: string, type: choice('text', 'secret'), 'description?': string }),
+  ),
 }
 
 const agent = {
