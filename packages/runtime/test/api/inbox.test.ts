@@ -82,6 +82,38 @@ test('an approval is in the inbox, the list and the change feed while a call bes
   abort.abort()
 })
 
+test('a decision that is made before the thread has parked counts, however early it comes', async () => {
+  const agent = defineAgent({
+    name: 'payer',
+    sideA: {
+      prompt: definePrompt({
+        name: 'payer',
+        prompt: 'Pay.',
+        model: scripted(({ messages }) =>
+          messages.at(-1)?.type === 'user' ? calls('pay', { amount: 1 }) : says('Done.'),
+        ),
+        tools: [pay],
+      }),
+    },
+  })
+  const { threads, inbox, subscribe } = await start([agent])
+  const runs = Array.from({ length: 40 }, async (_, index) => {
+    const { id } = await threads.create({ agent: 'payer' })
+    const { queueId, seq } = await threads.send(id, 'Pay')
+    for await (const { event } of subscribe(id, { after: '0' }))
+      if (event.type === 'interrupt_opened') {
+        const item = { threadId: id, interruptId: event.interrupt.id, by: 'ann' }
+        expect((await inbox.list({ rootId: id })).length).toBe(1)
+        await (index % 2 === 0 ? inbox.approve(item) : inbox.deny({ ...item, reason: 'No.' }))
+        break
+      }
+    const { outcome } = await threads.settled(id, { queueId, after: seq })
+    return { outcome, waiting: (await threads.get(id)).waiting }
+  })
+  for (const end of await Promise.all(runs))
+    expect(end).toEqual({ outcome: 'completed', waiting: 0 })
+})
+
 const SECRET = 'hunter2-canary'
 
 /** An agent whose child needs a secret and a text before it can start. */
