@@ -10,7 +10,7 @@ import type { DatabaseRow, Statement, Value } from './connections.ts'
 
 /** The columns of `threads` that heads are made of; without `search`, which only the server needs. */
 export const HEAD_COLUMNS = `id, tenant, parent_id, root_id, client_id, created_at, owner, agent, title, tags,
-  first_words, forked_from, forked_at, lifecycle, waiting, tokens, output_tokens, cached_tokens, cost_usd,
+  tools, granted_until, first_words, forked_from, forked_at, lifecycle, waiting, tokens, output_tokens, cached_tokens, cost_usd,
   unpriced, updated_at, seq, change, log_id, epoch, wake_at, attempts, lease_owner, lease_until, deaths, survived,
   on_trial, lease_address`
 
@@ -25,6 +25,8 @@ export function headOfRow(row: DatabaseRow): ThreadHead {
     rootId: row['root_id'] as string,
     title: row['title'] as string | null,
     tags: row['tags'] as string[],
+    tools: row['tools'] as string[],
+    grantedUntil: row['granted_until'] as number | null,
     clientId: row['client_id'] as string | null,
     firstWords: row['first_words'] as string | null,
     forkedFrom: forkFrom(row),
@@ -70,6 +72,7 @@ function leaseFrom(row: DatabaseRow): Lease | null {
 const PROGRESS: Readonly<Record<string, (head: ThreadHead) => Value>> = {
   lifecycle: (head) => head.lifecycle,
   waiting: (head) => head.waiting,
+  granted_until: (head) => head.grantedUntil,
   tokens: (head) => head.tokens,
   output_tokens: (head) => head.outputTokens,
   cached_tokens: (head) => head.cachedTokens,
@@ -97,6 +100,7 @@ const LABELS: Readonly<Record<string, (head: ThreadHead) => Value>> = {
   agent: (head) => head.agent,
   title: (head) => head.title,
   tags: (head) => JSON.stringify(head.tags),
+  tools: (head) => JSON.stringify(head.tools),
   first_words: (head) => head.firstWords,
   forked_from: (head) => head.forkedFrom?.threadId ?? null,
   forked_at: (head) => head.forkedFrom?.messageId ?? null,
@@ -281,7 +285,7 @@ export function changeNumber(s: string): string {
 /** Builds the statement that lists the threads of a query; undefined if no thread can match. */
 export function threadListing(s: string, query: ThreadQuery): Statement | undefined {
   const { tenant, owner, agent, lifecycle, parentId, rootId, isWaiting, search, tag } = query
-  const { forkedFrom, changedAfter } = query
+  const { forkedFrom, changedAfter, tool, grantedAfter } = query
   const values: Value[] = []
   const conditions: string[] = []
   let isOdd = false
@@ -301,7 +305,16 @@ export function threadListing(s: string, query: ThreadQuery): Statement | undefi
   if (isWaiting !== undefined) conditions.push(isWaiting ? 'waiting > 0' : 'waiting <= 0')
   add((place) => `strpos(search, ${place}) > 0`, search?.toLowerCase())
   add((place) => `tags ? ${place}`, tag)
+  add((place) => {
+    const called = (column: string): string =>
+      `SELECT ${column} FROM ${s}.threads WHERE tools ? ${place}`
+    return `id IN (${called('id')} UNION ${called('root_id')})`
+  }, tool)
   add((place) => `forked_from = ${place}`, forkedFrom)
+  if (grantedAfter !== undefined) {
+    values.push(grantedAfter)
+    conditions.push(`granted_until > $${values.length}`)
+  }
   if (changedAfter) {
     values.push(changedAfter.change)
     const change = `$${values.length}`

@@ -14,6 +14,7 @@ import {
   checkLabel,
   editThread,
   editWith,
+  isOver,
   load,
   type LoadedThread,
   toRuntimeError,
@@ -183,6 +184,8 @@ export function effectsApi(context: ApiContext): ThreadEffects {
   }
 }
 
+const PAGE = 1000
+
 /** How many grants of a thread may be in force at the same time. */
 const MAX_GRANTS = 50
 
@@ -192,6 +195,26 @@ export function grantsApi(context: ApiContext): ThreadGrants {
     async list(threadId) {
       const { state } = await load(context, threadId)
       return [...state.grants.values()].map((one) => grantInfo(one, context)).toReversed()
+    },
+    async all({ limit = PAGE, ...query } = {}) {
+      const now = context.clock.now()
+      const grants: Awaited<ReturnType<ThreadGrants['all']>>[number][] = []
+      for (let offset = 0; ; offset += PAGE) {
+        const page = { ...query, grantedAfter: now, sort: 'oldest', limit: PAGE, offset } as const
+        const heads = await context.store.list(page)
+        for (const { id: threadId, agent, title, firstWords } of heads) {
+          const thread = await context.folds.load(threadId)
+          if (!thread || isOver(thread)) continue
+          for (const one of thread.state.grants.values()) {
+            const info = grantInfo(one, context)
+            if (info.status === 'active')
+              grants.push({ ...info, threadId, agent, title: title ?? firstWords })
+          }
+        }
+        if (heads.length < PAGE) break
+      }
+      const end = ({ expiresAt }: StandingGrant): number => Date.parse(expiresAt)
+      return grants.toSorted((a, b) => end(a) - end(b)).slice(0, limit)
     },
     async make(threadId, { tool, forMs, by, reason, risk }) {
       checkLabel(tool, 'The name of the tool')

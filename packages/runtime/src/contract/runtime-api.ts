@@ -189,7 +189,16 @@ export type CostUsd = number | null
 /** A thread as the API shows it. Times are ISO 8601 texts in UTC. */
 export interface ThreadInfo extends Omit<
   ThreadHead,
-  'costUsd' | 'unpriced' | 'createdAt' | 'updatedAt' | 'wakeAt' | 'lease' | 'logId' | 'change'
+  | 'costUsd'
+  | 'unpriced'
+  | 'createdAt'
+  | 'updatedAt'
+  | 'wakeAt'
+  | 'lease'
+  | 'logId'
+  | 'change'
+  | 'tools'
+  | 'grantedUntil'
 > {
   /** The cost of the thread itself, without its descendants. */
   readonly costUsd: CostUsd
@@ -724,6 +733,10 @@ export interface StandingGrant {
 export interface ThreadGrants {
   /** Returns all grants, also those that have ended, the latest first. */
   list(threadId: string): Promise<readonly StandingGrant[]>
+  /** Returns the grants that hold now, over all threads, those that end first at the front. */
+  all(
+    query?: Pick<ThreadQuery, 'tenant' | 'owner' | 'limit'>,
+  ): Promise<readonly (StandingGrant & GrantedThread)[]>
   /** Makes a grant. Give this right only to those who may approve. */
   make(
     threadId: string,
@@ -739,6 +752,14 @@ export interface ThreadGrants {
   ): Promise<StandingGrant>
   /** Ends a grant now. Calls that have started go on. Rejects with `GRANT_NOT_FOUND`. */
   revoke(threadId: string, grantId: string, options: { readonly by: string }): Promise<void>
+}
+
+/** Where a standing grant holds. */
+interface GrantedThread {
+  readonly threadId: string
+  readonly agent: string
+  /** The title of the thread, or its first words. */
+  readonly title: string | null
 }
 
 /** The scheduled effects of a thread. */

@@ -12,6 +12,7 @@ import type {
   Sent,
   SessionResult,
   StandingGrant,
+  ThreadGrants,
   ThreadEnv,
   ThreadInfo,
   VariablesRequest,
@@ -79,6 +80,7 @@ interface NamedTypes {
   readonly WaitingItem: WaitingItem
   readonly WaitingDetail: WaitingDetail
   readonly Grant: StandingGrant
+  readonly ThreadGrant: Awaited<ReturnType<ThreadGrants['all']>>[number]
   readonly SessionResult: SessionResult
   readonly ModelLog: ModelLog
   readonly ModelLogDetail: ModelLogDetail
@@ -213,6 +215,18 @@ const waitingItem = {
   'variables?': arrayOf(
     answer({ name: string, type: choice('text', 'secret'), 'description?': string }),
   ),
+}
+
+const grant = {
+  grantId: string,
+  tool: string,
+  risk: choice('write_low_risk', 'write_high_risk'),
+  by: string,
+  at: time,
+  expiresAt: time,
+  'reason?': string,
+  status: choice('active', 'expired', 'revoked'),
+  'revoked?': answer({ by: string, at: time }),
 }
 
 const agent = {
@@ -371,17 +385,8 @@ export const SCHEMAS: { readonly [Name in keyof NamedTypes]: Shape<NamedTypes[Na
       'changedTo?': string,
     }),
   }),
-  Grant: answer({
-    grantId: string,
-    tool: string,
-    risk: choice('write_low_risk', 'write_high_risk'),
-    by: string,
-    at: time,
-    expiresAt: time,
-    'reason?': string,
-    status: choice('active', 'expired', 'revoked'),
-    'revoked?': answer({ by: string, at: time }),
-  }),
+  Grant: answer(grant),
+  ThreadGrant: answer({ ...grant, threadId: string, agent: string, title: nullable(string) }),
   SessionResult: outline({
     outcome: choice('completed', 'failed', 'stopped', 'terminated', 'waiting'),
     reason: string,

@@ -99,7 +99,7 @@ test('a decision that is made before the thread has parked counts, however early
   const { threads, inbox, subscribe } = await start([agent])
   const runs = Array.from({ length: 40 }, async (_, index) => {
     const { id } = await threads.create({ agent: 'payer' })
-    const { queueId, seq } = await threads.send(id, 'Pay')
+    await threads.send(id, 'Pay')
     for await (const { event } of subscribe(id, { after: '0' }))
       if (event.type === 'interrupt_opened') {
         const item = { threadId: id, interruptId: event.interrupt.id, by: 'ann' }
@@ -107,7 +107,7 @@ test('a decision that is made before the thread has parked counts, however early
         await (index % 2 === 0 ? inbox.approve(item) : inbox.deny({ ...item, reason: 'No.' }))
         break
       }
-    const { outcome } = await threads.settled(id, { queueId, after: seq })
+    const { outcome } = await threads.settled(id)
     return { outcome, waiting: (await threads.get(id)).waiting }
   })
   for (const end of await Promise.all(runs))
