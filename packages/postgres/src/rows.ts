@@ -18,7 +18,7 @@ import {
 
 /** The columns of `threads` that heads are made of; without `search`, which only the server needs. */
 export const HEAD_COLUMNS = `id, tenant, parent_id, root_id, client_id, created_at, owner, agent, title, tags,
-  first_words, forked_from, forked_at, lifecycle, waiting, tokens, output_tokens, cached_tokens, cost_usd,
+  tools, granted_until, first_words, forked_from, forked_at, lifecycle, waiting, tokens, output_tokens, cached_tokens, cost_usd,
   unpriced, updated_at, seq, change, log_id, epoch, wake_at, attempts, lease_owner, lease_until, deaths, survived,
   on_trial, lease_address`
 
@@ -33,6 +33,8 @@ export function headOfRow(row: DatabaseRow): ThreadHead {
     rootId: row['root_id'] as string,
     title: row['title'] as string | null,
     tags: row['tags'] as string[],
+    tools: row['tools'] as string[],
+    grantedUntil: row['granted_until'] as number | null,
     clientId: row['client_id'] as string | null,
     firstWords: row['first_words'] as string | null,
     forkedFrom: forkFrom(row),
@@ -81,6 +83,7 @@ type Columns = Readonly<Record<string, (head: ThreadHead) => Value>>
 const PROGRESS: Columns = {
   lifecycle: (head) => head.lifecycle,
   waiting: (head) => head.waiting,
+  granted_until: (head) => head.grantedUntil,
   tokens: (head) => head.tokens,
   output_tokens: (head) => head.outputTokens,
   cached_tokens: (head) => head.cachedTokens,
@@ -108,6 +111,7 @@ const LABELS: Columns = {
   agent: (head) => head.agent,
   title: (head) => head.title,
   tags: (head) => JSON.stringify(head.tags),
+  tools: (head) => JSON.stringify(head.tools),
   first_words: (head) => head.firstWords,
   forked_from: (head) => head.forkedFrom?.threadId ?? null,
   forked_at: (head) => head.forkedFrom?.messageId ?? null,
@@ -218,7 +222,7 @@ export function changeNumber(s: string): string {
 /** Builds the statement that lists the threads of a query; undefined if no thread can match. */
 export function threadListing(s: string, query: ThreadQuery): Statement | undefined {
   const { tenant, owner, agent, lifecycle, parentId, rootId, isWaiting, search, tag } = query
-  const { forkedFrom, changedAfter } = query
+  const { forkedFrom, changedAfter, tool, grantedAfter } = query
   const values: Value[] = []
   const conditions: string[] = []
   let isOdd = false
@@ -238,7 +242,16 @@ export function threadListing(s: string, query: ThreadQuery): Statement | undefi
   if (isWaiting !== undefined) conditions.push(isWaiting ? 'waiting > 0' : 'waiting <= 0')
   add((place) => `strpos(search, ${place}) > 0`, search?.toLowerCase())
   add((place) => `tags ? ${place}`, tag)
+  add((place) => {
+    const called = (column: string): string =>
+      `SELECT ${column} FROM ${s}.threads WHERE tools ? ${place}`
+    return `id IN (${called('id')} UNION ${called('root_id')})`
+  }, tool)
   add((place) => `forked_from = ${place}`, forkedFrom)
+  if (grantedAfter !== undefined) {
+    values.push(grantedAfter)
+    conditions.push(`granted_until > $${values.length}`)
+  }
   if (changedAfter) {
     values.push(changedAfter.change)
     const change = `$${values.length}`

@@ -134,7 +134,7 @@ export async function chatHistory(
   const document = threadFromEvents(events, { includeRunning: true }).value
   const messages = toUIMessages(document).map((message) => withThread(runtime, thread, message))
   const waiting =
-    thread.lifecycle === 'waiting' && thread.waiting === 0
+    thread.lifecycle === 'waiting'
       ? await runtime.inbox.list({ tenant: thread.tenant, rootId: thread.rootId })
       : []
   const chunks = await approvalsBelow(runtime, thread, waiting, shown.view)
