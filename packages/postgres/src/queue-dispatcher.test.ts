@@ -62,11 +62,13 @@ describe.skipIf(noPostgres !== undefined)('with PostgreSQL', () => {
       onError: (error) => errors.push(error),
     })
     const drained: string[] = []
-    const begun = Promise.withResolvers<void>()
-    const held = Promise.withResolvers<void>()
+    let begin = (): void => undefined
+    let release = (): void => undefined
+    const begun = new Promise<void>((resolve) => (begin = resolve))
+    const held = new Promise<void>((resolve) => (release = resolve))
     await dispatcher.start(async (id) => {
-      begun.resolve()
-      if (id === 'during') await held.promise
+      begin()
+      if (id === 'during') await held
       await store.commit({ point: 'park', threads: [{ id, wake: { exactly: null } }] })
       drained.push(id)
     })
@@ -75,9 +77,9 @@ describe.skipIf(noPostgres !== undefined)('with PostgreSQL', () => {
       dispatcher.wake(id)
     }
     await wake('during')
-    await begun.promise
+    await begun
     await own.kill9()
-    held.resolve()
+    release()
     await new Promise((resolve) => setTimeout(resolve, 500))
     await own.restart()
     await new Promise((resolve) => setTimeout(resolve, 3_000))
