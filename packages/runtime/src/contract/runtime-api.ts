@@ -352,7 +352,7 @@ export interface WaitingItem {
   readonly openedAt: string
   readonly expiresAt?: string
   readonly risk?: Risk
-  /** For approvals: true if the call, once it has run, cannot be undone; absent otherwise. */
+  /** For approvals: whether the call, once it has run, cannot be undone. */
   readonly isIrreversible?: boolean
   /** For approvals: the request that has to be signed. */
   readonly request?: ApprovalRequest
