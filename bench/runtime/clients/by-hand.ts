@@ -7,13 +7,13 @@ interface Call {
   readonly function: { readonly name: string; readonly arguments: string }
 }
 
-interface Answer {
+export interface Answer {
   readonly choices: readonly [
     { readonly message: { readonly content: string; readonly tool_calls?: readonly Call[] } },
   ]
 }
 
-const tools = [
+export const tools = [
   { type: 'function', function: { name: 'look_up', description: 'Looks up.', parameters } },
 ]
 

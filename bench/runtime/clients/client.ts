@@ -28,6 +28,9 @@ interface Entry {
 /** In the order of the table. Each is loaded in its own process only. */
 const clients: Readonly<Record<string, Entry>> = {
   'by hand': { create: async () => (await import('./by-hand.ts')).byHandClient },
+  'by hand, same facts': {
+    create: async () => (await import('./by-hand-facts.ts')).byHandFactsClient,
+  },
   skein: { create: async () => (await import('./skein.ts')).skeinClient },
   langgraph: {
     create: async () => (await import('./langgraph.ts')).langgraphClient,

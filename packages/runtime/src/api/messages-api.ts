@@ -39,7 +39,9 @@ export function messagesApi(
   return {
     async messages(threadId, query) {
       const { state } = await load(context, threadId)
-      return selectMessages(storedMessages(state), query)
+      const { order, offset = 0, limit = Infinity } = query ?? {}
+      const last = order === 'desc' && offset >= 0 && limit >= 0 ? offset + limit : Infinity
+      return selectMessages(storedMessages(state, last), query)
     },
     async updateMessage(threadId, messageId, content) {
       const { state } = await load(context, threadId)

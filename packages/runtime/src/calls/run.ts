@@ -11,7 +11,7 @@ import {
   type ToolOutcome,
   type UserContent,
 } from '@skein/ai'
-import { decodeBase64, type JsonObject, messageOf } from '@skein/base'
+import { decodeBase64, type JsonObject, linkAbort, messageOf } from '@skein/base'
 import type { AdmittedCall } from '@skein/governance'
 import { afterSpawn, type SpawnPlan } from '../children/spawn.ts'
 import type { DrainContext, Write } from '../contract/context.ts'
@@ -322,11 +322,16 @@ export class RunningCall implements CallPorts {
     if (this.#admitted?.risk !== 'read_only') return { signal: given, end() {} }
     const { environment, head } = this.drain
     const cut = new AbortController()
-    const end = environment.onEdit(head.id, ({ type }) => {
+    const unlink = linkAbort([given], cut)
+    const forget = environment.onEdit(head.id, ({ type }) => {
       if (type === 'message_queued')
         cut.abort(new DOMException('A new message came.', 'AbortError'))
     })
-    return { signal: AbortSignal.any([given, cut.signal]), end }
+    const end = (): void => {
+      unlink()
+      forget()
+    }
+    return { signal: cut.signal, end }
   }
 
   /**

@@ -1,3 +1,4 @@
+import { linkAbort } from '@skein/base'
 import { RuntimeError } from '../contract/error.ts'
 import type { Claim, ClaimOptions, HeldThread, Store } from '../store/store.ts'
 import type { TimerHandle, Timers, Suspect, Trial, GatePlace } from './dispatcher.ts'
@@ -65,12 +66,14 @@ class Keeper implements LeaseKeeper {
     if (!claim || 'heldBy' in claim) return claim
     this.#held.set(threadId, held)
     this.#arm()
+    const unlink = linkAbort([signal], controller)
     const end = (): void => {
+      unlink()
       this.#options.timers.clear(held.deadline)
       if (this.#held.get(threadId) === held) this.#held.delete(threadId)
       this.#arm()
     }
-    return { claim, signal: AbortSignal.any([signal, controller.signal]), end }
+    return { claim, signal: controller.signal, end }
   }
 
   release(threadId: string): Promise<void> {

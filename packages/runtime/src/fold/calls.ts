@@ -157,7 +157,12 @@ export function resultsOf(
   calls: readonly CallState[],
   timestamp: Date,
 ): ToolResultMessage {
-  return new ToolResultMessage(calls.map(toLoggedResult), { id: `${messageId}.results`, timestamp })
+  return new ToolResultMessage(calls.map(toLoggedResult), { id: resultsId(messageId), timestamp })
+}
+
+/** Returns the id of the message with the results of the calls of a message. */
+export function resultsId(messageId: string): string {
+  return `${messageId}.results`
 }
 
 /**

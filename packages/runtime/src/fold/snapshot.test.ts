@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { deserialize, serialize } from 'node:v8'
 import { crc32 } from 'node:zlib'
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { sha256Hex } from '@skein/base'
 import { says, scripted } from '@skein/ai/testing'
@@ -12,6 +13,7 @@ import { defineAgent, definePrompt } from '../definitions/define.ts'
 import { createRuntime } from '../runtime.ts'
 import { memoryStore } from '../store/memory-store.ts'
 import { sqliteStore } from '../store/sqlite-store.ts'
+import { storedMessages } from '../thread/messages.ts'
 import type { Store } from '../store/store.ts'
 import { foldKernel, KernelFold } from './fold.ts'
 import { restoreSnapshot, SNAPSHOT_FORMAT, takeSnapshot } from './snapshot.ts'
@@ -71,6 +73,64 @@ test('a snapshot with a wrong byte or without a part is ignored', () => {
   expect(restoreSnapshot(new Map([[0, new Uint8Array(3)]]))).toBeUndefined()
 })
 
+/** A snapshot whose first entries cannot be decoded, though its checksums are right. */
+function withoutFirstEntries(): Map<number, Uint8Array> {
+  const { parts } = takeSnapshot(foldOf(longest), 2)!
+  const part = deserialize(parts.get(1)!) as object
+  const broken = serialize({ ...part, body: Buffer.from('no entries') })
+  const first = deserialize(parts.get(0)!.subarray(4)) as { sums: { entries: number[] } }
+  first.sums.entries[0] = crc32(broken)
+  const bytes = serialize(first)
+  const sum = Buffer.alloc(4)
+  sum.writeUInt32LE(crc32(bytes))
+  return new Map([...parts, [1, broken], [0, Buffer.concat([sum, bytes])]])
+}
+
+test('entries are decoded when they are used: who reads the last messages does not pay for the first', () => {
+  const { state } = restoreSnapshot(withoutFirstEntries())!
+  const whole = foldKernel(longest)
+  expect(state.entries.length).toBe(whole.entries.length)
+  expect(whole.entries.length).toBeGreaterThan(2)
+  expect(state.entries.at(-1)).toStrictEqual(whole.entries.at(-1))
+  expect(state.places).toEqual(whole.places)
+  expect(storedMessages(state, 1)).toStrictEqual(
+    storedMessages(whole).slice(-storedMessages(state, 1).length),
+  )
+  expect(() => state.entries[1]).toThrow()
+})
+
+test('the entries of a restored state are used like any list', () => {
+  const whole = foldKernel(longest).entries
+  const size = whole.length
+  const place = fc.integer({ min: -size - 2, max: size + 2 })
+  const uses = fc.oneof(
+    place.map((at) => (list: typeof whole) => list[at]),
+    place.map((at) => (list: typeof whole) => list.at(at)),
+    place.map((at) => (list: typeof whole) => at in list),
+    fc.tuple(place, place).map(
+      ([a, b]) =>
+        (list: typeof whole) =>
+          list.slice(a, b),
+    ),
+    fc.nat(size - 1).map((at) => (list: typeof whole) => (list[at] = { ...list[0]!, at: 'now' })),
+    fc.nat(size - 1).map((at) => (list: typeof whole) => list.push(list[at]!)),
+    fc.constant((list: typeof whole) => list.findLast(({ side }) => side === 'b')),
+    fc.constant((list: typeof whole) => list.map(({ message }) => message.id)),
+    fc.constant((list: typeof whole) => [...list.entries()]),
+    fc.constant((list: typeof whole) => Object.keys(list)),
+    fc.constant((list: typeof whole) => JSON.stringify(list)),
+  )
+  fc.assert(
+    fc.property(fc.array(uses, { maxLength: 8 }), (all) => {
+      const { state } = restoreSnapshot(takeSnapshot(foldOf(longest), 1)!.parts)!
+      const plain = [...whole]
+      for (const use of all) expect(use(state.entries)).toStrictEqual(use(plain))
+      expect(state.entries).toStrictEqual(plain)
+    }),
+    { numRuns: 200 },
+  )
+})
+
 test('a snapshot of another form is ignored', () => {
   const { parts } = takeSnapshot(foldOf(longest))!
   const first = deserialize(parts.get(0)!.subarray(4)) as object
@@ -95,7 +155,7 @@ test('the same events give the same state as before, unless the version of the f
         : value
   const states = logs.map((log) => JSON.stringify(foldKernel(log), plain))
   expect({ format: SNAPSHOT_FORMAT, states: sha256Hex(states.join('\n')).slice(0, 16) }).toEqual({
-    format: '2.2.1501fe435d38',
+    format: '3.2.1501fe435d38',
     states: '6e5c9890cb71033a',
   })
 })

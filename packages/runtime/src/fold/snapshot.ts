@@ -1,4 +1,4 @@
-import { isMadeOf, resultsOf } from './calls.ts'
+import { isMadeOf, resultsId, resultsOf } from './calls.ts'
 import { deserialize, serialize } from 'node:v8'
 import { crc32 } from 'node:zlib'
 import {
@@ -23,7 +23,7 @@ import {
 } from '../contract/state.ts'
 
 /** Must be raised when the same events give another state, or when a snapshot is written in another form. */
-const FOLD_VERSION = 2
+const FOLD_VERSION = 3
 
 /**
  * Names the format of a snapshot. A snapshot is ignored if another version of the fold or of the events wrote
@@ -103,10 +103,14 @@ export function takeSnapshot(
     if ((places.get(entries[place]!.message.id) ?? -1) < place) return undefined
   const sums = {
     size,
-    entries: [...old.entries.slice(0, from), ...add(entries, from, 1, packEntry)],
-    queued: [...old.queued.slice(0, queuedFrom), ...add([...queuedIds], queuedFrom, 2, (id) => id)],
+    entries: [...old.entries.slice(0, from), ...add(entries, from, 1, packEntries)],
+    queued: [
+      ...old.queued.slice(0, queuedFrom),
+      ...add([...queuedIds], queuedFrom, 2, (ids) => ids),
+    ],
   }
-  const order = new IdOrder(entries)
+  const order = new IdOrder()
+  for (const { message, results } of entries) order.add(message.id, results?.id)
   const packed = { a: order.pack(lastLog.a, places), b: order.pack(lastLog.b, places) }
   const first: FirstPart = { format: SNAPSHOT_FORMAT, sums, state: { ...small, lastLog: packed } }
   const bytes = serialize(first)
@@ -120,12 +124,12 @@ export function takeSnapshot(
     list: readonly T[],
     fromPart: number,
     place: 1 | 2,
-    pack: (one: T) => unknown,
+    pack: (own: readonly T[]) => unknown,
   ): number[] {
     const added: number[] = []
     for (let part = fromPart; part * size < list.length; part++) {
       const own = list.slice(part * size, (part + 1) * size)
-      const encoded = serialize(own.map((one) => pack(one)))
+      const encoded = serialize(pack(own))
       added.push(crc32(encoded))
       parts.set(part * 2 + place, encoded)
     }
@@ -159,13 +163,22 @@ export function restoreSnapshot(
       if (!part || crc32(part) !== sum) throw new Error('Another writer has replaced the part.')
       return deserialize(part)
     }
-    for (const [part, sum] of sums.entries.entries())
-      for (const packed of read(sum, part * 2 + 1) as readonly PackedEntry[])
-        addEntry(state, unpackEntry(packed))
+    const order = new IdOrder()
+    const bodies: Uint8Array[] = []
+    for (const [part, sum] of sums.entries.entries()) {
+      const { ids, results, calls, body } = read(sum, part * 2 + 1) as PackedEntries
+      for (const [at, id] of ids.entries()) {
+        state.places.set(id, part * sums.size + at)
+        order.add(id, results[at] === 1 ? resultsId(id) : results[at] || undefined)
+      }
+      for (const [callId, at] of calls) state.callPlaces.set(callId, part * sums.size + at)
+      bodies.push(body)
+      state.entries.length += ids.length
+    }
+    decodeLater(state, bodies, sums.size)
     for (const [part, sum] of sums.queued.entries())
       for (const [id, seq] of read(sum, part * 2 + 2) as readonly (readonly [string, number])[])
         state.queuedIds.set(id, seq)
-    const order = new IdOrder(state.entries)
     state.lastLog.a = order.unpack(lastLog.a)
     state.lastLog.b = order.unpack(lastLog.b)
     return { state, saved: { seq: state.seq, sums } }
@@ -175,10 +188,69 @@ export function restoreSnapshot(
   }
 }
 
-function addEntry(state: KernelState, entry: Entry): void {
-  const place = state.entries.push(entry) - 1
-  state.places.set(entry.message.id, place)
-  for (const { call } of entry.calls) state.callPlaces.set(call.toolCallId, place)
+/** A part with entries. What finding a message needs is beside the entries, which are decoded only when used. */
+interface PackedEntries {
+  readonly ids: readonly string[]
+  /** The id of each entry's results; 0 if there are none, 1 if it is the usual one (see `resultsId`). */
+  readonly results: readonly (string | 0 | 1)[]
+  /** The ids of calls, each with the index of its entry in this part. */
+  readonly calls: readonly (readonly [string, number])[]
+  readonly body: Uint8Array
+}
+
+function packEntries(entries: readonly Entry[]): PackedEntries {
+  return {
+    ids: entries.map(({ message }) => message.id),
+    results: entries.map(({ message, results }) =>
+      results ? (results.id === resultsId(message.id) ? 1 : results.id) : 0,
+    ),
+    calls: entries.flatMap(({ calls }, at) =>
+      calls.map(({ call }) => [call.toolCallId, at] as const),
+    ),
+    body: serialize(entries.map((entry) => packEntry(entry))),
+  }
+}
+
+/**
+ * Lets the entries of a state be decoded part by part, when an entry of the part is first used: whoever opens a long
+ * thread mostly wants its last messages. When the last part is decoded, the state gets the list itself.
+ */
+function decodeLater(state: KernelState, bodies: (Uint8Array | undefined)[], size: number): void {
+  const { entries } = state
+  let left = bodies.length
+  const decode = (part: number): void => {
+    const body = bodies[part]
+    if (!body) return
+    bodies[part] = undefined
+    for (const [at, packed] of (deserialize(body) as readonly PackedEntry[]).entries()) {
+      const place = part * size + at
+      if (!Object.hasOwn(entries, place)) entries[place] = unpackEntry(packed)
+    }
+    if (--left === 0) state.entries = entries
+  }
+  // The name of a member that is no index gives NaN, which is no part.
+  const decodeAt = (key: string | symbol): void => {
+    if (left > 0 && typeof key === 'string') decode(Math.floor(Number(key) / size))
+  }
+  if (left === 0) return
+  state.entries = new Proxy(entries, {
+    get(_, key) {
+      decodeAt(key)
+      return Reflect.get(entries, key) as unknown
+    },
+    has(_, key) {
+      decodeAt(key)
+      return Reflect.has(entries, key)
+    },
+    getOwnPropertyDescriptor(_, key) {
+      decodeAt(key)
+      return Reflect.getOwnPropertyDescriptor(entries, key)
+    },
+    ownKeys() {
+      for (const part of bodies.keys()) decode(part)
+      return Reflect.ownKeys(entries)
+    },
+  })
 }
 
 type PackedEntry = ReturnType<typeof packEntry>
@@ -279,11 +351,9 @@ class IdOrder {
   /** The index of each entry's message in the list of ids. */
   readonly #starts: number[] = []
 
-  constructor(entries: readonly Entry[]) {
-    for (const { message, results } of entries) {
-      this.#starts.push(this.#ids.push(message.id) - 1)
-      if (results) this.#ids.push(results.id)
-    }
+  add(id: string, results: string | undefined): void {
+    this.#starts.push(this.#ids.push(id) - 1)
+    if (results !== undefined) this.#ids.push(results)
   }
 
   /** Replaces ids that follow each other in the thread by runs. */

@@ -182,19 +182,29 @@ export interface RequestFrame {
   readonly structure?: JsonObject
 }
 
+/** Frames that were converted last, by their JSON. */
+const frames = new Map<string, Blob>()
+const MAX_FRAMES = 64
+
 /** Converts a frame to a blob. Equal frames give the same blob. */
 export function frameOf(frame: RequestFrame): Blob {
   const { system, tools, params, structure } = frame
   const value = { system, tools, params, structure }
+  const json = JSON.stringify(value)
+  const known = frames.get(json)
+  if (known) return known
   let text: string
   try {
     text = canonicalJson(value)
   } catch {
     // The settings contain values that canonical JSON cannot express; an incomplete log is better than none.
-    text = JSON.stringify(value)
+    text = json
   }
   const bytes = new TextEncoder().encode(text)
-  return { hash: sha256Hex(bytes), bytes }
+  const blob = { hash: sha256Hex(bytes), bytes }
+  if (frames.size >= MAX_FRAMES) frames.clear()
+  frames.set(json, blob)
+  return blob
 }
 
 const RESULTS = '.results'

@@ -45,6 +45,27 @@ test('JSON of anything is unpacked as it was', () => {
   )
 })
 
+// The row was written by the first version of the packer.
+test('a row of an earlier version is unpacked, and is packed in the same way now', () => {
+  const text =
+    '{"type":"evidence_added","evidenceId":"01a1e3aa-8c8a-72b8-bbea-3809f5f4749a#3","data":{"hash":"sha256:0916f06f7f081e78322c255eeadd7150359ca91ee934d590bd1b23b1e38aa706"},"trace_id":"06f25beedd7a53d785b16f6c9812203a","at":"2026-11-16T09:22:47.567Z","text":"ä"}'
+  const row =
+    'BS4BAaHjqoyKcri76jgJ9fR0miMzBTADCRbwb38IHngyLCVe6t1xUDWcqR7pNNWQvRsjseOKpwYifSwidHJhY2VfaWQiOiIEBvJb7t16U9eFsW9smBIgOgVnAgGh46qMjyIsInRleHQiOiLDpCJ9'
+  expect(unpackText(Buffer.from(row, 'base64'))).toBe(text)
+  expect(Buffer.from(packText(text) as Uint8Array).toString('base64')).toBe(row)
+})
+
+test('texts that are longer than the kept buffers, and texts after them', () => {
+  const long = JSON.stringify({ at: '2026-11-16T09:22:47.567Z', text: 'ä word '.repeat(40_000) })
+  const words = JSON.stringify(Array.from({ length: 3_000 }, () => 'read_only write_high_risk'))
+  for (const text of [long, words, words.slice(0, 400), long])
+    expect(unpackText(packText(text))).toBe(text)
+})
+
+test('words are found by their first seven bytes, so none is shorter', () => {
+  for (const word of words) expect(Buffer.byteLength(word)).toBeGreaterThanOrEqual(7)
+})
+
 test('a text that is no JSON stays a text', () => {
   for (const text of ['', 'a\nb'.repeat(20), '\0'.repeat(40), 'short'])
     expect(packText(text)).toBe(text)

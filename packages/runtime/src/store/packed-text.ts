@@ -141,28 +141,41 @@ export const words: readonly string[] = [
   'sha256:',
 ]
 
-const [UUID, TIME, HASH, HALF_HASH, LONG, FIRST] = [1, 2, 3, 4, 5, 6]
+const [UUID, TIME, HASH, HALF_HASH, LONG, FIRST] = [1, 2, 3, 4, 5, 6] as const
 const SHORT = 32 - FIRST
 /** The largest number of words. */
 export const MAX_WORDS: number = SHORT + 256
 
-const codes = new Map(
-  words.map((word, place) => [
-    word,
-    place < SHORT ? String.fromCharCode(FIRST + place) : String.fromCharCode(LONG, place - SHORT),
-  ]),
-)
+const wordBytes: readonly Uint8Array[] = words.map((word) => Buffer.from(word))
 
-const ID = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}'
-const AT = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`
-const longestFirst = words.toSorted((a, b) => b.length - a.length)
-const quoted = longestFirst.map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`))
-const PACKABLE = new RegExp([...quoted, ID, AT, '[0-9a-f]{64}', '[0-9a-f]{32}'].join('|'), 'g')
-const PACKED = /\x01([^]{16})|\x02([^]{6})|\x03([^]{32})|\x04([^]{16})|\x05([^])|([\x06-\x1f])/g
-/** Bytes that mark something packed. JSON never contains them. */
-const CODE = /[\0-\x1f]/
-const NOT_PLAIN = /[^\x20-\x7f]/
-const NOT_ASCII = /[^\0-\x7f]/
+/** Words are looked up by a hash of so many bytes; none is shorter. */
+const KEY = 7
+const BUCKETS = 1024
+
+/** The places of the words whose first bytes have this hash, the longest word first. */
+const buckets: readonly number[][] = Array.from({ length: BUCKETS }, () => [])
+const longestFirst = [...words.keys()].sort((a, b) => words[b]!.length - words[a]!.length)
+for (const place of longestFirst) buckets[bucketOf(wordBytes[place]!, 0)]!.push(place)
+
+/** What may begin with a byte. */
+const [WORD, HEX, CODE] = [1, 2, 4] as const
+const kinds = new Uint8Array(256)
+kinds.fill(CODE, 0, 32)
+const HEX_DIGITS: Uint8Array = Buffer.from('0123456789abcdef')
+/** The value of each hexadecimal digit. */
+const nibbles = new Uint8Array(256)
+for (const [value, digit] of HEX_DIGITS.entries()) {
+  kinds[digit]! |= HEX
+  nibbles[digit] = value
+}
+for (const [first] of wordBytes) kinds[first!]! |= WORD
+
+const [DASH, T] = [...Buffer.from('-T')] as [number, number]
+const [ID_LENGTH, TIME_LENGTH] = [36, 24] as const
+
+// Most texts are short. Longer ones get buffers of their own, so that no memory is held for them.
+const KEPT = 1 << 16
+const kept = { text: Buffer.alloc(KEPT), packed: Buffer.alloc(KEPT) }
 
 /**
  * Packs a JSON text into fewer bytes: frequent texts, ids, times and hashes. Returns the text itself if it cannot be
@@ -170,78 +183,153 @@ const NOT_ASCII = /[^\0-\x7f]/
  */
 export function packText(text: string): string | Uint8Array {
   if (text.length < 32) return text
-  const isPlain = !NOT_PLAIN.test(text)
-  if (!isPlain && CODE.test(text)) return text
-  // Each character of this text is a byte.
-  const bytes = isPlain ? text : Buffer.from(text).toString('latin1')
-  return Buffer.from(bytes.replace(PACKABLE, pack), 'latin1')
+  const most = text.length * 3 // a character takes at most three bytes in UTF-8
+  const bytes = most <= KEPT ? kept.text : Buffer.allocUnsafe(most)
+  const length = bytes.write(text)
+  const packed = most <= KEPT ? kept.packed : Buffer.allocUnsafe(length)
+  let size = 0
+  for (let at = 0; at < length;) {
+    const byte = bytes[at]!
+    const kind = kinds[byte]!
+    if (kind === CODE) return text // JSON never contains such a byte
+    const place = (kind & WORD) === 0 ? -1 : wordAt(bytes, at, length)
+    if (place >= 0) {
+      if (place < SHORT) packed[size++] = FIRST + place
+      else {
+        packed[size++] = LONG
+        packed[size++] = place - SHORT
+      }
+      at += wordBytes[place]!.length
+      continue
+    }
+    if ((kind & HEX) === 0) {
+      packed[size++] = byte
+      at++
+      continue
+    }
+    const run = hexRun(bytes, at, length)
+    if (run >= 32) {
+      const digits = run === 64 ? 64 : 32
+      packed[size++] = digits === 64 ? HASH : HALF_HASH
+      for (const end = at + digits; at < end; at += 2)
+        packed[size++] = (nibbles[bytes[at]!]! << 4) | nibbles[bytes[at + 1]!]!
+    } else if (run === 8 && isId(bytes, at, length)) {
+      packed[size++] = UUID
+      for (let from = at; at < from + ID_LENGTH; at += 2) {
+        if (bytes[at] === DASH) at++
+        packed[size++] = (nibbles[bytes[at]!]! << 4) | nibbles[bytes[at + 1]!]!
+      }
+    } else {
+      const ms = run === 4 ? timeAt(bytes, at, length) : undefined
+      if (ms === undefined) for (const end = at + run; at < end;) packed[size++] = bytes[at++]!
+      else {
+        packed[size] = TIME
+        packed.writeUIntBE(ms, size + 1, 6)
+        size += 7
+        at += TIME_LENGTH
+      }
+    }
+  }
+  return Buffer.from(packed.subarray(0, size)) // a copy
 }
+
+function bucketOf(bytes: Uint8Array, at: number): number {
+  let hash = 0
+  for (let place = at; place < at + KEY; place++) hash = (hash * 31 + bytes[place]!) | 0
+  return hash & (BUCKETS - 1)
+}
+
+/** Returns the place of the longest word that begins here, or -1. */
+function wordAt(bytes: Uint8Array, at: number, end: number): number {
+  if (at + KEY > end) return -1
+  next: for (const place of buckets[bucketOf(bytes, at)]!) {
+    const word = wordBytes[place]!
+    if (at + word.length > end) continue
+    for (let index = 0; index < word.length; index++)
+      if (bytes[at + index] !== word[index]) continue next
+    return place
+  }
+  return -1
+}
+
+/** Returns how many hexadecimal digits begin here, at most 64. */
+function hexRun(bytes: Uint8Array, at: number, end: number): number {
+  const last = Math.min(at + 64, end)
+  let place = at
+  while (place < last && (kinds[bytes[place]!]! & HEX) !== 0) place++
+  return place - at
+}
+
+/** Whether an id begins here. Its first eight digits are known to be digits. */
+function isId(bytes: Uint8Array, at: number, end: number): boolean {
+  if (at + ID_LENGTH > end) return false
+  for (let place = 8; place < ID_LENGTH; place++) {
+    const byte = bytes[at + place]!
+    const isDash = place === 8 || place === 13 || place === 18 || place === 23
+    if (isDash ? byte !== DASH : (kinds[byte]! & HEX) === 0) return false
+  }
+  return true
+}
+
+/** Returns the time whose text begins here; undefined if it is no time, such as one of February 30. */
+function timeAt(bytes: Uint8Array, at: number, end: number): number | undefined {
+  if (at + TIME_LENGTH > end || bytes[at + 4] !== DASH || bytes[at + 10] !== T) return undefined
+  let place = 0
+  while (place < TIME_LENGTH && bytes[at + place] === lastTime.text.charCodeAt(place)) place++
+  if (place === TIME_LENGTH) return lastTime.ms
+  const text = String.fromCharCode(...bytes.subarray(at, at + TIME_LENGTH))
+  const ms = Date.parse(text)
+  if (!(ms >= 0) || new Date(ms).toISOString() !== text) return undefined
+  lastTime = { ms, text }
+  return ms
+}
+
+/** The time that was packed or unpacked last: events that are written together mostly have the same. */
+let lastTime = { ms: NaN, text: '' }
+
+/** More than any word, id, time or hash takes. */
+const MOST = 128
 
 /** Unpacks what `packText` has returned. */
 export function unpackText(packed: string | Uint8Array): string {
   if (typeof packed === 'string') return packed
-  const bytes = Buffer.from(packed.buffer, packed.byteOffset, packed.length).toString('latin1')
-  const text = bytes.replace(PACKED, unpack)
-  return NOT_ASCII.test(text) ? Buffer.from(text, 'latin1').toString() : text
-}
-
-function pack(found: string): string {
-  const code = codes.get(found)
-  if (code !== undefined) return code
-  switch (found.length) {
-    case 36:
-      return packId(found)
-    case 24:
-      return packTime(found)
-    case 64:
-      return String.fromCharCode(HASH) + Buffer.from(found, 'hex').toString('latin1')
-    default:
-      return String.fromCharCode(HALF_HASH) + Buffer.from(found, 'hex').toString('latin1')
+  let text = kept.text
+  let size = 0
+  let isAscii = true
+  for (let at = 0; at < packed.length;) {
+    if (size + MOST > text.length) {
+      const larger = Buffer.allocUnsafe(text.length * 2)
+      text.copy(larger, 0, 0, size)
+      text = larger
+    }
+    const code = packed[at++]!
+    if (code >= 32) {
+      text[size++] = code
+      isAscii &&= code < 128
+    } else if (code >= LONG) {
+      const word = wordBytes[code === LONG ? packed[at++]! + SHORT : code - FIRST]
+      if (word) for (let index = 0; index < word.length; index++) text[size++] = word[index]!
+    } else if (code === TIME) {
+      size += text.write(timeText(packed, at), size, 'latin1')
+      at += 6
+    } else {
+      const count = code === HASH ? 32 : 16
+      for (let index = 0; index < count; index++) {
+        if (code === UUID && (index === 4 || index === 6 || index === 8 || index === 10))
+          text[size++] = DASH
+        const byte = packed[at++]!
+        text[size++] = HEX_DIGITS[byte >> 4]!
+        text[size++] = HEX_DIGITS[byte & 15]!
+      }
+    }
   }
+  return text.toString(isAscii ? 'latin1' : 'utf8', 0, size)
 }
 
-const ids = new Map<string, string>()
-
-/** The ids of a turn and of its steps are in many events. */
-function packId(id: string): string {
-  const known = ids.get(id)
-  if (known !== undefined) return known
-  const code =
-    String.fromCharCode(UUID) + Buffer.from(id.replaceAll('-', ''), 'hex').toString('latin1')
-  if (ids.size >= 256) ids.clear()
-  ids.set(id, code)
-  return code
-}
-
-let lastTime = { text: '', code: '' }
-
-/** Events that are written together mostly have the same time. */
-function packTime(text: string): string {
-  if (lastTime.text === text) return lastTime.code
-  const ms = Date.parse(text)
-  // Not every text of this form is a time, e.g. of February 30.
-  if (!(ms >= 0) || new Date(ms).toISOString() !== text) return text
-  const bytes = Buffer.allocUnsafe(6)
-  bytes.writeUIntBE(ms, 0, 6)
-  const code = String.fromCharCode(TIME) + bytes.toString('latin1')
-  lastTime = { text, code }
-  return code
-}
-
-function unpack(
-  _found: string,
-  id: string | undefined,
-  time: string | undefined,
-  hash: string | undefined,
-  half: string | undefined,
-  long: string | undefined,
-  short: string | undefined,
-): string {
-  if (short !== undefined) return words[short.charCodeAt(0) - FIRST] ?? ''
-  if (long !== undefined) return words[long.charCodeAt(0) + SHORT] ?? ''
-  if (time !== undefined)
-    return new Date(Buffer.from(time, 'latin1').readUIntBE(0, 6)).toISOString()
-  const hex = Buffer.from(id ?? hash ?? half ?? '', 'latin1').toString('hex')
-  if (id === undefined) return hex
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
+/** Returns the text of a packed time. */
+function timeText(packed: Uint8Array, at: number): string {
+  let ms = 0
+  for (let index = at; index < at + 6; index++) ms = ms * 256 + packed[index]!
+  if (ms !== lastTime.ms) lastTime = { ms, text: new Date(ms).toISOString() }
+  return lastTime.text
 }

@@ -341,3 +341,93 @@ async function openElsewhere(path: string) {
   await once(child.stdout, 'data')
   return child
 }
+
+describe('what the store remembers of its tables', () => {
+  const bytes = new TextEncoder().encode('the settings of a model')
+  const hash = sha256Hex(bytes)
+  const naming = (id: string) => ({
+    point: 'test',
+    threads: [{ id, append: [valueSet(hash)] }],
+    blobs: [{ hash, bytes }],
+  })
+
+  test.each(['remove', 'erase'] as const)(
+    'a content that went with its thread (%s) is written again',
+    async (how) => {
+      const path = newPath()
+      const store = sqliteStore({ path })
+      await addThreads(store, 'a', 'b')
+      await store.commit(naming('a'))
+      await store.commit(naming('a'))
+      await (how === 'remove' ? store.remove('a') : store.erase('a', []))
+      expect(await store.blob(hash)).toBeUndefined()
+      await store.commit(naming('b'))
+      expect(await store.blob(hash)).toEqual(bytes)
+      await store.close()
+    },
+  )
+
+  test('a thread keeps a content that another thread has named before', async () => {
+    const store = sqliteStore({ path: newPath() })
+    await addThreads(store, 'a', 'b')
+    await store.commit(naming('a'))
+    await store.commit(naming('b'))
+    await store.remove('a')
+    expect(await store.blob(hash)).toEqual(bytes)
+    await store.close()
+  })
+
+  test('a commit that was undone has left nothing that the next one relies on', async () => {
+    const store = sqliteStore({ path: newPath(), maxBytes: 500_000 })
+    await addThreads(store, 'a')
+    const audit = [{ tree: 'a', requestId: 'one', seq: 0, line: '{}' }]
+    const big = { hash: sha256Hex('big'), bytes: new Uint8Array(1_000_000) }
+    const refused = store.commit({ ...naming('a'), blobs: [{ hash, bytes }, big], audit })
+    await expect(refused).rejects.toMatchObject({ code: 'STORE_FULL' })
+    expect(await store.blob(hash)).toBeUndefined()
+    await store.commit({ ...naming('a'), audit })
+    expect(await store.blob(hash)).toEqual(bytes)
+    expect(await store.audit('a')).toHaveLength(1)
+    await store.close()
+  })
+
+  test('a line of a request is refused twice also when the request went on, and after a removal', async () => {
+    const store = sqliteStore({ path: newPath() })
+    await addThreads(store, 'a', 'b')
+    const line = (tree: string, seq: number) =>
+      store.commit({
+        point: 'test',
+        threads: [],
+        audit: [{ tree, requestId: 'one', seq, line: '{}' }],
+      })
+    await line('a', 0)
+    await line('a', 3)
+    await line('a', 1)
+    for (const seq of [0, 1, 3])
+      await expect(line('a', seq)).rejects.toMatchObject({ code: 'STATE_CONFLICT' })
+    await store.remove('a')
+    await line('b', 0)
+    expect(await store.audit('b')).toHaveLength(1)
+    await store.close()
+  })
+
+  test('the counts of threads and tokens are right after one commit that changes several threads', async () => {
+    const store = sqliteStore({ path: newPath() })
+    await addThreads(store, 'a', 'b', 'c')
+    await store.commit({
+      point: 'test',
+      threads: [
+        { id: 'a', head: { lifecycle: 'running', tokens: 5 } },
+        { id: 'b', head: { lifecycle: 'running', tokens: 7 } },
+      ],
+    })
+    await store.commit({ point: 'test', threads: [{ id: 'b', head: { lifecycle: 'idle' } }] })
+    const { threads, tokens } = await store.totals()
+    expect({ running: threads.get('running'), idle: threads.get('idle'), tokens }).toEqual({
+      running: 1,
+      idle: 2,
+      tokens: 12,
+    })
+    await store.close()
+  })
+})

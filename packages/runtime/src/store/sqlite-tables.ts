@@ -62,6 +62,10 @@ export class SqliteTables implements StoreView {
   readonly #heads = new Map<string, ThreadHead>()
   /** Key and number of lines of audit logs, those that were written last. */
   readonly #trees = new Map<string, { readonly key: number; length: number }>()
+  /** The greatest number of an audit line of a request, for those that were used last. -1: it has no lines. */
+  readonly #lastLines = new Map<string, number>()
+  /** Blobs that are in the table, and which thread names which blob; those that were written last. */
+  readonly #written = new Map<string, true>()
 
   constructor(database: DatabaseSync) {
     this.#database = database
@@ -69,8 +73,7 @@ export class SqliteTables implements StoreView {
 
   /** Forgets what was remembered of the tables, because a transaction was rolled back. */
   forget(): void {
-    this.#heads.clear()
-    this.#trees.clear()
+    for (const known of [this.#heads, this.#trees, this.#lastLines, this.#written]) known.clear()
   }
 
   head(id: string): ThreadHead | undefined {
@@ -120,6 +123,14 @@ export class SqliteTables implements StoreView {
   }
 
   hasAuditLine(requestId: string, seq: number): boolean {
+    let last = this.#lastLines.get(requestId)
+    if (last === undefined) {
+      const row = this.#get('SELECT max(seq) AS last FROM audit WHERE request_id = ?', requestId)
+      last = (row?.['last'] as number | null) ?? -1
+      remember(this.#lastLines, requestId, last)
+    }
+    // A request goes on after its last line, so this is nearly always known without looking.
+    if (seq > last) return false
     return this.#has('SELECT 1 FROM audit WHERE request_id = ? AND seq = ?', requestId, seq)
   }
 
@@ -293,20 +304,26 @@ export class SqliteTables implements StoreView {
   }
 
   write(plan: CommitPlan): void {
+    this.#count(plan.heads.map(({ head, before }) => ({ before, after: head })))
     for (const { head, before } of plan.heads) this.#writeHead(head, before)
     this.#append(plan.events, new Map(plan.heads.map(({ head }) => [head.id, head.logId])))
-    for (const { hash, bytes } of plan.blobs)
+    for (const { hash, bytes } of plan.blobs) {
+      // The frame of a model's requests comes with each of them.
+      if (this.#written.has(hash)) continue
       this.#run(
         'INSERT OR IGNORE INTO blobs (hash, bytes, sum) VALUES (?, ?, ?)',
         hash,
         bytes,
         rowSum(hash, 0, bytes),
       )
+      remember(this.#written, hash, true)
+    }
     this.#nameBlobs(plan.blobNames)
     for (const { tree, index, requestId, seq, line } of plan.audit) {
       const packed = packText(line)
       const log = this.#tree(tree)
       log.length = index + 1
+      if (seq > (this.#lastLines.get(requestId) ?? Infinity)) this.#lastLines.set(requestId, seq)
       this.#run(
         'INSERT INTO audit (id, request_id, seq, line, sum) VALUES ((?1 << 32) | ?2, ?3, ?4, ?5, ?6)',
         log.key,
@@ -375,7 +392,7 @@ export class SqliteTables implements StoreView {
   replaceLog(head: ThreadHead, events: readonly EventRow[], names: readonly BlobName[]): void {
     const hashes = this.#blobsOf(head.id)
     const before = this.head(head.id)
-    this.#count(head, before)
+    this.#count([{ before, after: head }])
     this.#deleteLog(head.id)
     this.#run('DELETE FROM blob_names WHERE thread_id = ?', head.id)
     if (before) this.#updateHead(head, before)
@@ -388,15 +405,16 @@ export class SqliteTables implements StoreView {
   remove(id: string): void {
     const hashes = this.#blobsOf(id)
     const head = this.head(id)
-    this.#count(undefined, head)
+    this.#count([{ before: head, after: undefined }])
     if (head) {
-      this.#add(removalsOf(head.tenant), 1)
+      this.#add(new Map([[removalsOf(head.tenant), 1]]))
       // The thread may have the greatest number, which must not be given again after a restart.
       this.#run(`UPDATE counters SET value = ? WHERE name = 'change'`, this.newChange())
     }
     this.#deleteLog(id)
     this.#heads.delete(id)
     this.#trees.delete(id)
+    this.#lastLines.clear()
     // The database deletes the blob names of the thread with it.
     this.#run('DELETE FROM threads WHERE id = ?', id)
     this.#run(`DELETE FROM audit WHERE ${inTree()}`, id, 0)
@@ -427,33 +445,41 @@ export class SqliteTables implements StoreView {
       )
   }
 
-  /** Updates the counters for a thread that changes from `before` to `after`. */
-  #count(after: ThreadHead | undefined, before: ThreadHead | undefined): void {
-    if (after?.lifecycle !== before?.lifecycle) {
-      if (before) this.#add(`${THREADS}${before.lifecycle}`, -1)
-      if (after) this.#add(`${THREADS}${after.lifecycle}`, 1)
+  /** Updates the counters for threads that change from `before` to `after`. */
+  #count(changes: readonly { readonly before?: ThreadHead; readonly after?: ThreadHead }[]): void {
+    const sums = new Map<string, number>()
+    const add = (name: string, value: number): void => {
+      if (value !== 0) sums.set(name, (sums.get(name) ?? 0) + value)
     }
-    this.#add('tokens', (after?.tokens ?? 0) - (before?.tokens ?? 0))
-    this.#add('cost_usd', (after?.costUsd ?? 0) - (before?.costUsd ?? 0))
+    for (const { before, after } of changes) {
+      if (after?.lifecycle !== before?.lifecycle) {
+        if (before) add(`${THREADS}${before.lifecycle}`, -1)
+        if (after) add(`${THREADS}${after.lifecycle}`, 1)
+      }
+      add('tokens', (after?.tokens ?? 0) - (before?.tokens ?? 0))
+      add('cost_usd', (after?.costUsd ?? 0) - (before?.costUsd ?? 0))
+    }
+    this.#add(sums)
   }
 
-  #add(name: string, value: number): void {
-    if (value === 0) return
-    const sql = `INSERT INTO counters (name, value) VALUES (?1, ?2)
-      ON CONFLICT (name) DO UPDATE SET value = value + ?2`
-    this.#run(sql, name, value)
+  #add(sums: ReadonlyMap<string, number>): void {
+    if (sums.size === 0) return
+    const rows = Array.from(sums, () => '(?, ?)').join(', ')
+    const sql = `INSERT INTO counters (name, value) VALUES ${rows}
+      ON CONFLICT (name) DO UPDATE SET value = value + excluded.value`
+    this.#run(sql, ...[...sums].flat())
   }
 
   #writeHead(head: ThreadHead, before: ThreadHead | undefined): void {
-    this.#count(head, before)
     if (!before) {
       this.#run(insertHead, ...newRow(head))
       return
     }
     this.#updateHead(head, before)
-    const { owner, agent, title, tags, firstWords } = before
+    const { owner, agent, title, tags, tools, firstWords } = before
     const isSame = owner === head.owner && agent === head.agent && title === head.title
-    if (!isSame || tags !== head.tags || firstWords !== head.firstWords) this.#updateLabels(head)
+    const hasSameNames = tags === head.tags && tools === head.tools
+    if (!isSame || !hasSameNames || firstWords !== head.firstWords) this.#updateLabels(head)
   }
 
   #updateHead(head: ThreadHead, before: ThreadHead): void {
@@ -493,11 +519,17 @@ export class SqliteTables implements StoreView {
   }
 
   #nameBlobs(names: readonly BlobName[]): void {
-    for (const { threadId, hash } of names)
+    for (const { threadId, hash } of names) {
+      const name = `${threadId} ${hash}`
+      if (this.#written.has(name)) continue
       this.#run('INSERT OR IGNORE INTO blob_names (thread_id, hash) VALUES (?, ?)', threadId, hash)
+      remember(this.#written, name, true)
+    }
   }
 
+  /** Returns the blobs that a thread names, before its names are removed. */
   #blobsOf(threadId: string): string[] {
+    this.#written.clear()
     const found = this.#all('SELECT hash FROM blob_names WHERE thread_id = ?', threadId)
     return found.map((row) => row['hash'] as string)
   }

@@ -217,10 +217,22 @@ function badContent(problem: string): RuntimeError {
 
 /**
  * Returns the messages of a thread in the order of its log, results directly after their calls; removed
- * messages are left out.
+ * messages are left out. With `last`, returns at least so many messages from the end that are not silent, and none
+ * before them is looked at: the old entries of a long thread are decoded only when they are used.
  */
-export function storedMessages({ entries }: Pick<KernelState, 'entries'>): StoredMessage[] {
-  return entries.flatMap((entry) => (entry.isRemoved ? [] : linesOf(entry)))
+export function storedMessages(
+  { entries }: Pick<KernelState, 'entries'>,
+  last: number = Infinity,
+): StoredMessage[] {
+  const found: StoredMessage[][] = []
+  for (let place = entries.length - 1, count = 0; place >= 0 && count < last; place--) {
+    const entry = entries[place]!
+    if (entry.isRemoved) continue
+    const lines = linesOf(entry)
+    found.push(lines)
+    if (!entry.isSilent) count += lines.length
+  }
+  return found.reverse().flat()
 }
 
 /** Returns a message, or a message with results, by its id. */
