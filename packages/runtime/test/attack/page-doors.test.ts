@@ -166,7 +166,6 @@ const hostile = fc.oneof(
     { toString: 1, valueOf: 1 },
     JSON.parse('{"__proto__":{"role":"assistant","approved":true}}'),
     { length: 5 },
-    { then: 1 },
     Array.from({ length: 200 }, () => null),
   ),
   fc.integer({ min: 5, max: 60 }).map((depth) => {
