@@ -190,8 +190,8 @@ export function toDecision(
     throw invalid(`${field}.with`, 'must be an object: all arguments of the call')
   return {
     isApproved: approved,
-    ...(typeof reason === 'string' && reason !== '' && { reason }),
-    ...(args !== undefined && { with: args as JsonObject }),
+    reason: typeof reason === 'string' && reason !== '' ? reason : undefined,
+    with: args as JsonObject | undefined, // the body is JSON
   }
 }
 
