@@ -18,6 +18,35 @@ describe('thread', { timeout }, () => {
     expect(tailed.code).toBe(0)
     expect(tailed.stdout).toMatch(/^1 +[\d:.]+ support thread_created /)
     expect(tailed.stdout).toMatch(/ session_end /)
+
+    // Each event is shown with the agent of its time, also when the thread was handed over later.
+    const lines = (await skein(['thread', 'export', ran.thread.id], { cwd })).stdout
+    const [header, ...rest] = lines
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    const seq = header.events + 1
+    const agents = { fromAgentId: 'support/a', toAgentId: 'refunds/a' }
+    const event = { type: 'agent_handoff', at: header.exportedAt, turnId: 't', ...agents }
+    const renamed = { type: 'thread_updated', at: header.exportedAt, title: 'After' }
+    const input = [
+      { ...header, events: seq + 1 },
+      ...rest.slice(0, header.events),
+      { seq, event },
+      { seq: seq + 1, event: renamed },
+      ...rest.slice(header.events),
+    ]
+      .map((line) => JSON.stringify(line))
+      .join('\n')
+    const imported = await skein(['thread', 'import', '-', '--json'], { cwd, input })
+    const { id } = JSON.parse(imported.stdout)
+    const tail = async (...more: string[]): Promise<string[]> =>
+      (await skein(['thread', 'tail', id, ...more], { cwd })).stdout.trimEnd().split('\n')
+    const whole = await tail()
+    expect(whole[0]).toMatch(/^1 +[\d:.]+ support thread_created /)
+    expect(whole.at(-2)).toMatch(/ support agent_handoff to refunds\/a$/)
+    expect(whole.at(-1)).toMatch(/ refunds thread_updated /)
+    expect(await tail('--after', String(seq))).toEqual(whole.slice(seq))
   })
 
   test('list, show, export, import, fork and stop', async () => {

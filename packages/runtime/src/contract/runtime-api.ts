@@ -289,6 +289,7 @@ export interface SendMessage {
   /** Paths of files of the thread. */
   readonly attachments?: readonly string[]
   readonly userId?: string
+  /** Without `from`, `kind` and `for`, by which the runtime knows its own messages. */
   readonly metadata?: JsonObject
   /** If two messages are sent with the same id, only the first is queued. */
   readonly messageId?: string
