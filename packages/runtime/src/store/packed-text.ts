@@ -164,10 +164,8 @@ kinds.fill(CODE, 0, 32)
 const HEX_DIGITS: Uint8Array = Buffer.from('0123456789abcdef')
 /** The value of each hexadecimal digit. */
 const nibbles = new Uint8Array(256)
-for (const [value, digit] of HEX_DIGITS.entries()) {
-  kinds[digit]! |= HEX
-  nibbles[digit] = value
-}
+for (const [value, digit] of HEX_DIGITS.entries()) nibbles[digit] = value
+for (const digit of HEX_DIGITS) kinds[digit]! |= HEX
 for (const [first] of wordBytes) kinds[first!]! |= WORD
 
 const [DASH, T] = [...Buffer.from('-T')] as [number, number]
@@ -189,46 +187,31 @@ export function packText(text: string): string | Uint8Array {
   const packed = most <= KEPT ? kept.packed : Buffer.allocUnsafe(length)
   let size = 0
   for (let at = 0; at < length;) {
-    const byte = bytes[at]!
-    const kind = kinds[byte]!
+    const kind = kinds[bytes[at]!]!
     if (kind === CODE) return text // JSON never contains such a byte
     const place = (kind & WORD) === 0 ? -1 : wordAt(bytes, at, length)
     if (place >= 0) {
-      if (place < SHORT) packed[size++] = FIRST + place
-      else {
-        packed[size++] = LONG
-        packed[size++] = place - SHORT
-      }
+      if (place >= SHORT) packed[size++] = LONG
+      packed[size++] = place < SHORT ? FIRST + place : place - SHORT
       at += wordBytes[place]!.length
       continue
     }
-    if ((kind & HEX) === 0) {
-      packed[size++] = byte
-      at++
-      continue
-    }
-    const run = hexRun(bytes, at, length)
-    if (run >= 32) {
-      const digits = run === 64 ? 64 : 32
-      packed[size++] = digits === 64 ? HASH : HALF_HASH
-      for (const end = at + digits; at < end; at += 2)
-        packed[size++] = (nibbles[bytes[at]!]! << 4) | nibbles[bytes[at + 1]!]!
-    } else if (run === 8 && isId(bytes, at, length)) {
-      packed[size++] = UUID
-      for (let from = at; at < from + ID_LENGTH; at += 2) {
+    const run = (kind & HEX) === 0 ? 1 : hexRun(bytes, at, length)
+    const isHash = run >= 32
+    const ms = run === 4 ? timeAt(bytes, at, length) : undefined
+    if (isHash || (run === 8 && isId(bytes, at, length))) {
+      packed[size++] = run === 64 ? HASH : isHash ? HALF_HASH : UUID
+      const end = at + (run === 64 ? 64 : isHash ? 32 : ID_LENGTH)
+      for (; at < end; at += 2) {
         if (bytes[at] === DASH) at++
         packed[size++] = (nibbles[bytes[at]!]! << 4) | nibbles[bytes[at + 1]!]!
       }
-    } else {
-      const ms = run === 4 ? timeAt(bytes, at, length) : undefined
-      if (ms === undefined) for (const end = at + run; at < end;) packed[size++] = bytes[at++]!
-      else {
-        packed[size] = TIME
-        packed.writeUIntBE(ms, size + 1, 6)
-        size += 7
-        at += TIME_LENGTH
-      }
-    }
+    } else if (ms !== undefined) {
+      packed[size] = TIME
+      packed.writeUIntBE(ms, size + 1, 6)
+      size += 7
+      at += TIME_LENGTH
+    } else for (const end = at + run; at < end;) packed[size++] = bytes[at++]!
   }
   return Buffer.from(packed.subarray(0, size)) // a copy
 }
@@ -262,11 +245,11 @@ function hexRun(bytes: Uint8Array, at: number, end: number): number {
 
 /** Whether an id begins here. Its first eight digits are known to be digits. */
 function isId(bytes: Uint8Array, at: number, end: number): boolean {
-  if (at + ID_LENGTH > end) return false
-  for (let place = 8; place < ID_LENGTH; place++) {
-    const byte = bytes[at + place]!
-    const isDash = place === 8 || place === 13 || place === 18 || place === 23
-    if (isDash ? byte !== DASH : (kinds[byte]! & HEX) === 0) return false
+  let place = at + 8
+  for (const digits of [4, 4, 4, 12]) {
+    const last = Math.min(place + 1 + digits, end)
+    if (bytes[place] !== DASH || hexRun(bytes, place + 1, last) !== digits) return false
+    place += 1 + digits
   }
   return true
 }
@@ -284,7 +267,7 @@ function timeAt(bytes: Uint8Array, at: number, end: number): number | undefined 
   return ms
 }
 
-/** The time that was packed or unpacked last: events that are written together mostly have the same. */
+/** The time that was packed or unpacked last. */
 let lastTime = { ms: NaN, text: '' }
 
 /** More than any word, id, time or hash takes. */
@@ -310,8 +293,11 @@ export function unpackText(packed: string | Uint8Array): string {
       const word = wordBytes[code === LONG ? packed[at++]! + SHORT : code - FIRST]
       if (word) for (let index = 0; index < word.length; index++) text[size++] = word[index]!
     } else if (code === TIME) {
-      size += text.write(timeText(packed, at), size, 'latin1')
-      at += 6
+      let ms = 0
+      for (const end = at + 6; at < end;) ms = ms * 256 + packed[at++]!
+      // Events that were written together mostly have the same time.
+      if (ms !== lastTime.ms) lastTime = { ms, text: new Date(ms).toISOString() }
+      size += text.write(lastTime.text, size, 'latin1')
     } else {
       const count = code === HASH ? 32 : 16
       for (let index = 0; index < count; index++) {
@@ -324,12 +310,4 @@ export function unpackText(packed: string | Uint8Array): string {
     }
   }
   return text.toString(isAscii ? 'latin1' : 'utf8', 0, size)
-}
-
-/** Returns the text of a packed time. */
-function timeText(packed: Uint8Array, at: number): string {
-  let ms = 0
-  for (let index = at; index < at + 6; index++) ms = ms * 256 + packed[index]!
-  if (ms !== lastTime.ms) lastTime = { ms, text: new Date(ms).toISOString() }
-  return lastTime.text
 }
