@@ -2,7 +2,7 @@
  * `node --conditions=@skein/source bench/scale.ts [--write]`: turns per second and CPU per turn of each store
  * and engine, on one machine, with one, two and four nodes. A turn is one message, two answers of a model that
  * takes no time, and one call of a tool. With `--write` the numbers go to bench/scale.json; `--only=SQLite`
- * measures the set-ups whose name has that text.
+ * measures the set-ups whose name has that text, `--nodes=4` those with as many nodes.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -51,6 +51,9 @@ const setUps: readonly { name: string; engine: Engine; isSqlite?: boolean; nodes
   ...kinds.flatMap((kind) => [1, 2, 4].map((nodes) => ({ ...kind, nodes }))),
 ]
 
+/** How many turns each node does before anything is measured: a process that has done fewer still compiles. */
+const WARM_TURNS = 150
+
 interface Node {
   create(): Promise<string>
   send(threadId: string, text: string): Promise<void>
@@ -62,9 +65,13 @@ async function main(): Promise<void> {
   const postgres = await startPostgres()
   const restate = await startRestate()
   const only = process.argv.find((argument) => argument.startsWith('--only='))?.slice(7)
+  const count = process.argv.find((argument) => argument.startsWith('--nodes='))?.slice(8)
   const points: ScalePoint[] = []
   try {
-    for (const setUp of setUps.filter(({ name }) => only === undefined || name.includes(only)))
+    for (const setUp of setUps.filter(
+      ({ name, nodes }) =>
+        (only === undefined || name.includes(only)) && (count ?? String(nodes)) === String(nodes),
+    ))
       points.push(...(await measure(setUp, postgres, restate)))
   } finally {
     await Promise.all([postgres.stop(), restate.stop()])
@@ -164,7 +171,15 @@ async function measure(
     }
   }
 
-  await load(16, 2) // compiles, and opens connections
+  const warm = async (node: Node): Promise<void> => {
+    const ids = await Promise.all(Array.from({ length: 8 }, () => node.create()))
+    let left = WARM_TURNS
+    const talk = async (id: string): Promise<void> => {
+      for (let number = 0; left-- > 0; number++) await turn(node, id, number)
+    }
+    await Promise.all(ids.map(talk))
+  }
+  await Promise.all(nodes.map(warm))
   const points: ScalePoint[] = []
   for (const threads of [1, 32]) {
     const before = await usage()

@@ -5,6 +5,7 @@ import { describeCheckpointStore, recordEvents, scriptedAgent } from '@skein/age
 import type { Tool } from '@skein/ai'
 import { calls, fails, says, scripted, waits, type ScriptStep } from '@skein/ai/testing'
 import { describe, expect, test, vi } from 'vitest'
+import { custom } from './support/custom-strategy.ts'
 import { content, recordingStore, uuidV4 } from './support/state.ts'
 import { add } from './support/tools.ts'
 import { suiteFunctions } from '../support/suite-functions.ts'
@@ -177,6 +178,23 @@ test('UAP-168 UAP-162 slow saves keep their order; none is left out', async () =
   await coder.generate('go', AgentState.initial())
   await coder.flush()
   expect(saved).toEqual([1, 2, 3])
+})
+
+test.each([
+  { name: 'loop', execution: loop(), script: [says('a')] },
+  { name: 'custom', execution: custom(), script: [says('a')] },
+])('UAP-162 $name: what onStepEnd returns is the state of the step', async (one) => {
+  const checkpoints = recordingStore()
+  const coder = agent({
+    model: scripted(one.script),
+    execution: one.execution,
+    checkpoints,
+    sessionId: 's',
+    strategy: { onStepEnd: (_, { state }) => state.withMetadata('seen', true) },
+  })
+  await coder.generate('go', AgentState.initial())
+  await coder.flush()
+  expect(checkpoints.saves.map(([, { metadata }]) => metadata['seen'])).toEqual([true])
 })
 
 test('UAP-164 with durability sync each step waits until it is saved', async () => {

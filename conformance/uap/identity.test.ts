@@ -79,6 +79,32 @@ test('UAP-029 the returned state names its session, with every strategy and call
   expect(state.metadata).toEqual({})
 })
 
+test('UAP-029 a state of another session is named after the session it is used in', async () => {
+  const renames: ExecutionStrategy = {
+    ...custom(),
+    name: 'renames',
+    execute: async (context) => {
+      const { turn, state } = await custom().execute(context)
+      return { turn, state: state.withMetadata('sessionId', 'another') }
+    },
+  }
+  for (const execution of [loop(), react(), plan(), custom(), renames]) {
+    const checkpoints = recordingStore()
+    const worker = agent({ model: model(), execution, checkpoints, sessionId: 's' })
+    const old = AgentState.initial().withMetadata('sessionId', 'old').withMetadata('agentId', 'old')
+    const { state: generated } = await worker.generate('x', old)
+    const { state: streamed } = await worker.stream('x', old).result
+    const { state: asked } = await worker.ask('x', old)
+    await worker.flush()
+    const ids = { sessionId: 's', agentId: worker.id }
+    for (const { metadata } of [generated, streamed, asked])
+      expect(metadata, execution.name).toEqual(ids)
+    expect(checkpoints.saves.length).toBeGreaterThan(2)
+    for (const [id, { metadata }] of checkpoints.saves)
+      expect([id, metadata], execution.name).toEqual(['s', ids])
+  }
+})
+
 test('UAP-165 a restored state stays in its session', async () => {
   const checkpoints = recordingStore()
   const first = agent({ model: model(), checkpoints })

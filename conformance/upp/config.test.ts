@@ -1,6 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { llm, NoRetry, type KeyStrategy, type ProviderConfig, type RetryStrategy } from '@skein/ai'
+import { anthropic } from '@skein/ai/anthropic'
 import { afterEach, describe, expect, test } from 'vitest'
 import { expectedOf, operations, type Operation } from './support/operations.ts'
 import { hello, helloBody, stub } from './support/stub.ts'
@@ -141,6 +142,29 @@ describe('timeout', () => {
       expect(cancelled).toBe(true)
     },
   )
+
+  /** Answers with a failure whose body begins and never ends. */
+  const unfinished = (): Response => {
+    const start = (controller: ReadableStreamDefaultController): void =>
+      controller.enqueue(new TextEncoder().encode('{"error":'))
+    return new Response(new ReadableStream({ start }), { status: 500 })
+  }
+
+  test.each(operations)('UPP-014 $name: an error that never ends', async (operation) => {
+    const { fetch } = stub(unfinished)
+    const retryStrategy = new NoRetry()
+    await expectTimeout(operation, { apiKey: key, fetch, timeout: 40, retryStrategy })
+    await expectTimeout(operation, { apiKey: key, fetch, timeouts: { idleMs: 40 }, retryStrategy })
+  })
+
+  test('a call that is cancelled while an error arrives is CANCELLED', async () => {
+    const { fetch } = stub(unfinished)
+    const controller = new AbortController()
+    const config = { apiKey: key, fetch, retryStrategy: new NoRetry() }
+    const asking = llm({ model: anthropic('m'), config, signal: controller.signal }).generate('x')
+    setTimeout(() => controller.abort(), 40)
+    await expect(asking).rejects.toMatchObject({ code: 'CANCELLED' })
+  })
 
   const phases = [
     ['headersMs', never],

@@ -467,6 +467,42 @@ describe('the turn', () => {
     })
   })
 
+  test('UPP-080 what a vendor counts by kind is summed kind by kind, also kinds of one cycle only', async () => {
+    const counts = { inputTokens: 1, outputTokens: 1, totalTokens: 2 }
+    const all = { ...counts, cacheReadTokens: 0, cacheWriteTokens: 0 }
+    const first = {
+      ...all,
+      cacheWriteTokensByTtl: { '5m': 1, '1h': 2 },
+      tokensByModality: { inputAudio: 3 },
+    }
+    const second = {
+      ...all,
+      cacheWriteTokensByTtl: { '1h': 10, '1d': 20 },
+      tokensByModality: { outputImage: 4 },
+      serverToolUse: { web_search_requests: 5 },
+    }
+    for (const [one, other] of [
+      [first, second],
+      [second, first],
+    ] as const) {
+      const model = scripted([
+        [calls('add', { a: 1, b: 2 }), stops('tool_use', { usage: one })],
+        [says('3'), stops('end_turn', { usage: other })],
+      ])
+      const { usage } = await llm({ model, tools: [add] }).generate('sum')
+      expect(usage).toEqual({
+        inputTokens: 2,
+        outputTokens: 2,
+        totalTokens: 4,
+        cacheReadTokens: 0,
+        cacheWriteTokens: 0,
+        cacheWriteTokensByTtl: { '5m': 1, '1h': 12, '1d': 20 },
+        tokensByModality: { inputAudio: 3, outputImage: 4 },
+        serverToolUse: { web_search_requests: 5 },
+      })
+    }
+  })
+
   test('a turn is frozen with all it holds', async () => {
     const turn = await llm({ model: scripted(twoRounds), tools: [add] }).generate('sum')
     expect(isDeepFrozen(turn)).toBe(true)

@@ -8,6 +8,7 @@ import {
   type ToolCall,
   type ToolContext,
   type ToolResultMessage,
+  type UPPError,
 } from '@skein/ai'
 import { calls, says, scripted, stops } from '@skein/ai/testing'
 import { describe, expect, test } from 'vitest'
@@ -125,6 +126,36 @@ describe('the loop', () => {
       { n: 3 },
     ])
     expect(turn.toolExecutions[0]?.result).toBe('out of order')
+  })
+
+  test('UPP-083 a failed call reports each execution that had ended, with its own arguments', async () => {
+    const toolStrategy = {
+      onBeforeCall: async (_: Tool, params: JsonObject) => {
+        if (params['n'] === 3) return later(Promise.reject(new Error('the rule is broken')), 20)
+        return true
+      },
+    }
+    const echo = tool('echo', (args: JsonObject) => `got ${JSON.stringify(args)}`)
+    const called = [1, 2, 3].map((n) => calls('echo', { n }))
+    const asking = llm({ model: scripted(() => called), tools: [echo], toolStrategy })
+    for (const failing of [asking.generate('go'), asking.stream('go').turn]) {
+      const { turn } = (await failing.catch((error: unknown) => error)) as UPPError
+      expect(turn?.toolExecutions).toEqual(
+        [1, 2].map((n) => ({
+          toolName: 'echo',
+          toolCallId: turn!.response.toolCalls![n - 1]!.toolCallId,
+          arguments: { n },
+          result: `got {"n":${n}}`,
+          isError: false,
+          duration: expect.any(Number) as unknown,
+        })),
+      )
+      expect(results(turn?.messages.at(-1)).map(({ result }) => result)).toEqual([
+        'got {"n":1}',
+        'got {"n":2}',
+      ])
+      expect(turn?.openCalls).toEqual([{ toolCallId: turn!.response.toolCalls![2]!.toolCallId }])
+    }
   })
 
   test('UPP-056 UPP-122 at the limit onMaxIterations is told and the turn comes back with its calls open', async () => {

@@ -63,8 +63,8 @@ afterEach(async () => {
   await Promise.all([...running].map((simulation) => simulation.stop()))
 })
 
-/** The store of a simulation, with the keys that a lasting store needs. */
-interface Ground extends Pick<RuntimeOptions, 'keys' | 'secretKey'> {
+/** The store of a simulation, with the keys that a lasting store needs, and the dispatcher if it is not the default. */
+interface Ground extends Pick<RuntimeOptions, 'keys' | 'secretKey' | 'dispatcher'> {
   readonly store: Store
   /** Resolves when the store has answered everything. Time stands still until then. */
   readonly settled?: () => Promise<void>

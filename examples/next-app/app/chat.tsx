@@ -10,31 +10,38 @@ import {
 import { useEffect, useState, type ReactNode } from 'react'
 
 const api = '/agents/support/chat'
-const transport = new DefaultChatTransport({ api })
+
+/** A chat: what was said before, and the number of the last event that this contains. */
+interface Past {
+  id: string
+  messages: UIMessage[]
+  seq: number
+}
 
 /** Asks for the messages of the chat that the address names, or of a new one. */
 export function Chat() {
-  const [chat, setChat] = useState<{ id: string; past: UIMessage[] }>()
+  const [chat, setChat] = useState<Past>()
   useEffect(() => {
     const known = location.hash.slice(1)
     if (known === '') {
       const id = crypto.randomUUID()
       location.hash = id
-      return setChat({ id, past: [] })
+      return setChat({ id, messages: [], seq: 0 })
     }
     void fetch(`${api}/${known}`)
-      .then((response) => (response.ok ? response.json() : { messages: [] }))
-      .then(({ messages }: { messages: UIMessage[] }) => setChat({ id: known, past: messages }))
+      .then((response) => (response.ok ? response.json() : { messages: [], seq: 0 }))
+      .then((past: Omit<Past, 'id'>) => setChat({ ...past, id: known }))
   }, [])
-  return chat ? <Conversation {...chat} /> : null
+  return chat ? <Conversation past={chat} /> : null
 }
 
-function Conversation({ id, past }: { id: string; past: UIMessage[] }) {
+function Conversation({ past: { id, messages: past, seq } }: { past: Past }) {
+  const [transport] = useState(() => chatTransport(id, seq))
   const { messages, status, error, sendMessage, addToolApprovalResponse } = useChat({
     id,
     transport,
     messages: past,
-    resume: past.length > 0, // an answer that is being given goes on after a reload
+    resume: seq > 0, // an answer that is being given goes on after a reload
     sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
   })
   return (
@@ -60,6 +67,14 @@ function Conversation({ id, past }: { id: string; past: UIMessage[] }) {
       </form>
     </main>
   )
+}
+
+/** Resuming begins where the history ends, so that an answer which ends in between is not missed. */
+function chatTransport(id: string, seq: number) {
+  return new DefaultChatTransport({
+    api,
+    prepareReconnectToStreamRequest: () => ({ api: `${api}/${id}/stream?after=${seq}` }),
+  })
 }
 
 /** How a call ended; calls in other states are still on their way. */

@@ -18,7 +18,6 @@ import { z } from 'zod'
 import { agent } from './agent.ts'
 import type {
   Agent,
-  AgentContext,
   AgentOptions,
   AgentStrategy,
   ExecutionContext,
@@ -27,7 +26,7 @@ import type {
   GenerateResult,
   Middleware,
 } from './contract/agent-types.ts'
-import type { AgentStreamEvent, UAPEvent } from './contract/event.ts'
+import type { AgentContext, AgentStreamEvent, UAPEvent } from './contract/event.ts'
 import { AgentState } from './state/state.ts'
 import { react } from './strategies/react.ts'
 import { subagent } from './subagent.ts'

@@ -23,7 +23,6 @@ export type {
   GenerateResult,
   AgentStreamResult,
   AgentRun,
-  AgentContext,
   ExecutionStrategy,
   ExecutionResult,
   ExecutionContext,
@@ -36,6 +35,7 @@ export type {
 } from './contract/agent-types.ts'
 export {
   AgentStopReason,
+  type AgentContext,
   type AgentStreamEvent,
   type SubagentEvent,
   type UAPEvent,

@@ -29,13 +29,12 @@ import { flushCheckpoints } from './checkpoint/checkpointer.ts'
 import { AGENT_ORIGIN, invalidUse } from './contract/agent-error.ts'
 import type {
   Agent,
-  AgentContext,
   AgentInput,
   AgentStreamResult,
   GenerateResult,
   ModellessAgent,
 } from './contract/agent-types.ts'
-import type { AgentStopReason, SubagentEnd, SubagentEvent } from './contract/event.ts'
+import type { AgentContext, AgentStopReason, SubagentEnd, SubagentEvent } from './contract/event.ts'
 import type { InternalRunOptions } from './run/run-agent.ts'
 import type { Answers, RunTotals, ToolExecutionTrace } from './state/state-types.ts'
 import { AgentState } from './state/state.ts'

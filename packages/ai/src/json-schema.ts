@@ -7,7 +7,7 @@ import {
   type StandardSchemaV1,
   isOfType,
 } from '@skein/base'
-import { mapKeywords, pointerSegment, resolveRef } from './contract/structure.ts'
+import { isEqual, mapKeywords, pointerSegment, resolveRef } from './contract/structure.ts'
 import type { DataIssue } from './contract/structure.ts'
 
 /**
@@ -243,18 +243,6 @@ function textsOf(value: unknown): readonly string[] {
 
 function matches(pattern: string, text: string): boolean {
   return new RegExp(pattern, 'u').test(text)
-}
-
-function isEqual(a: unknown, b: unknown): boolean {
-  if (a === b) return true
-  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false
-  if (Array.isArray(a) !== Array.isArray(b)) return false
-  const [mine, other] = [a as Record<string, unknown>, b as Record<string, unknown>]
-  const names = Object.keys(mine)
-  return (
-    names.length === Object.keys(other).length &&
-    names.every((name) => Object.hasOwn(other, name) && isEqual(mine[name], other[name]))
-  )
 }
 
 const unchecked = new Set([

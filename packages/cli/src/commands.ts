@@ -84,7 +84,7 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
     },
   },
   inbox: {
-    summary: 'Lists the tool calls that wait for a person.',
+    summary: 'Lists everything that waits for a person.',
     load: async () => (await inbox()).inbox,
   },
   approve: {
@@ -99,7 +99,7 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
     summary: 'Allows a tool in a thread for a time, without further approvals.',
     verbs: {
       list: {
-        summary: 'Lists who has allowed which tool in a thread until when.',
+        summary: 'Lists who has allowed which tool until when, in one thread or in all.',
         load: async () => (await inbox()).grantList,
       },
       make: {
@@ -115,6 +115,10 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
   settle: {
     summary: 'Records whether a call that a crash cut off had its effect.',
     load: async () => (await inbox()).settleCommand,
+  },
+  provide: {
+    summary: 'Gives a subagent the variables that it waits for.',
+    load: async () => (await inbox()).provideCommand,
   },
   serve: {
     summary: 'Serves agents in production: checked settings, JSON logs, draining.',

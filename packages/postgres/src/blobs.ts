@@ -1,7 +1,11 @@
 import { encodeBase64 } from '@skein/base'
 import type { Blob } from '@skein/runtime'
-import type { Connections, SendStatements, Statement } from './connections.ts'
-import { insertStatements } from './rows.ts'
+import {
+  type Connections,
+  insertStatements,
+  type SendStatements,
+  type Statement,
+} from './connections.ts'
 
 /**
  * Storage for contents that are too large for a database, such as an object store. The store writes a content

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { Writable } from 'node:stream'
 import pg from 'pg'
 import { StoreError } from '@skein/runtime'
 import { isConflict, isLost, storeFailure } from './errors.ts'
@@ -153,7 +154,12 @@ export class Connections {
       } as pg.QueryConfig)
     const results: DatabaseRow[][] = []
     if (isPipelined(client)) {
-      const settled = await Promise.allSettled(statements.map(send))
+      // All statements leave with one write. By itself the client writes each one, which wakes the server as often.
+      const stream = streamOf(client)
+      stream?.cork?.()
+      const sent = statements.map(send)
+      stream?.uncork?.()
+      const settled = await Promise.allSettled(sent)
       // The first failure is the reason for those that follow in its transaction.
       for (const outcome of settled)
         if (outcome.status === 'rejected') throw outcome.reason
@@ -178,6 +184,11 @@ export class Connections {
 
 function isPipelined(client: pg.PoolClient): boolean {
   return (client as { readonly pipeline?: boolean }).pipeline === true
+}
+
+/** The connection to the server, if the client has one that can hold back what is written. */
+function streamOf(client: pg.PoolClient): Partial<Pick<Writable, 'cork' | 'uncork'>> | undefined {
+  return (client as { readonly connection?: { readonly stream?: Writable } }).connection?.stream
 }
 
 function newPool(options: ConnectionOptions): pg.Pool {
@@ -225,4 +236,52 @@ export function quoted(name: string): string {
     code: 'TEXT_INVALID',
     hint: 'Use at most 63 lower-case letters, digits and underscores, and begin with a letter.',
   })
+}
+
+/** The most rows of one INSERT; a statement has at most 65,535 values. */
+const MAX_ROWS = 500
+
+/** The server keeps the plan of small inserts only, because each number of rows is another statement. */
+const MAX_PREPARED_ROWS = 16
+
+/** Returns statements for rows that one INSERT could not hold. */
+export function inBatches<Row>(
+  rows: readonly Row[],
+  insert: (some: readonly Row[]) => Statement,
+): Statement[] {
+  const statements: Statement[] = []
+  for (let at = 0; at < rows.length; at += MAX_ROWS) {
+    const some = rows.slice(at, at + MAX_ROWS)
+    statements.push({ ...insert(some), isScript: some.length > MAX_PREPARED_ROWS })
+  }
+  return statements
+}
+
+/** Returns statements that insert rows; `conflict` is the clause for rows that exist. */
+export function insertStatements(
+  table: string,
+  columns: readonly string[],
+  rows: readonly (readonly Value[])[],
+  conflict = '',
+): Statement[] {
+  return inBatches(rows, (some) => ({
+    text: `INSERT INTO ${table} (${columns.join(', ')}) ${valuesList(some.length, columns)} ${conflict}`,
+    values: some.flat(),
+  }))
+}
+
+/** Returns `VALUES ($1,$2),($3,$4)` for this number of rows. */
+export function valuesList(
+  rows: number,
+  columns: readonly string[],
+  { after = 0, types }: { readonly after?: number; readonly types?: readonly string[] } = {},
+): string {
+  const groups = Array.from({ length: rows }, (_, row) => {
+    const places = columns.map((_, column) => {
+      const type = types ? `::${types[column]}` : ''
+      return `$${after + row * columns.length + column + 1}${type}`
+    })
+    return `(${places.join(',')})`
+  })
+  return `VALUES ${groups.join(',')}`
 }

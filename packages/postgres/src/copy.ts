@@ -1,14 +1,15 @@
 import { StoreError, type StoreRow, type ThreadHead } from '@skein/runtime'
 import type { Blobs } from './blobs.ts'
-import type { Connections, DatabaseRow, SendStatements, Statement, Value } from './connections.ts'
-import { storeFailure } from './errors.ts'
 import {
-  HEAD_COLUMNS,
-  headOfRow,
-  headStatements,
+  type Connections,
+  type DatabaseRow,
   insertStatements,
-  totalsStatement,
-} from './rows.ts'
+  type SendStatements,
+  type Statement,
+  type Value,
+} from './connections.ts'
+import { storeFailure } from './errors.ts'
+import { HEAD_COLUMNS, headOfRow, headStatements, totalsStatement } from './rows.ts'
 
 /** The parts of a store that copies need. */
 interface Parts {
@@ -45,37 +46,22 @@ export async function* databaseRows({
         })
         .catch(reject)
     })
-    const all = (text: string): AsyncGenerator<DatabaseRow, void, undefined> => pages(run, text)
-    for await (const row of all(`SELECT ${HEAD_COLUMNS} FROM ${s}.threads ORDER BY id`)) {
+    const heads = pages(run, `SELECT ${HEAD_COLUMNS} FROM ${s}.threads ORDER BY id`)
+    for await (const row of heads) {
       const { logId: _, lease: __, ...head } = headOfRow(row)
       yield { type: 'thread', head }
     }
-    for await (const row of all(`SELECT t.id, e.seq, e.json FROM ${s}.events e
-      JOIN ${s}.threads t ON t.log_id = e.log_id ORDER BY e.log_id, e.seq`))
-      yield {
-        type: 'event',
-        threadId: row['id'] as string,
-        seq: row['seq'] as number,
-        json: row['json'] as string,
-      }
-    for await (const row of all(`SELECT tree, number, request_id, seq, line FROM ${s}.audit
-      JOIN ${s}.audit_trees ON key = tree_key ORDER BY tree_key, number`))
-      yield {
-        type: 'audit',
-        tree: row['tree'] as string,
-        index: row['number'] as number,
-        requestId: row['request_id'] as string,
-        seq: row['seq'] as number,
-        line: row['line'] as string,
-      }
-    for await (const row of all(`SELECT hash FROM ${s}.blobs WHERE is_stored ORDER BY hash`)) {
+    const events = `SELECT t.id AS "threadId", e.seq, e.json FROM ${s}.events e
+      JOIN ${s}.threads t ON t.log_id = e.log_id ORDER BY e.log_id, e.seq`
+    yield* rowsOf('event', run, events)
+    const lines = `SELECT tree, number AS "index", request_id AS "requestId", seq, line FROM ${s}.audit
+      JOIN ${s}.audit_trees ON key = tree_key ORDER BY tree_key, number`
+    yield* rowsOf('audit', run, lines)
+    const contents = pages(run, `SELECT hash FROM ${s}.blobs WHERE is_stored ORDER BY hash`)
+    for await (const row of contents) {
       const hash = row['hash'] as string
-      const [chunks] = await run([
-        {
-          text: `SELECT bytes FROM ${s}.blob_chunks WHERE hash = $1 ORDER BY number`,
-          values: [hash],
-        },
-      ])
+      const text = `SELECT bytes FROM ${s}.blob_chunks WHERE hash = $1 ORDER BY number`
+      const [chunks] = await run([{ text, values: [hash] }])
       const inside = Buffer.concat(chunks.map((chunk) => chunk['bytes'] as Uint8Array))
       const bytes = chunks.length > 0 ? inside : await blobs.read(hash)
       if (!bytes)
@@ -85,7 +71,17 @@ export async function* databaseRows({
         })
       yield { type: 'blob', hash, bytes }
     }
-    yield* smallRows(all, s)
+    const names = `SELECT thread_id AS "threadId", hash FROM ${s}.blob_names`
+    yield* rowsOf('blob_name', run, names)
+    yield* rowsOf('spent', run, `SELECT jti, exp FROM ${s}.spent`)
+    const counters = `SELECT name, value FROM ${s}.counters UNION ALL
+      SELECT 'user_version', CASE WHEN is_called THEN last_value ELSE 0 END FROM ${s}.user_versions`
+    yield* rowsOf('counter', run, counters)
+    const values = `SELECT tenant, user_id AS "user", key, json, version, updated_at AS "updatedAt"
+      FROM ${s}.user_values`
+    yield* rowsOf('user_value', run, values)
+    const settings = `SELECT name, json FROM ${s}.settings WHERE NOT starts_with(name, '${OWN_SETTING}')`
+    yield* rowsOf('setting', run, settings)
   } catch (error) {
     throw storeFailure(error)
   } finally {
@@ -94,34 +90,13 @@ export async function* databaseRows({
   }
 }
 
-async function* smallRows(
-  all: (text: string) => AsyncIterable<DatabaseRow>,
-  s: string,
+/** Yields rows of a type. The statement names its columns after the members of that type. */
+async function* rowsOf(
+  type: StoreRow['type'],
+  run: SendStatements,
+  text: string,
 ): AsyncGenerator<StoreRow, void, undefined> {
-  for await (const row of all(`SELECT thread_id, hash FROM ${s}.blob_names`))
-    yield {
-      type: 'blob_name',
-      threadId: row['thread_id'] as string,
-      hash: row['hash'] as string,
-    }
-  for await (const row of all(`SELECT jti, exp FROM ${s}.spent`))
-    yield { type: 'spent', jti: row['jti'] as string, exp: row['exp'] as number }
-  for await (const row of all(`SELECT name, value FROM ${s}.counters UNION ALL
-    SELECT 'user_version', CASE WHEN is_called THEN last_value ELSE 0 END FROM ${s}.user_versions`))
-    yield { type: 'counter', name: row['name'] as string, value: row['value'] as number }
-  for await (const row of all(`SELECT * FROM ${s}.user_values`))
-    yield {
-      type: 'user_value',
-      tenant: row['tenant'] as string,
-      user: row['user_id'] as string,
-      key: row['key'] as string,
-      json: row['json'] as string,
-      version: row['version'] as number,
-      updatedAt: row['updated_at'] as string,
-    }
-  for await (const row of all(`SELECT name, json FROM ${s}.settings`))
-    if (!String(row['name']).startsWith(OWN_SETTING))
-      yield { type: 'setting', name: row['name'] as string, json: row['json'] as string }
+  for await (const row of pages(run, text)) yield { type, ...row } as StoreRow // the schema has these types
 }
 
 /** Reads a statement page by page through a cursor, so that a large table does not have to fit in memory. */
@@ -185,7 +160,15 @@ const TABLES = {
 } as const satisfies Partial<Record<StoreRow['type'], readonly [string, readonly string[], string]>>
 
 /** Facts that heads of older stores do not have. */
-const LATER = { firstWords: null, forkedFrom: null, outputTokens: 0, cachedTokens: 0, change: 0 }
+const LATER = {
+  firstWords: null,
+  forkedFrom: null,
+  tools: [],
+  grantedUntil: null,
+  outputTokens: 0,
+  cachedTokens: 0,
+  change: 0,
+}
 
 const MOST_ROWS = 500
 const MOST_CHARS = 4_000_000

@@ -21,7 +21,13 @@ import {
 } from '@skein/runtime'
 import { Blobs, type BlobStore } from './blobs.ts'
 import { Commits } from './commits.ts'
-import { type ConnectionOptions, Connections, type DatabaseRow, quoted } from './connections.ts'
+import {
+  type ConnectionOptions,
+  Connections,
+  type DatabaseRow,
+  insertStatements,
+  quoted,
+} from './connections.ts'
 import { databaseRows, loadRows } from './copy.ts'
 import {
   changeNumber,
@@ -29,7 +35,6 @@ import {
   HEAD_COLUMNS,
   headOfRow,
   headStatements,
-  insertStatements,
   COUNTED_LIFECYCLES,
   threadListing,
   totalsStatement,

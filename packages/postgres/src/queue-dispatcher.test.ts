@@ -43,4 +43,62 @@ describe.skipIf(noPostgres !== undefined)('with PostgreSQL', () => {
     expect(`${String(error)} ${JSON.stringify(error)}`).not.toContain('hunter2')
     await dispatcher.stop()
   })
+
+  test('after an outage of the database the node lives, and the queue gives it threads again', async () => {
+    const own = await startPostgres()
+    const store = memoryStore()
+    const create = { ...NEW_THREAD, createdAt: Date.now() }
+    const ids = ['during', 'after']
+    const threads = ids.map((id) => ({ id, create: { ...create, rootId: id } }))
+    await store.commit({ point: 'create', threads })
+    const unhandled: unknown[] = []
+    const note = (reason: unknown): void => void unhandled.push(reason)
+    process.on('unhandledRejection', note)
+    const errors: unknown[] = []
+    // No sweep finds these threads: only the queue can have them run.
+    const dispatcher = queueDispatcher({ connectionString: own.url, sweepMs: 3_600_000 })({
+      store,
+      timers: systemTimers(),
+      onError: (error) => errors.push(error),
+    })
+    const drained: string[] = []
+    const begun = Promise.withResolvers<void>()
+    const held = Promise.withResolvers<void>()
+    await dispatcher.start(async (id) => {
+      begun.resolve()
+      if (id === 'during') await held.promise
+      await store.commit({ point: 'park', threads: [{ id, wake: { exactly: null } }] })
+      drained.push(id)
+    })
+    const wake = async (id: string): Promise<void> => {
+      await store.commit({ point: 'ask', threads: [{ id, wake: { by: Date.now() } }] })
+      dispatcher.wake(id)
+    }
+    await wake('during')
+    await begun.promise
+    await own.kill9()
+    held.resolve()
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    await own.restart()
+    await new Promise((resolve) => setTimeout(resolve, 3_000))
+    await wake('after')
+    for (let waits = 0; !drained.includes('after') && waits < 300; waits++)
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    expect(drained).toEqual(['during', 'after'])
+    expect(errors).not.toEqual([])
+    await dispatcher.stop()
+    process.off('unhandledRejection', note)
+    expect(unhandled).toEqual([])
+    await own.stop()
+  }, 60_000)
 })
+
+const NEW_THREAD = {
+  tenant: '',
+  owner: null,
+  agent: 'test',
+  parentId: null,
+  title: null,
+  tags: [],
+  clientId: null,
+}

@@ -46,6 +46,8 @@ const POLL_MS = 500
 const KEPT_MS = 2_000
 /** The most jobs that are added by one statement. */
 const BATCH = 200
+/** How long a node waits before it connects to the queue again after an outage. */
+const RESTART_MS = 500
 
 interface Job {
   readonly threadId: string
@@ -64,6 +66,9 @@ class QueueEngine implements Engine {
   /** Jobs that wait for the statement that is under way, by their key. */
   #waiting = new Map<string, Job>()
   #isAdding = false
+  #isStopped = false
+  #whenStopped: () => void = () => {}
+  #supervising: Promise<void> | undefined
 
   constructor(
     options: QueueDispatcherOptions,
@@ -89,18 +94,38 @@ class QueueEngine implements Engine {
     } catch (cause) {
       throw unreachable(connectionString, cause)
     }
-    this.#runner = await run({
-      ...shared,
-      noHandleSignals: true,
-      pollInterval: POLL_MS,
-      preset: {
-        worker: {
-          concurrentJobs: this.#maxConcurrent,
-          localQueue: { size: this.#maxConcurrent, ttl: KEPT_MS },
+    const start = (): Promise<Runner> =>
+      run({
+        ...shared,
+        noHandleSignals: true,
+        pollInterval: POLL_MS,
+        preset: {
+          worker: {
+            concurrentJobs: this.#maxConcurrent,
+            localQueue: { size: this.#maxConcurrent, ttl: KEPT_MS },
+            // Without a batch nobody awaits these statements, and one that fails would end the process.
+            completeJobBatchDelay: 0,
+            failJobBatchDelay: 0,
+          },
         },
-      },
-      taskList: { [TASK]: (payload) => this.#work(node, threadOf(payload)) },
-    })
+        taskList: { [TASK]: (payload) => this.#work(node, threadOf(payload)) },
+      })
+    this.#supervising = this.#supervise(await start(), start)
+  }
+
+  /** The queue's runner ends when the database cannot be reached at a bad moment; then another one is started. */
+  async #supervise(first: Runner, start: () => Promise<Runner>): Promise<void> {
+    const stopped = new Promise<void>((resolve) => (this.#whenStopped = resolve))
+    for (let runner: Runner | undefined = first; ;) {
+      this.#runner = runner
+      await runner?.promise.catch(() => {}) // it has told the logger why
+      if (!this.#isStopped)
+        await Promise.race([stopped, new Promise((resolve) => setTimeout(resolve, RESTART_MS))])
+      if (this.#isStopped) return
+      runner = await start().catch((error: unknown) => void this.#onError(error))
+      // The node was stopped meanwhile.
+      if (this.#isStopped) await runner?.stop().catch(() => {})
+    }
   }
 
   /** Adds a job. Jobs that are added while a statement is under way share the next one. */
@@ -123,7 +148,10 @@ class QueueEngine implements Engine {
   }
 
   async stop(): Promise<void> {
-    await this.#runner?.stop()
+    this.#isStopped = true
+    this.#whenStopped()
+    await this.#runner?.stop().catch(() => {}) // an outage has stopped it already
+    await this.#supervising
     await this.#utils?.release()
     await this.#pool?.end()
   }

@@ -3,14 +3,22 @@ import {
   pageOf,
   searchText,
   type Lease,
+  type StoreRow,
   type ThreadHead,
   type ThreadQuery,
 } from '@skein/runtime'
-import type { DatabaseRow, Statement, Value } from './connections.ts'
+import {
+  type DatabaseRow,
+  inBatches,
+  insertStatements,
+  type Statement,
+  type Value,
+  valuesList,
+} from './connections.ts'
 
 /** The columns of `threads` that heads are made of; without `search`, which only the server needs. */
 export const HEAD_COLUMNS = `id, tenant, parent_id, root_id, client_id, created_at, owner, agent, title, tags,
-  first_words, forked_from, forked_at, lifecycle, waiting, tokens, output_tokens, cached_tokens, cost_usd,
+  tools, granted_until, first_words, forked_from, forked_at, lifecycle, waiting, tokens, output_tokens, cached_tokens, cost_usd,
   unpriced, updated_at, seq, change, log_id, epoch, wake_at, attempts, lease_owner, lease_until, deaths, survived,
   on_trial, lease_address`
 
@@ -25,6 +33,8 @@ export function headOfRow(row: DatabaseRow): ThreadHead {
     rootId: row['root_id'] as string,
     title: row['title'] as string | null,
     tags: row['tags'] as string[],
+    tools: row['tools'] as string[],
+    grantedUntil: row['granted_until'] as number | null,
     clientId: row['client_id'] as string | null,
     firstWords: row['first_words'] as string | null,
     forkedFrom: forkFrom(row),
@@ -66,10 +76,14 @@ function leaseFrom(row: DatabaseRow): Lease | null {
   }
 }
 
+/** Columns of `threads` with the value of each. */
+type Columns = Readonly<Record<string, (head: ThreadHead) => Value>>
+
 /** The columns that change with nearly every commit, with the value of each. */
-const PROGRESS: Readonly<Record<string, (head: ThreadHead) => Value>> = {
+const PROGRESS: Columns = {
   lifecycle: (head) => head.lifecycle,
   waiting: (head) => head.waiting,
+  granted_until: (head) => head.grantedUntil,
   tokens: (head) => head.tokens,
   output_tokens: (head) => head.outputTokens,
   cached_tokens: (head) => head.cachedTokens,
@@ -92,18 +106,19 @@ const PROGRESS: Readonly<Record<string, (head: ThreadHead) => Value>> = {
 }
 
 /** The columns that seldom change, and are in several indexes. */
-const LABELS: Readonly<Record<string, (head: ThreadHead) => Value>> = {
+const LABELS: Columns = {
   owner: (head) => head.owner,
   agent: (head) => head.agent,
   title: (head) => head.title,
   tags: (head) => JSON.stringify(head.tags),
+  tools: (head) => JSON.stringify(head.tools),
   first_words: (head) => head.firstWords,
   forked_from: (head) => head.forkedFrom?.threadId ?? null,
   forked_at: (head) => head.forkedFrom?.messageId ?? null,
   search: searchText,
 }
 
-const FIXED: Readonly<Record<string, (head: ThreadHead) => Value>> = {
+const FIXED: Columns = {
   id: (head) => head.id,
   tenant: (head) => head.tenant,
   parent_id: (head) => head.parentId,
@@ -112,7 +127,7 @@ const FIXED: Readonly<Record<string, (head: ThreadHead) => Value>> = {
   created_at: (head) => Math.round(head.createdAt),
 }
 
-const ALL = { ...FIXED, ...LABELS, ...PROGRESS }
+const ALL: Columns = { ...FIXED, ...LABELS, ...PROGRESS }
 
 /** Returns the statements that write heads; `before` is undefined for a new thread. */
 export function headStatements(
@@ -120,49 +135,28 @@ export function headStatements(
   heads: Iterable<{ readonly head: ThreadHead; readonly before: ThreadHead | undefined }>,
 ): Statement[] {
   const statements: Statement[] = []
-  const inserted: ThreadHead[] = []
+  const inserted: Value[][] = []
+  const valuesOf = (head: ThreadHead, columns: Columns): Value[] =>
+    Object.values(columns).map((value) => value(head))
   for (const { head, before } of heads) {
     if (!before) {
-      inserted.push(head)
+      inserted.push(valuesOf(head, ALL))
       continue
     }
-    if (Object.values(PROGRESS).some((value) => value(head) !== value(before)))
-      statements.push({
-        text: updateText(s, PROGRESS),
-        values: [head.id, ...Object.values(PROGRESS).map((value) => value(head))],
-      })
-    if (
-      Object.entries(LABELS).some(
-        ([name, value]) => name !== 'search' && value(head) !== value(before),
-      )
-    )
-      statements.push({
-        text: updateText(s, LABELS),
-        values: [head.id, ...Object.values(LABELS).map((value) => value(head))],
-      })
+    for (const columns of [PROGRESS, LABELS]) {
+      // The search text is made of the other labels.
+      const parts = Object.values(columns).filter((value) => value !== searchText)
+      if (parts.every((value) => value(head) === value(before))) continue
+      const values = [head.id, ...valuesOf(head, columns)]
+      statements.push({ text: updateText(s, columns), values })
+    }
   }
-  for (let at = 0; at < inserted.length; at += MAX_ROWS) {
-    const rows = inserted.slice(at, at + MAX_ROWS)
-    statements.push(
-      insertStatement(
-        `${s}.threads`,
-        Object.keys(ALL),
-        rows.map((head) => Object.values(ALL).map((value) => value(head))),
-      ),
-    )
-  }
-  return statements
+  return [...statements, ...insertStatements(`${s}.threads`, Object.keys(ALL), inserted)]
 }
-
-/** The most rows of one INSERT; a statement has at most 65,535 values. */
-const MAX_ROWS = 500
-
-/** The server keeps the plan of small inserts only, because each number of rows is another statement. */
-const MAX_PREPARED_ROWS = 16
 
 const updates = new Map<string, string>()
 
-function updateText(s: string, columns: typeof PROGRESS): string {
+function updateText(s: string, columns: Columns): string {
   const key = `${s} ${columns === PROGRESS}`
   let text = updates.get(key)
   if (text === undefined) {
@@ -173,55 +167,8 @@ function updateText(s: string, columns: typeof PROGRESS): string {
   return text
 }
 
-/** Returns statements that insert rows; `conflict` is the clause for rows that exist. */
-export function insertStatements(
-  table: string,
-  columns: readonly string[],
-  rows: readonly (readonly Value[])[],
-  conflict = '',
-): Statement[] {
-  const statements: Statement[] = []
-  for (let at = 0; at < rows.length; at += MAX_ROWS)
-    statements.push(insertStatement(table, columns, rows.slice(at, at + MAX_ROWS), conflict))
-  return statements
-}
-
-function insertStatement(
-  table: string,
-  columns: readonly string[],
-  rows: readonly (readonly Value[])[],
-  conflict = '',
-): Statement {
-  return {
-    text: `INSERT INTO ${table} (${columns.join(', ')}) ${valuesList(rows.length, columns)} ${conflict}`,
-    values: rows.flat(),
-    isScript: rows.length > MAX_PREPARED_ROWS,
-  }
-}
-
-/** Returns `VALUES ($1,$2),($3,$4)` for this number of rows. */
-function valuesList(
-  rows: number,
-  columns: readonly string[],
-  { after = 0, types }: { readonly after?: number; readonly types?: readonly string[] } = {},
-): string {
-  const groups = Array.from({ length: rows }, (_, row) => {
-    const places = columns.map((_, column) => {
-      const type = types ? `::${types[column]}` : ''
-      return `$${after + row * columns.length + column + 1}${type}`
-    })
-    return `(${places.join(',')})`
-  })
-  return `VALUES ${groups.join(',')}`
-}
-
 /** A line of an audit log, with its place in the log. */
-export interface AuditRow {
-  readonly index: number
-  readonly requestId: string
-  readonly seq: number
-  readonly line: string
-}
+type AuditRow = Omit<Extract<StoreRow, { type: 'audit' }>, 'type' | 'tree'>
 
 /**
  * Returns the statements that append lines to the audit log of a tree and set its length. The row of a tree that is
@@ -231,24 +178,18 @@ export interface AuditRow {
 export function auditStatements(s: string, tree: string, lines: readonly AuditRow[]): Statement[] {
   const columns = ['number', 'request_id', 'seq', 'line']
   const types = ['int', 'text', 'int', 'text']
-  const statements: Statement[] = []
-  for (let at = 0; at < lines.length; at += MAX_ROWS) {
-    const rows = lines.slice(at, at + MAX_ROWS)
-    statements.push({
-      text: `WITH tree AS (
-          INSERT INTO ${s}.audit_trees (tree, length) VALUES ($1, $2)
-          ON CONFLICT (tree) DO UPDATE SET length = excluded.length RETURNING key)
-        INSERT INTO ${s}.audit (tree_key, ${columns.join(', ')})
-        SELECT tree.key, line.* FROM tree, (${valuesList(rows.length, columns, { after: 2, types })}) line`,
-      values: [
-        tree,
-        rows.at(-1)!.index + 1,
-        ...rows.flatMap(({ index, requestId, seq, line }) => [index, requestId, seq, line]),
-      ],
-      isScript: rows.length > MAX_PREPARED_ROWS,
-    })
-  }
-  return statements
+  return inBatches(lines, (rows) => ({
+    text: `WITH tree AS (
+        INSERT INTO ${s}.audit_trees (tree, length) VALUES ($1, $2)
+        ON CONFLICT (tree) DO UPDATE SET length = excluded.length RETURNING key)
+      INSERT INTO ${s}.audit (tree_key, ${columns.join(', ')})
+      SELECT tree.key, line.* FROM tree, (${valuesList(rows.length, columns, { after: 2, types })}) line`,
+    values: [
+      tree,
+      rows.at(-1)!.index + 1,
+      ...rows.flatMap(({ index, requestId, seq, line }) => [index, requestId, seq, line]),
+    ],
+  }))
 }
 
 const orders = {
@@ -281,7 +222,7 @@ export function changeNumber(s: string): string {
 /** Builds the statement that lists the threads of a query; undefined if no thread can match. */
 export function threadListing(s: string, query: ThreadQuery): Statement | undefined {
   const { tenant, owner, agent, lifecycle, parentId, rootId, isWaiting, search, tag } = query
-  const { forkedFrom, changedAfter } = query
+  const { forkedFrom, changedAfter, tool, grantedAfter } = query
   const values: Value[] = []
   const conditions: string[] = []
   let isOdd = false
@@ -301,7 +242,16 @@ export function threadListing(s: string, query: ThreadQuery): Statement | undefi
   if (isWaiting !== undefined) conditions.push(isWaiting ? 'waiting > 0' : 'waiting <= 0')
   add((place) => `strpos(search, ${place}) > 0`, search?.toLowerCase())
   add((place) => `tags ? ${place}`, tag)
+  add((place) => {
+    const called = (column: string): string =>
+      `SELECT ${column} FROM ${s}.threads WHERE tools ? ${place}`
+    return `id IN (${called('id')} UNION ${called('root_id')})`
+  }, tool)
   add((place) => `forked_from = ${place}`, forkedFrom)
+  if (grantedAfter !== undefined) {
+    values.push(grantedAfter)
+    conditions.push(`granted_until > $${values.length}`)
+  }
   if (changedAfter) {
     values.push(changedAfter.change)
     const change = `$${values.length}`
@@ -322,10 +272,7 @@ export function threadListing(s: string, query: ThreadQuery): Statement | undefi
 /** Returns the statement that adds the difference between heads to the sums; undefined if there is none. */
 export function totalsStatement(
   s: string,
-  heads: Iterable<{
-    readonly head: ThreadHead | undefined
-    readonly before: ThreadHead | undefined
-  }>,
+  heads: Iterable<Readonly<Record<'head' | 'before', ThreadHead | undefined>>>,
 ): Statement | undefined {
   const sums = new Map<string, number>()
   const add = (name: string, value: number): void => {

@@ -199,6 +199,25 @@ ALTER TABLE ${s}.totals ENABLE ROW LEVEL SECURITY;
 ALTER TABLE ${s}.lanes ENABLE ROW LEVEL SECURITY;
 `,
   },
+  {
+    version: 2,
+    sql: (s) => `
+-- The tools that the models of a thread have called. Those of threads of version 1 are read from the texts of their
+-- messages: jsonb would refuse texts with an escaped NUL.
+ALTER TABLE ${s}.threads ADD COLUMN tools jsonb NOT NULL DEFAULT '[]';
+UPDATE ${s}.threads SET tools = called.names FROM (
+  SELECT log_id, jsonb_agg(DISTINCT found.parts[1]) AS names FROM ${s}.events,
+    regexp_matches(json, '"toolCallId":"(?:[^"\\\\]|\\\\.)*","toolName":"([^"\\\\]{1,200})"', 'g') AS found (parts)
+  WHERE json LIKE '{"type":"message\\_added",%' AND strpos(json, '"toolCalls":[') > 0
+  GROUP BY log_id
+) called WHERE called.log_id = threads.log_id;
+CREATE INDEX threads_by_tool ON ${s}.threads USING gin (tools);
+
+-- When the last standing grant of a thread ends. Grants end within a day, so those of version 1 are left out.
+ALTER TABLE ${s}.threads ADD COLUMN granted_until bigint;
+CREATE INDEX threads_by_grant ON ${s}.threads (tenant, granted_until) WHERE granted_until IS NOT NULL;
+`,
+  },
 ]
 
 /** The tables of which a role of `tenantAccessSql` may read the rows of a tenant. */

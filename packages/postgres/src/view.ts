@@ -6,13 +6,12 @@ import {
   type StoreView,
   type ThreadHead,
 } from '@skein/runtime'
-import type { DatabaseRow, Statement } from './connections.ts'
+import { type DatabaseRow, insertStatements, type Statement } from './connections.ts'
 import {
   auditStatements,
   HEAD_COLUMNS,
   headOfRow,
   headStatements,
-  insertStatements,
   totalsStatement,
 } from './rows.ts'
 

@@ -2,21 +2,27 @@
  * A node of the kill tests, in a process of its own: a runtime on PostgreSQL with an HTTP server, one of several.
  * Its agents are those of `kill-agents.ts`. It sends its errors to its parent.
  */
-import { postgresLink, postgresStore } from '@skein/postgres'
+import { postgresLink, postgresStore, queueDispatcher } from '@skein/postgres'
 import { createRuntime, memoryGovernanceKeys, type RuntimeOptions } from '@skein/runtime'
 import { serve } from '@skein/runtime/http'
 import { EffectsFile, killAgents } from '../../runtime/test/kill/kill-agents.ts'
 import type { NodeSettings } from './load.ts'
 
 const settings = JSON.parse(process.argv[2]!) as NodeSettings
-const { databaseUrl, owner, port, thinkMs, toolMs, dispatcher } = settings
+const { databaseUrl, owner, port, thinkMs, toolMs } = settings
 process.once('disconnect', () => process.exit(1))
 
-const made =
-  dispatcher &&
-  ((await import(dispatcher.module)) as {
-    readonly dispatcher: (options: unknown, settings: NodeSettings) => RuntimeOptions['dispatcher']
-  })
+async function dispatcherOf({
+  dispatcher: wanted,
+}: NodeSettings): Promise<RuntimeOptions['dispatcher']> {
+  if (wanted === undefined) return undefined
+  if (wanted === 'queue') return queueDispatcher({ connectionString: databaseUrl })
+  const made = (await import(wanted.module)) as {
+    readonly dispatcher: (options: unknown) => RuntimeOptions['dispatcher']
+  }
+  return made.dispatcher(wanted.options)
+}
+
 const runtime = await createRuntime({
   ...killAgents(
     new EffectsFile(settings.effects),
@@ -24,7 +30,7 @@ const runtime = await createRuntime({
     toolMs === undefined ? undefined : () => toolMs,
   ),
   store: await postgresStore({ connectionString: databaseUrl }),
-  dispatcher: made?.dispatcher(dispatcher!.options, settings),
+  dispatcher: await dispatcherOf(settings),
   owner,
   secretKey: Buffer.alloc(32, 7),
   keys: memoryGovernanceKeys({ seed: 'load' }),

@@ -120,7 +120,9 @@ async function start(
         stdio: ['ignore', 'ignore', 'pipe'],
       },
     )
-    process.once('exit', () => server.kill('SIGKILL'))
+    const kill = (): boolean => server.kill('SIGKILL')
+    process.once('exit', kill)
+    server.once('exit', () => process.off('exit', kill))
     let output = ''
     server.stderr.on('data', (text) => (output += String(text).slice(0, 10_000)))
     if (await isReady(server, url, until)) return server

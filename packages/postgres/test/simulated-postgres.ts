@@ -49,12 +49,6 @@ export async function startSimulatedPostgres(): Promise<SimulatedPostgres> {
   }
   const pool = new pg.Pool(config)
   pool.on('error', () => {})
-  const tables = async (): Promise<string[]> => {
-    const { rows } = await admin.query<{ name: string }>(
-      `SELECT table_name AS name FROM information_schema.tables WHERE table_schema = '${SCHEMA}'`,
-    )
-    return rows.map(({ name }) => name).filter((name) => name !== 'store_version')
-  }
 
   return {
     cuts: proxy.faults,
@@ -80,26 +74,12 @@ export async function startSimulatedPostgres(): Promise<SimulatedPostgres> {
         store,
         another,
         settled: line.settled,
-        async bytes() {
-          const found: Buffer[] = []
-          for (const name of await tables()) {
-            const { rows } = await admin.query<unknown[]>({
-              text: `SELECT * FROM ${SCHEMA}.${name}`,
-              rowMode: 'array',
-            })
-            for (const value of rows.flat())
-              if (value !== null)
-                found.push(
-                  value instanceof Uint8Array ? Buffer.from(value) : Buffer.from(String(value)),
-                )
-          }
-          return found
-        },
+        bytes: () => bytesOf(admin, SCHEMA),
         async remove() {
           await line.settled()
-          await checkTotals(admin)
+          await checkTotals(admin, SCHEMA)
           const zeros = TOTALS.map((name) => `${name} = 0`)
-          const gone = (await tables()).filter((name) => name !== 'totals')
+          const gone = (await tablesOf(admin, SCHEMA)).filter((name) => name !== 'totals')
           await admin.query(
             `${gone.map((name) => `DELETE FROM ${SCHEMA}.${name};`).join('')}
             UPDATE ${SCHEMA}.totals SET ${zeros.join(', ')}`,
@@ -116,6 +96,28 @@ export async function startSimulatedPostgres(): Promise<SimulatedPostgres> {
   }
 }
 
+async function tablesOf(admin: pg.Client, schema: string): Promise<string[]> {
+  const { rows } = await admin.query<{ name: string }>(
+    `SELECT table_name AS name FROM information_schema.tables WHERE table_schema = '${schema}'`,
+  )
+  return rows.map(({ name }) => name).filter((name) => name !== 'store_version')
+}
+
+/** Everything that the tables of a store hold. */
+export async function bytesOf(admin: pg.Client, schema: string): Promise<readonly Buffer[]> {
+  const found: Buffer[] = []
+  for (const name of await tablesOf(admin, schema)) {
+    const { rows } = await admin.query<unknown[]>({
+      text: `SELECT * FROM ${schema}.${name}`,
+      rowMode: 'array',
+    })
+    for (const value of rows.flat())
+      if (value !== null)
+        found.push(value instanceof Uint8Array ? Buffer.from(value) : Buffer.from(String(value)))
+  }
+  return found
+}
+
 const LIFECYCLES = [
   'idle',
   'queued',
@@ -129,14 +131,14 @@ const LIFECYCLES = [
 const TOTALS = [...LIFECYCLES, 'tokens', 'cost_usd']
 
 /** The sums that are kept beside the threads, in rows that any transaction may take, are those of the threads. */
-async function checkTotals(admin: pg.Client): Promise<void> {
+export async function checkTotals(admin: pg.Client, schema: string): Promise<void> {
   const counts = LIFECYCLES.map(
     (name) => `count(*) FILTER (WHERE lifecycle = '${name}')::int AS ${name}`,
   )
   const kept = LIFECYCLES.map((name) => `sum(${name})::int AS ${name}`)
   const { rows } = await admin.query(
-    `SELECT ${counts.join(', ')}, coalesce(sum(tokens), 0)::int AS tokens FROM ${SCHEMA}.threads
-    UNION ALL SELECT ${kept.join(', ')}, sum(tokens)::int FROM ${SCHEMA}.totals`,
+    `SELECT ${counts.join(', ')}, coalesce(sum(tokens), 0)::int AS tokens FROM ${schema}.threads
+    UNION ALL SELECT ${kept.join(', ')}, sum(tokens)::int FROM ${schema}.totals`,
   )
   deepStrictEqual(rows[1], rows[0])
 }

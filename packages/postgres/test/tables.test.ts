@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import { postgresStore, tenantAccessSql, type BlobStore, type PostgresStore } from '@skein/postgres'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -34,6 +35,45 @@ describe.skipIf(noPostgres !== undefined)('the tables', () => {
       userValues: [{ tenant, user: 'ada', key: 'k', value: tenant, at: 'now' }],
     })
   }
+
+  test('the calls in tables of version 1 are found after the step to version 2', async () => {
+    const schema = newSchema()
+    const first = await open(schema)
+    await add(first, 'root')
+    const place = { parentId: 'root', rootId: 'root', tenant: 'acme', owner: null, clientId: null }
+    const create = { ...place, agent: 'helper', title: null, tags: [], createdAt: 1 }
+    await first.commit({ point: 'test', threads: [{ id: 'child', create }] })
+    const message = {
+      id: 'm',
+      type: 'assistant',
+      timestamp: '',
+      content: [{ type: 'text', text: 'NUL \0 and "toolCallId":"x","toolName":"never"' }],
+      toolCalls: [
+        { toolCallId: 'a"b\\', toolName: 'refund', arguments: {} },
+        { toolCallId: 'c', toolName: 'pay', arguments: {} },
+      ],
+    }
+    const said = { type: 'message_added', at: 'now', turnId: 't', side: 'a', message } as never // as stored
+    await first.commit({ point: 'test', threads: [{ id: 'child', append: [said, said] }] })
+    const tools = (await first.head('child'))!.tools
+    expect(tools).toEqual(['refund', 'pay'])
+    await first.close()
+    await admin.query(`ALTER TABLE ${schema}.threads DROP COLUMN tools, DROP COLUMN granted_until;
+      UPDATE ${schema}.store_version SET version = 1`)
+    const store = await open(schema)
+    expect((await store.head('child'))!.tools.toSorted()).toEqual(tools.toSorted())
+    expect((await store.head('root'))!.tools).toEqual([])
+    const found = async (tool: string) => (await store.list({ tool })).map(({ id }) => id).sort()
+    expect(await found('refund')).toEqual(['child', 'root'])
+    expect(await found('never')).toEqual([])
+    await admin.query(`SET enable_seqscan = off`)
+    const { rows } = await admin.query<Record<string, string>>(
+      `EXPLAIN SELECT id FROM ${schema}.threads WHERE tools ? 'refund'`,
+    )
+    await admin.query(`RESET enable_seqscan`)
+    expect(rows.map((row) => row['QUERY PLAN']).join('\n')).toContain('threads_by_tool')
+    await store.close()
+  })
 
   test('a role of tenantAccessSql reads the rows of its tenant and no others, in every table', async () => {
     const schema = newSchema()
@@ -374,5 +414,35 @@ describe.skipIf(noPostgres !== undefined)('the tables', () => {
     await append(store, 't0', 2)
     expect(store.counts().roundTrips - single).toBe(2)
     await store.close()
+  })
+
+  test('the statements of a round trip are one write to the socket', async () => {
+    const config: pg.PoolConfig & { readonly pipeline: boolean } = {
+      connectionString: server.url,
+      max: 1,
+      pipeline: true,
+    }
+    const pool = new pg.Pool(config)
+    let writes = 0
+    pool.on('connect', (client) => {
+      const { stream } = (client as unknown as { connection: { stream: Socket } }).connection
+      for (const name of ['_write', '_writev'] as const) {
+        const write = stream[name] as (...args: unknown[]) => unknown
+        stream[name] = (...args: unknown[]) => {
+          writes += 1
+          return write.apply(stream, args)
+        }
+      }
+    })
+    const store = await postgresStore({ pool, schema: newSchema() })
+    await add(store, 't')
+    await append(store, 't', 1)
+    writes = 0
+    const before = store.counts().roundTrips
+    await append(store, 't', 2)
+    expect(store.counts().roundTrips - before).toBe(2)
+    expect(writes).toBe(2)
+    await store.close()
+    await pool.end()
   })
 })

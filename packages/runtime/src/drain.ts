@@ -68,7 +68,13 @@ import {
 } from './thread/values.ts'
 import { catchUpFold, KernelFold } from './fold/fold.ts'
 import { type KernelAction, next } from './next.ts'
-import { type KernelState, openCalls, registryOf } from './contract/state.ts'
+import {
+  asksPeople,
+  type KernelState,
+  openCalls,
+  registryOf,
+  waitingAfter,
+} from './contract/state.ts'
 import { DrainTrace } from './telemetry/drain-trace.ts'
 import { logEvents, rememberRedactor } from './telemetry/logger.ts'
 
@@ -453,7 +459,10 @@ class ThreadDrain implements DrainContext {
 
   async #append(point: string, given: Write): Promise<void> {
     const { governance } = given
-    const { write, isGuarded } = this.#checked(given)
+    const checked = this.#checked(given)
+    const { write } = checked
+    // Who is asked for something is counted in the head, and an answer that came meanwhile must not be missed.
+    const isGuarded = checked.isGuarded || asksPeople(write.events ?? [])
     const mayJoin = write.joinsNext && !isGuarded && !write.values?.user
     if (mayJoin && (await this.#join(point, { ...write, governance }))) return
     const alone = { ...write, governance, joinsNext: undefined }
@@ -526,6 +535,8 @@ class ThreadDrain implements DrainContext {
       append: events,
       head: {
         lifecycle: back.length > 0 ? 'running' : undefined,
+        // A person can answer at once, also while other calls of the message still run.
+        waiting: asksPeople(events) ? waitingAfter(this.state, events, clock.now()) : undefined,
         ...write.head,
         attempts: isProgress ? 0 : write.head?.attempts,
       },

@@ -15,6 +15,7 @@ import {
   type KernelState,
   type Session,
   type Step,
+  openVariables,
 } from './contract/state.ts'
 
 /**
@@ -90,7 +91,7 @@ export function next(state: KernelState, options: NextOptions): KernelAction {
   if (!agent)
     return needsAgent(state, options)
       ? { type: 'await_agent' }
-      : { type: 'park', wakeAt: nextTime(state) }
+      : { type: 'park', wakeAt: nextTime(state, now) }
 
   const inDoubt = openCalls(state).filter(
     ({ startedEpoch }) => startedEpoch !== undefined && startedEpoch !== epoch,
@@ -155,7 +156,7 @@ export function needsAgent(
 ): boolean {
   const { session, lastSession, immediateFor, stop } = state
   if (session || startsSession(state) || providedRequest(state) !== undefined) return true
-  const wakeAt = nextTime(state)
+  const wakeAt = nextTime(state, now)
   if (wakeAt !== null && wakeAt <= now) return true
   // An effect whose question was answered has no time of its own.
   if (nextEffect(state, { epoch, now })) return true
@@ -163,9 +164,9 @@ export function needsAgent(
   return lastSession === undefined && immediateFor === undefined && stop === 'none'
 }
 
-function outOfSession(state: KernelState, { agent }: KnownOptions): KernelAction {
+function outOfSession(state: KernelState, { agent, now }: KnownOptions): KernelAction {
   const { queue, resume } = state
-  const parked = { type: 'park', wakeAt: nextTime(state) } as const
+  const parked = { type: 'park', wakeAt: nextTime(state, now) } as const
   const answering = sideOfLast(state, agent)
   if (waitsForImmediate(state) || !startsSession(state)) return parked
   if (resume) {
@@ -203,13 +204,13 @@ function inSession(state: KernelState, session: Session, options: KnownOptions):
     const entry = state.entries[place]!
     const open = openCalls(state)
     if (callsToRun(state, side, entry).length > 0) return { type: 'run_calls', side, entry }
-    if (open.length > 0) return { type: 'park', wakeAt: nextTime(state) }
+    if (open.length > 0) return { type: 'park', wakeAt: nextTime(state, now) }
     const decision = decideStep({ state, session, agent, side, entry, limits })
     return { type: 'end_step', side, decision }
   }
-  if (waitsForImmediate(state)) return { type: 'park', wakeAt: nextTime(state) }
+  if (waitsForImmediate(state)) return { type: 'park', wakeAt: nextTime(state, now) }
   if (retry && Date.parse(retry.at) > now) {
-    const wakeAt = Math.min(nextTime(state) ?? Infinity, Date.parse(retry.at))
+    const wakeAt = Math.min(nextTime(state, now) ?? Infinity, Date.parse(retry.at))
     return { type: 'park', wakeAt, retry }
   }
   const steps = spentBy(session)[side.side]
@@ -236,7 +237,7 @@ function inAgentTurn(
   if (place !== undefined && open.some((call) => isWaiting(state, call))) {
     const ready = callsToRun(state, side, state.entries[place]!)
     if (!ready.some(({ interruptId }) => interruptId !== undefined))
-      return { type: 'park', wakeAt: nextTime(state) }
+      return { type: 'park', wakeAt: nextTime(state, now) }
   }
   if (place !== undefined && open.length === 0) {
     const entry = state.entries[place]!
@@ -246,7 +247,7 @@ function inAgentTurn(
       return { type: 'end_step', side, decision: decision ?? { type: 'continue' } }
   }
   if (retry && Date.parse(retry.at) > now) {
-    const wakeAt = Math.min(nextTime(state) ?? Infinity, Date.parse(retry.at))
+    const wakeAt = Math.min(nextTime(state, now) ?? Infinity, Date.parse(retry.at))
     return { type: 'park', wakeAt, retry }
   }
   return { type: 'run_agent', side }
@@ -265,12 +266,19 @@ function waitsForImmediate({ children }: KernelState): boolean {
   )
 }
 
-/** Returns the time when the next effect is due or the next interrupt expires; null when there is neither. */
-function nextTime({ effects, interrupts }: KernelState): number | null {
+/**
+ * Returns the time when the next effect is due, or the next question to a person or request for variables expires;
+ * null when there is none.
+ */
+function nextTime(state: KernelState, now: number): number | null {
+  const { effects, interrupts } = state
   let first = Infinity
   for (const { runAt, interruptId } of effects.values())
     if (interruptId === undefined) first = Math.min(first, Date.parse(runAt))
   for (const { answer, expiresAt } of interrupts.values())
     if (!answer && expiresAt !== undefined) first = Math.min(first, Date.parse(expiresAt))
+  // Nothing has to be done about a request that has expired, but the thread no longer counts as waiting.
+  for (const { requested } of openVariables(state, now))
+    first = Math.min(first, Date.parse(requested.expiresAt))
   return first === Infinity ? null : first
 }

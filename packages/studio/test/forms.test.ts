@@ -222,12 +222,51 @@ describe('a thread', () => {
       const code = page.getByLabel('VAULT_CODE')
       expect(await code.getAttribute('type')).toBe('password')
       await code.fill('open-sesame-42')
-      await page.getByRole('button', { name: 'Give these values' }).click()
+      await page.getByRole('button', { name: 'Give this value' }).click()
       await page.getByText('Given. The child starts.').waitFor()
       await page.getByRole('button', { name: 'Open vault here' }).waitFor()
       await page.getByRole('link', { name: 'Events' }).click()
       await page.getByText('variables_provided').waitFor()
       expect(await page.content()).not.toContain('open-sesame')
+    })
+  })
+
+  test('are in the inbox, too; the second person learns who was first, and standing grants can be revoked there', async () => {
+    await withStudio(agents, async ({ open, runtime }) => {
+      const { id } = await runtime.threads.create({ agent: 'desk', message: 'open the vault' })
+      await runtime.threads.settled(id)
+      const [asked] = await runtime.inbox.list()
+      const [page, other] = [await open('/inbox'), await open('/inbox')]
+      const heading = { name: 'vault needs 1 value before it can start' }
+      for (const one of [page, other]) await one.getByRole('heading', heading).waitFor()
+      expect(await page.title()).toContain('(1)')
+      // `a` and `d` decide nothing here; `e` goes to the field.
+      await page.keyboard.press('a')
+      await page.keyboard.press('d')
+      await page.keyboard.press('e')
+      await page.keyboard.type('open-sesame-42')
+      expect(await page.getByLabel('VAULT_CODE').inputValue()).toBe('open-sesame-42')
+      await other.getByLabel('VAULT_CODE').fill('another-sesame')
+      const give = { name: 'Give this value' }
+      await page.getByRole('button', give).click()
+      await page.getByText('Given. The child starts.').first().waitFor()
+      await other.getByRole('button', give).click()
+      await other.getByText(/was first and gave the values\. Yours were not stored\./).waitFor()
+      for (const one of [page, other]) expect(await one.content()).not.toContain('sesame')
+      const waiting = async () => (await runtime.inbox.list()).map(({ interruptId }) => interruptId)
+      await expect.poll(waiting).not.toContain(asked!.interruptId)
+
+      const grant = { tool: 'pay', forMs: 3_600_000, by: 'ada' }
+      await runtime.threads.grants.make(id, grant)
+      await page.getByRole('button', { name: '1 tool allowed for a time' }).click()
+      const dialog = page.getByRole('dialog', { name: 'Allowed for a time' })
+      await dialog.getByText('by ada').waitFor()
+      expect(
+        await dialog.getByRole('link', { name: 'open the vault' }).getAttribute('href'),
+      ).toMatch(new RegExp(`/threads/${id}$`))
+      await dialog.getByRole('button', { name: 'Revoke' }).click()
+      await dialog.getByText('No tool is allowed any more: people are asked again.').waitFor()
+      expect(await runtime.threads.grants.list(id)).toMatchObject([{ status: 'revoked' }])
     })
   })
 
@@ -375,25 +414,37 @@ test('the list goes on beyond its first part, and a search says how far it has l
   })
 }, 60_000)
 
-test('tool: finds threads of agents that have a tool, themselves or through a child', async () => {
-  const bare = defineAgent({
-    name: 'bare',
-    sideA: {
-      prompt: definePrompt({ name: 'bare', prompt: 'Talk.', model: scripted(() => says('Hi.')) }),
-    },
-  })
-  await withStudio({ runtime: { agents: [desk, vault, bare] } }, async ({ open, runtime }) => {
-    await runtime.threads.create({ agent: 'desk', title: 'A desk thread' })
-    await runtime.threads.create({ agent: 'bare', title: 'A bare thread' })
+test('tool: finds threads that have called a tool, themselves or through a child, as soon as they do', async () => {
+  await withStudio(agents, async ({ open, runtime }) => {
+    const ids = await Promise.all(
+      ['open the vault', 'nothing'].map(async (message) => {
+        const { id } = await runtime.threads.create({
+          agent: 'desk',
+          title: `About ${message}`,
+          message,
+        })
+        await runtime.threads.settled(id)
+        return id
+      }),
+    )
+    const [{ interruptId } = { interruptId: '' }] = await runtime.inbox.list()
+    await runtime.threads.variables.provide(ids[0]!, interruptId, { VAULT_CODE: 'open-sesame-42' })
+    await runtime.idle()
     const page = await open('/threads')
-    await page.getByText('A bare thread').waitFor()
-    // `done` is a tool of the vault, which the desk can start.
-    await page.getByRole('searchbox').fill('tool:done')
-    await page.getByText('A bare thread').waitFor({ state: 'detached' })
-    await page.getByText('A desk thread').waitFor()
-    await page.getByText(/^Threads of agents that have this tool/).waitFor()
-    await page.getByRole('searchbox').fill('tool:nothing')
+    const search = page.getByRole('searchbox', { name: 'Search threads' })
+    await page.getByText('About nothing').waitFor()
+    // `done` was called by the vault, a child of the desk.
+    for (const tool of ['vault', 'done']) {
+      await search.fill(`tool:${tool}`)
+      await page.getByText('About nothing').waitFor({ state: 'detached' })
+      await page.getByText('About open the vault').waitFor()
+      await page.getByText(/^Threads that have called this tool/).waitFor()
+    }
+    // The desk has this tool, but nobody has called it yet.
+    await search.fill('tool:ask')
     await page.getByText('No thread matches').waitFor()
-    expect(await page.locator('.row').count()).toBe(0)
+    expect(await page.locator('.list .row').count()).toBe(0)
+    await runtime.threads.send(ids[1]!, 'ask me')
+    await page.getByText('About nothing').waitFor()
   })
 })

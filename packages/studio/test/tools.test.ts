@@ -55,6 +55,14 @@ test(
       await expect.poll(() => activeOption(page)).toContain('The brass lamp')
       await page.keyboard.press('Enter')
       await page.waitForURL(`**/threads/${id}`)
+      // What the arrows have chosen is what Enter does.
+      await page.keyboard.press('Control+k')
+      await page.keyboard.press('ArrowDown')
+      expect(await activeOption(page)).toContain('Inbox')
+      await page.keyboard.press('Enter')
+      await page.waitForURL('**/inbox')
+      await page.goBack()
+      await page.waitForURL(`**/threads/${id}`)
       // It works while one types, and what a screen's keys do is a command; decisions are not.
       await page
         .getByRole('textbox', { name: /message/i })

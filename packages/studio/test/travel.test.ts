@@ -217,5 +217,15 @@ test('a fork in the middle has everything before, and the comparison begins wher
     const pair = page.locator('.diff-pair').filter({ hasText: 'First difference' })
     expect(await pair.locator('.removed mark').allInnerTexts()).toEqual(['O-9?'])
     expect(await pair.locator('.added mark').allInnerTexts()).toEqual(['O-8?'])
+    // The sums of both, and their difference, follow what happens.
+    await runtime.threads.run(new URL(page.url()).pathname.split('/').at(-1)!, 'And O-8?')
+    const row = page.locator('.diff-sums tr').filter({ hasText: 'Events' }).locator('td')
+    await expect
+      .poll(async () => {
+        const [mine = '', theirs = '', delta] = await row.allInnerTexts()
+        const more = Number(theirs) - Number(mine)
+        return more < 0 && delta === `−${-more}`
+      })
+      .toBe(true)
   })
 }, 60_000)

@@ -1,28 +1,26 @@
 import type { Clock, IdSource, JsonObject } from '@skein/base'
 import type {
-  DeferRequest,
   LLMInstance,
   LLMOptions,
   Message,
   Middleware as LLMMiddleware,
   ModelReference,
   Params,
-  ProviderConfig,
   TokenUsage,
   Tool,
   ToolCall,
-  ToolContext,
   ToolExecution,
   Turn,
 } from '@skein/ai'
-import type { Answer, Answers, Interrupt, RunTotals } from '../state/state-types.ts'
+import type { Answers, Interrupt, RunTotals } from '../state/state-types.ts'
 import type { AgentState } from '../state/state.ts'
 import type { CheckpointStore, StepEffect } from './checkpoint-store.ts'
 import type {
+  AgentContext,
+  AgentLineage,
   AgentStopReason,
   AgentStreamEvent,
   AnyCalls,
-  SubagentEvent,
   UAPEventData,
 } from './event.ts'
 
@@ -158,38 +156,6 @@ export interface AgentRun<
    * INVALID_REQUEST if the run is over, because nobody would read the message.
    */
   steer(message: AgentInput): void
-}
-
-/** Identifies a running agent and, in `parentContext`, the agents that called it (UAP §3.4). */
-export interface AgentLineage {
-  readonly agentId: string
-  readonly stateId: string
-  readonly sessionId?: string
-  readonly parentContext?: AgentLineage
-}
-
-/** The second argument of a tool's `run` under an agent (UAP §8.4, UAP §8.7). */
-export interface AgentContext extends ToolContext, AgentLineage {
-  readonly parentModel: ModelReference
-  readonly parentConfig?: ProviderConfig
-  readonly step: number
-  /** Whether the run is streamed, so that its events are read while they happen. */
-  readonly streaming: boolean
-  /**
-   * Made of the session id (or the id of the run's first state) and the call id, and inside a sub-agent also
-   * of the calls that lead to it; the same however often the call is tried, also after a crash.
-   */
-  readonly idempotencyKey: string
-  /** Reports an event of a sub-agent. If awaited, it waits until a slow reader of the stream has caught up. */
-  readonly onSubagentEvent: (event: SubagentEvent) => void
-  /** The request with which this call was deferred in an earlier run, if any. */
-  readonly deferred?: DeferRequest
-  /** The answer to `deferred`. */
-  readonly answer?: Answer
-  /** Answers for the interrupts of a sub-agent inside this call, by interrupt id. */
-  readonly answers?: Answers
-  /** Returns whether the caller's stop condition would end its run after this many additional tokens. */
-  readonly shouldStop: (spent: TokenUsage) => Promise<boolean>
 }
 
 /** Decides how an agent works (UAP §5.1). Implement both methods, or wrap a built-in strategy. */

@@ -1,5 +1,22 @@
-import type { StreamEvent, TokenUsage, Tool, ToolCall, ToolExecution, TypesOf } from '@skein/ai'
-import type { PlanStep, SubagentExecutionTrace, ToolExecutionTrace } from '../state/state-types.ts'
+import type {
+  DeferRequest,
+  ModelReference,
+  ProviderConfig,
+  StreamEvent,
+  TokenUsage,
+  Tool,
+  ToolCall,
+  ToolContext,
+  ToolExecution,
+  TypesOf,
+} from '@skein/ai'
+import type {
+  Answer,
+  Answers,
+  PlanStep,
+  SubagentExecutionTrace,
+  ToolExecutionTrace,
+} from '../state/state-types.ts'
 
 /** The types of the results of any tools: what is known without the tools of an agent. */
 export type AnyCalls = TypesOf<Tool>
@@ -107,6 +124,38 @@ export type SubagentEvent =
   | ({ readonly type: 'subagent_start' } & SubagentStart)
   | ({ readonly type: 'subagent_event' } & SubagentInner)
   | ({ readonly type: 'subagent_end' } & SubagentEnd)
+
+/** Identifies a running agent and, in `parentContext`, the agents that called it (UAP §3.4). */
+export interface AgentLineage {
+  readonly agentId: string
+  readonly stateId: string
+  readonly sessionId?: string
+  readonly parentContext?: AgentLineage
+}
+
+/** The second argument of a tool's `run` under an agent (UAP §8.4, UAP §8.7). */
+export interface AgentContext extends ToolContext, AgentLineage {
+  readonly parentModel: ModelReference
+  readonly parentConfig?: ProviderConfig
+  readonly step: number
+  /** Whether the run is streamed, so that its events are read while they happen. */
+  readonly streaming: boolean
+  /**
+   * Made of the session id (or the id of the run's first state) and the call id, and inside a sub-agent also
+   * of the calls that lead to it; the same however often the call is tried, also after a crash.
+   */
+  readonly idempotencyKey: string
+  /** Reports an event of a sub-agent. If awaited, it waits until a slow reader of the stream has caught up. */
+  readonly onSubagentEvent: (event: SubagentEvent) => void
+  /** The request with which this call was deferred in an earlier run, if any. */
+  readonly deferred?: DeferRequest
+  /** The answer to `deferred`. */
+  readonly answer?: Answer
+  /** Answers for the interrupts of a sub-agent inside this call, by interrupt id. */
+  readonly answers?: Answers
+  /** Returns whether the caller's stop condition would end its run after this many additional tokens. */
+  readonly shouldStop: (spent: TokenUsage) => Promise<boolean>
+}
 
 /** Makes an event of one step of an agent. */
 export function uapEvent<Type extends UAPEventType>(

@@ -17,7 +17,8 @@ import {
   withToolContext,
 } from '@skein/ai'
 import { invalidUse } from '../contract/agent-error.ts'
-import type { Agent, AgentContext } from '../contract/agent-types.ts'
+import type { Agent } from '../contract/agent-types.ts'
+import type { AgentContext } from '../contract/event.ts'
 import { AgentState } from '../state/state.ts'
 import { drain } from '../step/live-events.ts'
 import type { McpCallResult, McpContent, McpTool } from './mcp-tools.ts'

@@ -1,6 +1,7 @@
 import type { Tool, ToolCall } from '@skein/ai'
-import type { AgentContext, ExecutionContext } from '../contract/agent-types.ts'
+import type { ExecutionContext } from '../contract/agent-types.ts'
 import type { CheckpointStore } from '../contract/checkpoint-store.ts'
+import type { AgentContext } from '../contract/event.ts'
 import type { LedgerRun, RunLedger } from './ledger.ts'
 
 // How the runs of a tree find each other. The links are kept under symbols: they are passed on when a context

@@ -37,6 +37,19 @@ function safeDecode(text: string): string {
   }
 }
 
+/** Compares two JSON values as `enum` and `const` do: the order of an object's members does not count. */
+export function isEqual(a: unknown, b: unknown): boolean {
+  if (a === b) return true
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false
+  if (Array.isArray(a) !== Array.isArray(b)) return false
+  const [mine, other] = [a as Record<string, unknown>, b as Record<string, unknown>]
+  const names = Object.keys(mine)
+  return (
+    names.length === Object.keys(other).length &&
+    names.every((name) => Object.hasOwn(other, name) && isEqual(mine[name], other[name]))
+  )
+}
+
 /** The keywords of JSON Schema whose value maps names to schemas. */
 export const mapKeywords: ReadonlySet<string> = /* @__PURE__ */ new Set([
   'properties',

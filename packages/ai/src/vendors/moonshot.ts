@@ -29,7 +29,9 @@ type ModelId =
 /**
  * Moonshot (Kimi). Its thinking models require their earlier reasoning to be sent back.
  *
- * The facts are those of `@ai-sdk/moonshotai 3.0.60`; Moonshot has no SDK of its own.
+ * The facts are those of `@ai-sdk/moonshotai 3.0.60`; Moonshot has no SDK of its own. The limit of the output is
+ * `max_completion_tokens`, because the vendor's OpenAPI document (https://platform.kimi.ai/docs/openapi.json, cited
+ * by https://github.com/vercel/ai/issues/19556) marks `max_tokens` as deprecated.
  */
 export const moonshot: Vendor<MoonshotParams, ModelId> = defineVendor({
   name: 'moonshot',
@@ -38,7 +40,7 @@ export const moonshot: Vendor<MoonshotParams, ModelId> = defineVendor({
   llm: chatCompletions({
     media: ['image', 'video'],
     reasoning: 'reasoning_content',
-    parameters: { maxTokens: 'max_tokens', seed: 'seed', reasoning: 'thinking' },
+    parameters: { maxTokens: 'max_completion_tokens', seed: 'seed', reasoning: 'thinking' },
   }),
 })
 

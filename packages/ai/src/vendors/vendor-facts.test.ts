@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import {
   AssistantMessage,
   Audio,
+  type DocumentBlock,
   type History,
   Image,
   type InferenceInput,
@@ -175,6 +176,56 @@ describe('a history with tool calls, and no tools', () => {
     expect(body).not.toHaveProperty('tools')
     expect(JSON.stringify(body)).toContain('weather')
     expect(JSON.stringify(body)).toContain('sun')
+  })
+})
+
+describe('a file that was uploaded before is named in the metadata of its block', () => {
+  const document = (metadata: DocumentBlock['metadata']): DocumentBlock => ({
+    type: 'document',
+    source: { type: 'base64', data: 'JVBERg==' },
+    mimeType: 'application/pdf',
+    metadata,
+  })
+
+  test('Anthropic: its source replaces ours', async () => {
+    const source = { type: 'file', file_id: 'file_1' }
+    const { body } = await sent({ model: anthropic('m') }, document({ anthropic: { source } }))
+    expect(body['messages']).toEqual([{ role: 'user', content: [{ type: 'document', source }] }])
+  })
+
+  test('OpenAI Responses: its id, and our data taken out', async () => {
+    const openaiFile = { file_id: 'file_1', file_data: undefined, filename: undefined }
+    const block = document({ openai: openaiFile as unknown as JsonObject })
+    const { body } = await sent({ model: openai('gpt-5') }, block)
+    expect((body['input'] as JsonObject[])[0]?.['content']).toEqual([
+      { type: 'input_file', file_id: 'file_1' },
+    ])
+  })
+
+  test('OpenAI Chat Completions: its file replaces ours', async () => {
+    const block = document({ openai: { file: { file_id: 'file_1' } } })
+    const { body } = await sent({ model: openai('gpt-5', { api: 'chat' }) }, block)
+    expect((body['messages'] as JsonObject[])[0]?.['content']).toEqual([
+      { type: 'file', file: { file_id: 'file_1' } },
+    ])
+  })
+
+  test('another vendor does not see it', async () => {
+    const block = document({ anthropic: { source: { type: 'file', file_id: 'file_1' } } })
+    const { body } = await sent({ model: openai('gpt-5') }, block)
+    expect(JSON.stringify(body)).not.toContain('file_1')
+  })
+})
+
+describe('Moonshot', () => {
+  test('a limit of the output is max_completion_tokens; max_tokens in params is sent as it is', async () => {
+    const model = moonshot('kimi-k3')
+    const { body } = await sent({ model, maxOutputTokens: 5 }, 'hi')
+    expect(body).toMatchObject({ max_completion_tokens: 5 })
+    expect(body).not.toHaveProperty('max_tokens')
+    expect((await sent({ model, params: { max_tokens: 7 } }, 'hi')).body).toMatchObject({
+      max_tokens: 7,
+    })
   })
 })
 

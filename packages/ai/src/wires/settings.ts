@@ -20,6 +20,9 @@ export function withSettings(
     dropped: Object.keys(settings) as (keyof Settings)[],
   }
   const merged: Record<string, unknown> = { ...params, ...request.params }
+  // Chat Completions has two names for the output limit, and OpenAI refuses a request with both.
+  if (limitNames.some((name) => name in request.params))
+    for (const name of limitNames) if (!(name in request.params)) delete merged[name]
   for (const [name, own] of Object.entries(params)) {
     const given = request.params[name]
     if (isPlainObject(own) && isPlainObject(given)) merged[name] = { ...own, ...given }
@@ -33,6 +36,8 @@ export function withSettings(
     })),
   }
 }
+
+const limitNames = ['max_tokens', 'max_completion_tokens'] as const
 
 /** Parameters of Chat Completions that vendors name differently. */
 export interface ChatParameters {

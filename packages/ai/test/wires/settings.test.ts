@@ -55,6 +55,7 @@ const chat = {
 const { max_tokens: _, ...chatRest } = chat
 const openaiChat = { ...chatRest, max_completion_tokens: 2000 }
 const { reasoning_effort: __, ...noEffort } = chat
+const { reasoning_effort: ____, ...moonshotChat } = openaiChat
 const { seed: ___, ...noSeed } = noEffort
 const responses = {
   max_output_tokens: 2000,
@@ -119,7 +120,7 @@ const words: Readonly<Record<string, Words>> = {
   deepseek: { body: { ...noEffort, thinking: { type: 'enabled' } }, dropped: [] },
   mistral: { body: { ...noSeed, random_seed: 7 }, dropped: ['reasoning'] },
   cerebras: { body: openaiChat, dropped: [] },
-  moonshot: { body: { ...noEffort, thinking: { type: 'enabled' } }, dropped: [] },
+  moonshot: { body: { ...moonshotChat, thinking: { type: 'enabled' } }, dropped: [] },
   'azure-openai': { body: responses, dropped: ['stop', 'seed'] },
   'openai-compatible': { body: chat, dropped: [] },
 }
@@ -162,6 +163,19 @@ describe.each(vendors)('$name', (vendor) => {
     expect(settingsIn(written)).not.toEqual(params)
   })
 })
+
+test.each(['openai chat', 'moonshot', 'xai', 'mistral'])(
+  '%s: the output limit has two names in this format; the one in params wins, and both are never sent',
+  async (name) => {
+    const limits = async (params: object): Promise<object> => {
+      const options = { params, maxOutputTokens: 5 } as LLMOptions
+      const { max_tokens, max_completion_tokens } = (await sent(vendorNamed(name), options)).body
+      return { max_tokens, max_completion_tokens }
+    }
+    expect(await limits({ max_tokens: 7 })).toEqual({ max_tokens: 7 })
+    expect(await limits({ max_completion_tokens: 8 })).toEqual({ max_completion_tokens: 8 })
+  },
+)
 
 test('a part of a nested parameter wins alone', async () => {
   const vendor = vendorNamed('google')

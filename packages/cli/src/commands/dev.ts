@@ -21,7 +21,9 @@ import {
   ExitCode,
   FOLDER_OPERAND,
   JSON_OPTION,
+  LOG_LEVELS,
   defineCommand,
+  untilSignal,
   usageError,
 } from '../terminal/command.ts'
 import { type Output, errorText, problemLine } from '../terminal/output.ts'
@@ -32,15 +34,17 @@ const PORT_TRIES = 50
 /** How long running threads may continue after the server was told to stop. */
 const GRACE_MS = 2000
 
+const PORT_OPTION = {
+  type: 'string',
+  value: 'number',
+  description: `Port to listen on; if it is taken, the next free one. 0: any. Default: ${DEFAULT_PORT}.`,
+} as const
+
 /** `skein dev` */
 export const dev: Command = defineCommand({
   operands: [FOLDER_OPERAND],
   options: {
-    port: {
-      type: 'string',
-      value: 'number',
-      description: `Port to listen on; if it is taken, the next free one. 0: any. Default: ${DEFAULT_PORT}.`,
-    },
+    port: PORT_OPTION,
     origin: {
       type: 'string',
       value: 'origins',
@@ -84,7 +88,9 @@ export const dev: Command = defineCommand({
         studio: studioFiles(),
         playground: true,
       })
-      const stopped = untilStopped(output)
+      const stopped = untilSignal().then(() =>
+        output.say('Stopping. Running threads are parked and continue at the next start.'),
+      )
       writeServerFile({ url: serving.url, pid: process.pid })
       const watching = await watchDefinitions(
         registry,
@@ -118,11 +124,7 @@ export const studio: Command = defineCommand({
     },
   ],
   options: {
-    port: {
-      type: 'string',
-      value: 'number',
-      description: `Port to listen on; if it is taken, the next free one. 0: any. Default: ${DEFAULT_PORT}.`,
-    },
+    port: PORT_OPTION,
     ...JSON_OPTION,
   },
   examples: ['skein studio', 'skein studio thread.jsonl --port 8080'],
@@ -144,7 +146,7 @@ export const studio: Command = defineCommand({
       // The page may only read, because the threads that it shows were run elsewhere.
       const local = { tenant: 'default', scopes: ['threads:read', 'logs:read'] } as const
       const serving = await listen(runtime, { port, auth: 'none', local, studio: studioFiles() })
-      const stopped = untilStopped(output, 'Stopping.')
+      const stopped = untilSignal().then(() => output.say('Stopping.'))
       const address = `${serving.url}/studio/`
       if (values.json) output.json({ url: serving.url, studio: address })
       else output.line(`${output.paint('dim', 'studio'.padEnd(8))}${output.paint('cyan', address)}`)
@@ -184,8 +186,6 @@ function pageOrigins(flag: string | undefined, { origins = [] }: SkeinConfig): r
   )
 }
 
-const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
-
 function logLevel(given: unknown): (typeof LOG_LEVELS)[number] {
   const level = LOG_LEVELS.find((one) => one === (given ?? 'info'))
   if (level) return level
@@ -203,23 +203,6 @@ async function listen(runtime: EmbeddedRuntime, options: ServeOptions): Promise<
       if (!isTaken || port - options.port >= PORT_TRIES || port >= 65_535) throw error
     }
   }
-}
-
-/** Resolves at the first SIGINT or SIGTERM, so that the server can stop. A second signal ends the process. */
-function untilStopped(
-  output: Output,
-  text = 'Stopping. Running threads are parked and continue at the next start.',
-): Promise<void> {
-  return new Promise((resolve) => {
-    let isStopping = false
-    const stop = (): void => {
-      if (isStopping) process.exit(ExitCode.Interrupted)
-      isStopping = true
-      output.say(text)
-      resolve()
-    }
-    process.on('SIGINT', stop).on('SIGTERM', stop)
-  })
 }
 
 /** Prints the addresses of Studio and the API, the agents with their models, and the path of the store. */

@@ -1,3 +1,6 @@
+import { readFile } from 'node:fs/promises'
+import { text as readAll } from 'node:stream/consumers'
+import { parseEnv } from 'node:util'
 import { type JsonObject, isPlainObject, tryParseJson } from '@skein/base'
 import { callText } from '@skein/base/safe-text'
 import { FOUND_EFFECTS, type WaitingItem } from '@skein/runtime'
@@ -38,7 +41,11 @@ export const inbox: Command = defineCommand({
           const { threadId, interruptId, path, kind, openedAt } = item
           const about = [kind, riskText(item), timeAgo(openedAt)].filter((one) => one !== '')
           output.line(`${threadId} ${interruptId}`)
-          output.line(`  ${lineText(path.join(' › '))} asks: ${callOf(item)} (${about.join(', ')})`)
+          const asks = item.variables
+            ? `needs ${item.variables.map(({ name, type }) => `${name} (${type})`).join(', ')} for`
+            : 'asks:'
+          const who = lineText(path.join(' › '))
+          output.line(`  ${who} ${lineText(asks)} ${callOf(item)} (${about.join(', ')})`)
         }
       return ExitCode.Done
     })
@@ -148,6 +155,42 @@ export const settleCommand: Command = defineCommand({
   },
 })
 
+/** `skein provide` */
+export const provideCommand: Command = defineCommand({
+  operands: [
+    THREAD_OPERAND,
+    {
+      name: 'request',
+      description: 'Id of the request, or enough of it; not needed if there is only one.',
+      isOptional: true,
+    },
+  ],
+  options: {
+    file: {
+      type: 'string',
+      value: 'path',
+      description: 'Lines such as NAME=value. Default: the standard input.',
+    },
+    ...FOLLOW_OPTION,
+    ...JSON_OPTION,
+    ...SERVER_OPTIONS,
+  },
+  examples: ['skein provide 7f3a --file values.env', 'pass show vault | skein provide 7f3a'],
+  async run(input) {
+    const { file } = input.values
+    if (file === undefined && process.stdin.isTTY)
+      throw usageError(
+        'The values come from a file or a pipe, so that no secret is kept in the history of a shell.',
+        'Give --file, or pipe lines such as NAME=value.',
+      )
+    const text = file === undefined ? await readAll(process.stdin) : await readFile(file, 'utf8')
+    const values = parseEnv(text) as Record<string, string> // it returns no other values
+    return decideOne(input, 'provide', async (client, { threadId, interruptId }) => {
+      await client.threads.variables.provide(threadId, interruptId, values)
+    })
+  },
+})
+
 interface DecisionInput {
   readonly values: ConnectTarget & { readonly json?: boolean; readonly follow?: boolean }
   readonly operands: readonly string[]
@@ -168,8 +211,7 @@ function decideOne(
     values,
     output,
     async ({ client, url }) => {
-      const kind = verb === 'settle' ? 'in_doubt' : 'approval'
-      const item = await findWaiting(client, kind, operands)
+      const item = await findWaiting(client, KINDS[verb], operands)
       const { threadId, interruptId, rootId } = item
       const before = await client.threads.get(rootId)
       await decide(client, item)
@@ -183,7 +225,19 @@ function decideOne(
   )
 }
 
-const DECIDED = { approve: 'approved', deny: 'denied', settle: 'settled' } as const
+const DECIDED = {
+  approve: 'approved',
+  deny: 'denied',
+  settle: 'settled',
+  provide: 'given',
+} as const
+
+const KINDS = {
+  approve: 'approval',
+  deny: 'approval',
+  settle: 'in_doubt',
+  provide: 'variables',
+} as const
 
 function callOf({ toolName, arguments: args }: WaitingItem): string {
   return callText(toolName, args)
@@ -191,11 +245,12 @@ function callOf({ toolName, arguments: args }: WaitingItem): string {
 
 /** `skein grant list` */
 export const grantList: Command = defineCommand({
-  operands: [THREAD_OPERAND],
+  operands: [{ ...THREAD_OPERAND, isOptional: true }],
   options: { ...JSON_OPTION, ...SERVER_OPTIONS },
-  examples: ['skein grant list 7f3a', "skein grant list 7f3a --json | jq '.grants[0]'"],
-  async run({ values, operands: [text = ''], output }) {
+  examples: ['skein grant list', "skein grant list 7f3a --json | jq '.grants[0]'"],
+  async run({ values, operands: [text], output }) {
     return withConnection(values, output, async ({ client }) => {
+      if (text === undefined) return listAllGrants(client, output, values.json)
       const { id } = await findThreadByPrefix(client, text)
       const grants = await client.threads.grants.list(id)
       if (values.json) output.json({ grants })
@@ -213,6 +268,28 @@ export const grantList: Command = defineCommand({
     })
   },
 })
+
+/** Lists the grants that hold now, over all threads. */
+async function listAllGrants(
+  client: Client,
+  output: Output,
+  isJson: boolean | undefined,
+): Promise<ExitCode> {
+  const grants = await client.threads.grants.all()
+  if (isJson) output.json({ grants })
+  else if (grants.length === 0) output.say('No tool is allowed for a time.')
+  if (isJson) return ExitCode.Done
+  const rows = grants.map(({ threadId, grantId, tool, by, expiresAt, agent, title }) => [
+    threadId,
+    grantId,
+    tool,
+    `by ${by} until ${expiresAt}`,
+    agent,
+    title ?? '',
+  ])
+  for (const line of textTable(rows)) output.line(line.trimEnd())
+  return ExitCode.Done
+}
 
 /** `skein grant make` */
 export const grantMake: Command = defineCommand({

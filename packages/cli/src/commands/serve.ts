@@ -6,7 +6,7 @@ import {
   openStore,
 } from '../connect/connect.ts'
 import { randomUUID } from 'node:crypto'
-import { closeSync, openSync, writeSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { type JsonObject, messageOf } from '@skein/base'
 import type {
@@ -26,8 +26,9 @@ import {
   ExitCode,
   FOLDER_OPERAND,
   defineCommand,
+  untilSignal,
 } from '../terminal/command.ts'
-import { type Output, problemLine } from '../terminal/output.ts'
+import { problemLine } from '../terminal/output.ts'
 
 const DRAIN_SECONDS = 20
 
@@ -60,7 +61,13 @@ export const serveCommand: Command = defineCommand({
       )
       return ExitCode.Done
     }
-    const logger = await createLogger(settings.config, output)
+    const { lineLogger } = await import('@skein/runtime')
+    const { logFormat, logLevel = 'info' } = settings.config
+    const logger = lineLogger({
+      format: logFormat === 'text' ? 'text' : 'json',
+      level: logLevel as 'info', // `checkSettings` refuses other words
+      write: (line) => output.say(line),
+    })
     for (const name of loaded.unknownVariables)
       logger.warn({ variable: name }, 'nothing reads this variable')
     if (settings.store.type === 'postgres' && settings.nodeSecret === undefined)
@@ -111,18 +118,6 @@ async function readDefinitions({ agents = '.', previous }: SkeinConfig): Promise
   return { current: current!, previous: before } // without problems it was loaded
 }
 
-async function createLogger(
-  { logFormat, logLevel }: SkeinConfig,
-  output: Output,
-): Promise<RuntimeLogger> {
-  const { lineLogger } = await import('@skein/runtime')
-  return lineLogger({
-    format: logFormat === 'text' ? 'text' : 'json',
-    level: (logLevel ?? 'info') as 'info', // `checkSettings` refuses other words
-    write: (line) => output.say(line),
-  })
-}
-
 /** Opens everything, serves until a signal, and drains. */
 async function serveUntilStopped(
   settings: SafeSettings,
@@ -146,7 +141,8 @@ async function serveUntilStopped(
     await runtime.stop({ graceMs: 0 })
     throw error
   }
-  const stopped = untilSignal(logger)
+  const text = 'ended at once by a second signal'
+  const stopped = untilSignal((signal) => logger.warn({ signal }, text))
   logger.info(
     {
       url: serving.url,
@@ -170,22 +166,6 @@ async function serveUntilStopped(
   const counts = { signal, finished, parked: drained.parked, ms }
   logger.info(counts, `drained: ${finished} threads finished, ${drained.parked} parked`)
   return ExitCode.Done
-}
-
-/** Resolves with the first SIGINT or SIGTERM. A second signal ends the process at once. */
-function untilSignal(logger: RuntimeLogger): Promise<string> {
-  return new Promise((resolve) => {
-    let isStopping = false
-    const stop = (signal: string): void => {
-      if (isStopping) {
-        logger.warn({ signal }, 'ended at once by a second signal')
-        process.exit(ExitCode.Interrupted)
-      }
-      isStopping = true
-      resolve(signal)
-    }
-    process.on('SIGINT', stop).on('SIGTERM', stop)
-  })
 }
 
 /** Returns the threads on which this process works. */
@@ -304,9 +284,7 @@ export const keys: Command = defineCommand({
     })
     const path = resolve(file)
     try {
-      const handle = openSync(path, 'wx', 0o600)
-      writeSync(handle, `${JSON.stringify(made)}\n`)
-      closeSync(handle)
+      writeFileSync(path, `${JSON.stringify(made)}\n`, { flag: 'wx', mode: 0o600 })
     } catch (cause) {
       throw new CommandError(`${path} cannot be created: ${messageOf(cause)}.`, {
         code: 'FILE_UNWRITABLE',

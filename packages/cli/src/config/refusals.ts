@@ -4,6 +4,7 @@ import { closest, decodeBase64, isPlainObject, tryParseJson } from '@skein/base'
 import type { RuntimeLimits } from '@skein/runtime'
 import type { ApiKey, HttpOptions } from '@skein/runtime/http'
 import type { ConfigProblem, SkeinConfig } from './config.ts'
+import { LOG_LEVELS } from '../terminal/command.ts'
 
 /** What `serve` runs with, after every setting was found safe. */
 export interface SafeSettings {
@@ -382,8 +383,8 @@ function checkLimits(config: SkeinConfig, refuse: Refuse): void {
         refuse(place, 'is not a number above 0.')
     }
   const { logLevel = 'info', logFormat = 'json', drainSeconds = 0, maxConcurrent = 1 } = config
-  if (!['debug', 'info', 'warn', 'error', 'silent'].includes(logLevel))
-    refuse('logLevel', `"${logLevel}" is not one of debug, info, warn, error, silent.`)
+  if (!LOG_LEVELS.some((one) => one === logLevel))
+    refuse('logLevel', `"${logLevel}" is not one of ${LOG_LEVELS.join(', ')}.`)
   if (logFormat !== 'json' && logFormat !== 'text')
     refuse('logFormat', `"${logFormat}" is neither json nor text.`)
   if (drainSeconds > 3600) refuse('drainSeconds', 'is above 3600.')

@@ -179,7 +179,7 @@ export async function findWaiting(
   if (only && !another) return only
   const meant = [thread, interrupt].filter(Boolean).join(' ')
   if (!only)
-    throw new CommandError(`No call that ${ABOUT[wanted]} matches ${meant}.`, {
+    throw new CommandError(`No ${ABOUT[wanted]} matches ${meant}.`, {
       code: 'INTERRUPT_NOT_FOUND',
       hint:
         waiting.length === 0
@@ -193,7 +193,11 @@ export async function findWaiting(
   })
 }
 
-const ABOUT = { approval: 'waits for approval', in_doubt: 'is in doubt' } as const
+const ABOUT = {
+  approval: 'call that waits for approval',
+  in_doubt: 'call that is in doubt',
+  variables: 'request for variables',
+} as const
 
 /** A store of `@skein/postgres`, with what copies and doctors need of it. */
 export interface PostgresStoreLike extends Store {

@@ -107,6 +107,9 @@ export const RUN_OPTIONS: typeof JSON_OPTION &
   ...SERVER_OPTIONS,
 }
 
+/** The levels of `--log` and of the setting `logLevel`. */
+export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
+
 /** The operand that names a thread. */
 export const THREAD_OPERAND: Operand = {
   name: 'thread',
@@ -155,6 +158,22 @@ export class CommandError extends SkeinError {
     super(message, options)
     this.exitCode = options.exitCode ?? ExitCode.Failed
   }
+}
+
+/** Resolves with the first SIGINT or SIGTERM. A second one calls `onSecond` and ends the process at once. */
+export function untilSignal(onSecond?: (signal: string) => void): Promise<string> {
+  return new Promise((resolve) => {
+    let isStopping = false
+    const stop = (signal: string): void => {
+      if (isStopping) {
+        onSecond?.(signal)
+        process.exit(ExitCode.Interrupted)
+      }
+      isStopping = true
+      resolve(signal)
+    }
+    process.on('SIGINT', stop).on('SIGTERM', stop)
+  })
 }
 
 /** Creates the error for a command that was called with wrong words. */

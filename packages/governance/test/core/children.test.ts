@@ -57,6 +57,36 @@ test('UAICP-17 a child cannot exceed its parent: tier, calls, depth, deadline, f
   expect(world.count('write')).toBe(0)
 })
 
+test('UAICP-17 calls of descendants count while they run, at any depth', async () => {
+  const { governor, world } = await kit()
+  const read = toolOf(world, 'read')
+  const write = toolOf(world, 'write', { risk: 'write_low_risk' })
+  const inner = nest('inner', [read, write])
+  const outer = nest('outer', [], { toolCalls: 2 })
+  for (const tool of [read, write]) {
+    const deep = await governor.run(outer, init, (run) =>
+      run.child(inner, {}, (child) =>
+        child.child(inner, {}, async (grandchild) => {
+          for (const n of [1, 2, 3]) await grandchild.call(tool, { n })
+          return 1
+        }),
+      ),
+    )
+    expect(codesOf(deep)).toContain('BUDGET_EXCEEDED')
+    expect(world.count(tool.name)).toBe(2)
+  }
+  // Calls that began together: none of them is settled when the others are judged.
+  const looks = [1, 2, 3].map((n) => ({ n }))
+  const together = await governor.run(outer, init, (run) =>
+    run.child(inner, {}, async (child) => {
+      await Promise.all(looks.map((args) => child.call(read, args)))
+      return 1
+    }),
+  )
+  expect(codesOf(together)).toContain('BUDGET_EXCEEDED')
+  expect(world.count('read')).toBe(4)
+})
+
 test('UAICP-18 parent traces mark the path, in envelopes and evidence', async () => {
   const { governor, world, entries } = await kit()
   const read = toolOf(world, 'read')
@@ -79,6 +109,28 @@ test('UAICP-18 parent traces mark the path, in envelopes and evidence', async ()
   for (const { envelope } of await entries()) paths.set(envelope.trace_id, envelope.parent_trace_id)
   expect([...paths.values()].filter((parent) => parent === undefined)).toHaveLength(1)
   expect(paths.size).toBe(3)
+})
+
+test('UAICP-18 what a child streams names the trace of its parent', async () => {
+  const { governor } = await kit()
+  const chunks: Envelope[] = []
+  const traces: string[] = []
+  const result = await governor.run(
+    nest('outer', []),
+    { ...init, onChunk: (chunk) => chunks.push(chunk) },
+    (run) =>
+      run.child(nest('inner', []), {}, async (child) => {
+        traces.push(child.trace_id, run.trace_id)
+        child.chunk('from the child')
+        return 1
+      }),
+  )
+  expect(result.state).toBe('deliver')
+  const [trace_id, parent_trace_id] = traces
+  expect(chunks).toMatchObject([
+    { trace_id, parent_trace_id, streaming: { 'uaicp:text': 'from the child' } },
+    { trace_id, parent_trace_id, streaming: { is_final: true } },
+  ])
 })
 
 test('UAICP-18 a grandchild’s failure reaches the root as a reason, unless it is repaired', async () => {

@@ -523,6 +523,22 @@ describe('UAICP-25', () => {
     },
   )
 
+  test('UAICP-25 a call that its arguments make high-risk needs a rollback, too', async () => {
+    const { governor, world, yes } = await kit()
+    const write = toolOf(world, 'write', {
+      risk: 'write_low_risk',
+      raise: ({ amount }) => (Number(amount) > 10 ? 'write_high_risk' : 'write_low_risk'),
+    })
+    const attempt = (amount: number) =>
+      governor.run(taskOf({ tools: [write] }), { ...init, approve: yes }, async (run) => {
+        await run.call(write, { amount })
+        return 1
+      })
+    expect((await attempt(10)).state).toBe('deliver')
+    expect(codesOf(await attempt(11))).toContain('ROLLBACK_REQUIRED')
+    expect(world.done).toEqual(['write {"amount":10}'])
+  })
+
   test('UAICP-25 the declared inverse stands in the envelope of the intent', async () => {
     const { governor, world, yes, entries } = await kit()
     const high = toolOf(world, 'high', { risk: 'write_high_risk', rollback: undoBy('high') })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Envelope } from '../../src/index.ts'
+import { defineVerifier, type Envelope } from '../../src/index.ts'
 import { checkChunks } from '../../src/schema/index.ts'
 import { codesOf, init, kit, taskOf, toolOf, undoBy } from '../support/kit.ts'
 import { assertValid } from '../support/normative.ts'
@@ -120,4 +120,65 @@ test('UAICP-16 a replay that streams another text is a conflict, not a guess', a
   const first = await governor.run(task, init, body('a'))
   const id = 'request_id' in first ? first.request_id : ''
   expect(codesOf(await restart().resume(id, task, body('b')))).toContain('STATE_CONFLICT')
+})
+
+test('UAICP-16 a repair goes on counting, also when it streams the same text again', async () => {
+  const { governor, entries } = await kit()
+  const chunks: Envelope[] = []
+  const task = taskOf({
+    tools: [],
+    repair: { max: 2 },
+    verifiers: [
+      defineVerifier({
+        id: 'third',
+        timeoutMs: 1000,
+        check: (_evidence, { candidate }) => [
+          { check_id: 'is third', result: candidate === 3 ? 'pass' : 'fail' },
+        ],
+      }),
+    ],
+  })
+  const result = await governor.run(
+    task,
+    { ...init, onChunk: (chunk) => chunks.push(chunk) },
+    async (run) => {
+      run.chunk('the same')
+      run.chunk(`attempt ${run.attempt}`)
+      return run.attempt
+    },
+  )
+  expect(result.state).toBe('deliver')
+  expect(checkChunks(chunks)).toEqual([])
+  const ids = chunks.map(({ request_id, streaming }) => [
+    streaming?.stream_index,
+    streaming?.chunk_id.replace(request_id, ''),
+    streaming?.['uaicp:text'],
+  ])
+  expect(ids).toEqual([
+    [0, '/0', 'the same'],
+    [1, '/1', 'attempt 1'],
+    [2, '/2', 'the same'],
+    [3, '/3', 'attempt 2'],
+    [4, '/4', 'the same'],
+    [5, '/5', 'attempt 3'],
+    [6, '/6', undefined],
+  ])
+  expect((await entries()).filter(({ type }) => type === 'chunk')).toHaveLength(6)
+})
+
+test('UAICP-32 what was streamed ends with success or uncertain, and is pending before', async () => {
+  for (const isGood of [true, false]) {
+    const { governor } = await kit()
+    const chunks: Envelope[] = []
+    await governor.run(
+      taskOf({ tools: [], needs: isGood ? [] : [{ type: 'test_report' }] }),
+      { ...init, onChunk: (chunk) => chunks.push(chunk) },
+      async (run) => {
+        run.chunk('one')
+        return 1
+      },
+    )
+    const end = isGood ? 'success' : 'uncertain'
+    expect(chunks.map(({ outcome }) => outcome)).toEqual(['pending', end])
+  }
 })

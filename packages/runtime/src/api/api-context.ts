@@ -111,7 +111,7 @@ export async function threadInfos(
   return Promise.all(
     heads.map(async (head) => {
       const { costUsd, unpriced, createdAt, updatedAt, wakeAt, ...others } = head
-      const { lease: _, logId: __, change: ___, ...rest } = others
+      const { lease: _, logId: __, change: ___, tools: ____, grantedUntil: _____, ...rest } = others
       const sum = head.parentId === null ? await store.treeUsage(head.rootId) : await subtree(head)
       return {
         ...rest,

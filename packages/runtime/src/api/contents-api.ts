@@ -14,6 +14,7 @@ import {
   checkLabel,
   editThread,
   editWith,
+  isOver,
   load,
   type LoadedThread,
   toRuntimeError,
@@ -23,7 +24,7 @@ import { inheritedEnv } from '../thread/changes.ts'
 import { RuntimeError } from '../contract/error.ts'
 import type { EffectScheduled, GrantMade } from '../contract/event.ts'
 import { facadeEffects, scheduledEffects } from '../thread/effects.ts'
-import { type KernelState, openForPeople, registryOf } from '../contract/state.ts'
+import { type KernelState, openForPeople, registryOf, waitingCount } from '../contract/state.ts'
 
 /** Creates the file functions of the API; they follow the same rules as for tools. */
 export function filesApi(context: ApiContext): ThreadFiles {
@@ -173,7 +174,8 @@ export function effectsApi(context: ApiContext): ThreadEffects {
       const { result } = await editThread(context, target, ({ state }) => {
         const buffer = bufferOf(context, state)
         const isThere = facadeEffects(buffer).removeScheduledEffect(effectId)
-        const waiting = openForPeople(state).filter((open) => open.effectId !== effectId).length
+        const isAsking = openForPeople(state).some((open) => open.effectId === effectId)
+        const waiting = waitingCount(state, context.clock.now()) - (isAsking ? 1 : 0)
         const change = isThere ? { append: buffer.events, head: { waiting } } : undefined
         return { result: isThere, change }
       })
@@ -181,6 +183,8 @@ export function effectsApi(context: ApiContext): ThreadEffects {
     },
   }
 }
+
+const PAGE = 1000
 
 /** How many grants of a thread may be in force at the same time. */
 const MAX_GRANTS = 50
@@ -192,18 +196,33 @@ export function grantsApi(context: ApiContext): ThreadGrants {
       const { state } = await load(context, threadId)
       return [...state.grants.values()].map((one) => grantInfo(one, context)).toReversed()
     },
-    async make(threadId, { tool, forMs, by, reason, risk }) {
+    async all({ limit = PAGE, ...query } = {}) {
+      const now = context.clock.now()
+      const grants: Awaited<ReturnType<ThreadGrants['all']>>[number][] = []
+      for (let offset = 0; ; offset += PAGE) {
+        const page = { ...query, grantedAfter: now, sort: 'oldest', limit: PAGE, offset } as const
+        const heads = await context.store.list(page)
+        for (const { id: threadId, agent, title, firstWords } of heads) {
+          const thread = await context.folds.load(threadId)
+          if (!thread || isOver(thread)) continue
+          for (const one of thread.state.grants.values()) {
+            const info = grantInfo(one, context)
+            if (info.status === 'active')
+              grants.push({ ...info, threadId, agent, title: title ?? firstWords })
+          }
+        }
+        if (heads.length < PAGE) break
+      }
+      const end = ({ expiresAt }: StandingGrant): number => Date.parse(expiresAt)
+      return grants.toSorted((a, b) => end(a) - end(b)).slice(0, limit)
+    },
+    async make(threadId, wanted) {
+      const { tool } = wanted
       checkLabel(tool, 'The name of the tool')
       const target = { threadId, point: 'make_grant' }
       const { result } = await editThread(context, target, async (thread) => {
-        const wanted = risk ?? declaredRisk(context, thread.state, tool)
-        const { made, ...rest } = await newGrant(context, thread, {
-          tool,
-          forMs,
-          by,
-          reason,
-          risk: wanted,
-        })
+        const risk = wanted.risk ?? declaredRisk(context, thread.state, tool)
+        const { made, ...rest } = await newGrant(context, thread, { ...wanted, risk })
         const info = grantInfo({ made, revoked: undefined }, context)
         return { result: info, change: { append: [made] }, ...rest }
       })
@@ -249,15 +268,8 @@ export async function newGrant(
   if (active.length >= MAX_GRANTS)
     throw refuse(`The thread has ${MAX_GRANTS} grants already.`, 'Revoke one that nobody needs.')
   const grantId = context.ids()
-  const { agent } = state
-  const grant = await context.governors.signGrant({
-    threadId: head.id,
-    tool,
-    risk,
-    by,
-    expiresAt,
-    grantId,
-  })
+  const facts = { threadId: head.id, tool, risk, by, expiresAt, grantId }
+  const grant = await context.governors.signGrant(facts)
   const made: GrantMade = {
     type: 'grant_made',
     at: context.at(),
@@ -269,7 +281,7 @@ export async function newGrant(
     ...(reason !== undefined && { reason }),
     grant,
   }
-  const change = { head, agent, by, grant: made, done: 'made' } as const
+  const change = { head, agent: state.agent, by, grant: made, done: 'made' } as const
   return { made, ...(await context.governors.recordGrant(change)) }
 }
 

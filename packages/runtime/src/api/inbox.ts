@@ -1,13 +1,17 @@
 import type { ApprovalRequest } from '@skein/governance'
 import type { CustomEvent, InterruptAnswer } from '@skein/threads'
 import { RuntimeError } from '../contract/error.ts'
-import type { RuntimeEvent } from '../contract/event.ts'
+import type { RuntimeEvent, VariablesRequested } from '../contract/event.ts'
+import type { Relation } from '../definitions/resolved.ts'
 import {
   type KernelState,
   openForPeople,
   type OpenInterrupt,
+  openVariables,
+  type PendingVariables,
   sideOf,
   registryOf,
+  waitingCount,
 } from '../contract/state.ts'
 import {
   type ApprovalDecision,
@@ -93,7 +97,7 @@ async function approve(
     const { state } = thread
     const open = findOpen(context, state, interruptId, 'approval')
     checkSeen(open, decision)
-    const waiting = openForPeople(state).length - 1
+    const waiting = waitingCount(state, context.clock.now()) - 1
     const quorum = approvalOf(open.interrupt.request)?.quorum ?? 1
     const earlier = quorum > 1 ? await partialApprovals(context, threadId, interruptId) : []
     if (earlier.some((approval) => approval.by === by)) throw answered(state.threadId, interruptId)
@@ -230,7 +234,7 @@ async function approveChanged(
       },
       { type: 'call_changed', at, turnId: open.turnId, toolCallId, changedTo, by },
     ]
-    let waiting = openForPeople(state).length - 1
+    let waiting = waitingCount(state, context.clock.now()) - 1
     if (request) {
       const own = context.ids()
       const interrupt = { id: own, toolCallId: changedTo, kind: 'approval', request } as const
@@ -327,7 +331,7 @@ async function answer(
   await editThread(context, { threadId, point: 'answer_interrupt' }, ({ state }) => {
     findOpen(context, state, interruptId, kind)
     const append = [answerEvent(context, { interruptId, by }, kept)]
-    const head = { waiting: openForPeople(state).length - 1 }
+    const head = { waiting: waitingCount(state, context.clock.now()) - 1 }
     const wake = { by: context.clock.now() }
     return { result: undefined, change: { append, head, wake } }
   })
@@ -349,6 +353,11 @@ function findOpen(
   kind: WaitingItem['kind'],
 ): OpenInterrupt {
   const open = state.interrupts.get(interruptId)
+  if (!open && state.variables.has(interruptId))
+    throw new RuntimeError(`The request ${interruptId} asks for variables and is no call.`, {
+      code: 'ANSWER_INVALID',
+      hint: 'Give the values with `threads.variables.provide`, or POST them to /threads/{id}/variables/{request}.',
+    })
   if (!open)
     throw new RuntimeError(`Thread ${state.threadId} has no open request ${interruptId}.`, {
       code: 'INTERRUPT_NOT_FOUND',
@@ -459,6 +468,8 @@ export async function waitingItems(
       const { state } = thread
       for (const open of openForPeople(state))
         items.push(toItem(context, { head, state, open, path }))
+      for (const { requested } of openVariables(state, context.clock.now()))
+        items.push(variablesItem(context, { head, state, path }, requested))
     }
     if (heads.length < PAGE) break
   }
@@ -503,6 +514,49 @@ function toItem(context: ApiContext, { head, state, open, path }: Found): Waitin
   }
 }
 
+/** Returns a request for variables as an item: names, types and descriptions, never values. */
+function variablesItem(
+  context: ApiContext,
+  { head, state, path }: Omit<Found, 'open'>,
+  requested: VariablesRequested,
+): WaitingItem {
+  const { requestId, toolName, toolCallId = requestId, relation, missing } = requested
+  const declared = relationVariables(context, state, relation)
+  return {
+    threadId: head.id,
+    rootId: head.rootId,
+    interruptId: requestId,
+    toolCallId,
+    toolName,
+    arguments: requested.arguments,
+    kind: 'variables',
+    path,
+    openedAt: requested.at,
+    expiresAt: requested.expiresAt,
+    variables: missing.map((name) => {
+      const { type = 'secret', description } = declared.find((one) => one.name === name) ?? {}
+      return { name, type, ...(description !== undefined && { description }) }
+    }),
+  }
+}
+
+/**
+ * Returns the variables that a child of this relation declares. What is not declared, e.g. because the definitions
+ * were changed, is a secret.
+ */
+export function relationVariables(
+  { registry }: ApiContext,
+  state: KernelState,
+  key: string,
+): Relation['requiredVariables'] {
+  const agent = registryOf(registry, state).agents.get(state.agent)
+  return [agent?.a, agent?.b]
+    .flatMap((side) => side?.prompt.tools ?? [])
+    .flatMap((tool) =>
+      tool.kind === 'subagent' && tool.relation.key === key ? tool.relation.requiredVariables : [],
+    )
+}
+
 /** Whether the call that a person is asked to approve is declared as one that cannot be undone. */
 export function isIrreversible(request: unknown): boolean {
   return approvalOf(request)?.action.rollback?.type === 'impossible'
@@ -517,6 +571,9 @@ async function waitingDetail(
   { threadId, interruptId }: Item,
 ): Promise<WaitingDetail> {
   const { head, state } = await load(context, threadId)
+  const path = await new Paths(context).of(head)
+  const pending = state.variables.get(interruptId)
+  if (pending) return variablesDetail(context, { head, state, path }, pending)
   const log = (await context.store.events(threadId)).map(({ event }) => event)
   const place = log.findIndex(
     (event) => event.type === 'interrupt_opened' && event.interrupt.id === interruptId,
@@ -539,7 +596,6 @@ async function waitingDetail(
     answeredBy: undefined,
     attachments: [],
   }
-  const path = await new Paths(context).of(head)
   const item = toItem(context, { head, state, open, path })
   const answered = log.find(
     (event) => event.type === 'interrupt_answered' && event.interruptId === interruptId,
@@ -576,6 +632,32 @@ async function waitingDetail(
   }
 }
 
+/** Returns a request for variables, also after somebody has given them. The values are left out. */
+function variablesDetail(
+  context: ApiContext,
+  found: Omit<Found, 'open'>,
+  { requested, provided }: PendingVariables,
+): WaitingDetail {
+  const item = variablesItem(context, found, requested)
+  const isOpen = openVariables(found.state, context.clock.now()).some(
+    (one) => one.requested === requested,
+  )
+  const given = provided && {
+    type: 'provided' as const,
+    at: provided.at,
+    ...(provided.by !== undefined && { by: provided.by }),
+  }
+  return {
+    ...item,
+    status: given ? 'decided' : isOpen ? 'waiting' : 'over',
+    sentence: sentenceOf(context, item),
+    undo: null,
+    evidence: [],
+    approvedBy: [],
+    ...(given && { decision: given }),
+  }
+}
+
 function decisionOf(
   answered: RuntimeEvent | undefined,
   changed: RuntimeEvent | undefined,
@@ -594,8 +676,15 @@ function decisionOf(
 const PEOPLE: ReadonlySet<string> = new Set<WaitingItem['kind']>(['approval', 'input', 'in_doubt'])
 
 /** Returns what would happen in one sentence; the arguments are shown beside it. */
-function sentenceOf({ registry }: ApiContext, { kind, toolName, path }: WaitingItem): string {
+function sentenceOf(
+  { registry }: ApiContext,
+  { kind, toolName, path, variables = [] }: WaitingItem,
+): string {
   const [who, tool] = [path.at(-1) ?? '', toolName].map((text) => safeText(text, { isLine: true }))
+  if (kind === 'variables') {
+    const count = variables.length === 1 ? 'a value' : `${variables.length} values`
+    return `${who} needs ${count} before it can start ${tool}.`
+  }
   if (kind === 'input') return `${who} asks for the result of ${tool}.`
   if (kind === 'in_doubt') return `A process died while ${who} ran ${tool}: did it have its effect?`
   const about = registry.tools.get(toolName)?.description

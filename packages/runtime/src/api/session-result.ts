@@ -125,8 +125,12 @@ async function lookAt(context: ApiContext, wait: Wait): Promise<Look> {
   const ids = new Set(tree.flatMap(({ id, waiting }) => (waiting > 0 ? [id] : [])))
   if (ids.size === 0) return { below }
   const items = await waitingItems(context, { rootId: head.rootId })
-  // A session waits for its calls; a scheduled effect that waits for approval does not hold it up.
-  const waiting = items.filter((item) => ids.has(item.threadId) && item.effectId === undefined)
+  // A session waits for its calls. A scheduled effect that waits for approval does not hold it up, nor does a
+  // child that lacks variables: its call has ended.
+  const waiting = items.filter(
+    ({ threadId, effectId, kind }) =>
+      ids.has(threadId) && effectId === undefined && kind !== 'variables',
+  )
   if (waiting.length === 0) return { below }
   return { result: { ...none, outcome: 'waiting', reason: 'waiting', text, waiting }, below }
 }

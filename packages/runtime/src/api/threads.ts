@@ -4,7 +4,11 @@ import { threadFromEvents } from '@skein/threads/events'
 import { RuntimeError } from '../contract/error.ts'
 import type { VariablesProvided } from '../contract/event.ts'
 import type { CostReport, CostUsd, Threads, ThreadVariables } from '../contract/runtime-api.ts'
-import { type KernelState, type PendingVariables, registryOf } from '../contract/state.ts'
+import {
+  type KernelState,
+  type PendingVariables,
+  waitingCount,
+} from '../contract/state.ts'
 import { modelLogs, rebuildRequest } from '../model/read-log.ts'
 import { descendantsOf } from '../store/thread-head.ts'
 import { envSet } from '../thread/env.ts'
@@ -24,6 +28,7 @@ import {
 import { effectsApi, envApi, filesApi, grantsApi, valuesApi } from './contents-api.ts'
 import { eraseThread, removeThread, resumeThread, stopThread, terminateThread } from './control.ts'
 import { createThread, forkStoredThread } from './create-thread.ts'
+import { relationVariables } from './inbox.ts'
 import { exportThread, importThread } from './import-thread.ts'
 import { messagesApi, sendMessage, unsendMessage } from './messages-api.ts'
 import { changedThreads, runThread, settledThread } from './session-result.ts'
@@ -191,7 +196,8 @@ function variablesApi(context: ApiContext): ThreadVariables {
           by,
         }
         const wake = { by: context.clock.now() }
-        return { result: undefined, change: { append: [event], wake } }
+        const head = { waiting: waitingCount(state, context.clock.now()) - 1 }
+        return { result: undefined, change: { append: [event], head, wake } }
       })
       // The thread's own drain creates the child; this loop waits until it has succeeded or failed.
       for await (const _ of context.live.watch([threadId])) {
@@ -263,16 +269,9 @@ function sealed(
   { requested }: PendingVariables,
   values: Values,
 ): VariablesProvided['values'] {
-  const { vault, registry } = context
+  const { vault } = context
   const { threadId } = state
-  const agent = registryOf(registry, state).agents.get(state.agent)
-  const declared = [agent?.a, agent?.b]
-    .flatMap((side) => side?.prompt.tools ?? [])
-    .flatMap((tool) =>
-      tool.kind === 'subagent' && tool.relation.key === requested.relation
-        ? tool.relation.requiredVariables
-        : [],
-    )
+  const declared = relationVariables(context, state, requested.relation)
   // A variable that is declared as a secret, or not declared at all, is treated as a secret.
   const texts = new Set(declared.filter(({ type }) => type !== 'secret').map(({ name }) => name))
   return Object.fromEntries(

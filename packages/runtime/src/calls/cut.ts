@@ -1,6 +1,13 @@
 import type { DrainContext } from '../contract/context.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
-import { type CallState, type Entry, openCalls, openForPeople, sideOf } from '../contract/state.ts'
+import {
+  type CallState,
+  type Entry,
+  openCalls,
+  openForPeople,
+  openVariables,
+  sideOf,
+} from '../contract/state.ts'
 import type { Side } from '../contract/thread-state.ts'
 import type { ToolDefinition } from '../definitions/types.ts'
 import { callIdOf, UNKNOWN_OUTCOME } from '../fold/calls.ts'
@@ -47,7 +54,8 @@ export async function cutTurn(context: DrainContext, side: Side, drops: boolean)
     ...turnStart(context, side),
   ]
   const calls = new Set(open.map(({ interruptId }) => interruptId))
-  const waiting = openForPeople(state).filter(({ interrupt }) => !calls.has(interrupt.id)).length
+  const asked = openForPeople(state).filter(({ interrupt }) => !calls.has(interrupt.id))
+  const waiting = asked.length + openVariables(state, context.environment.clock.now()).length
   const head = { lifecycle: 'running', waiting } as const
   // Nobody is asked about the calls any more.
   const listed = state.isToldAwaiting ? listedAs(context, { status: 'running' }) : []

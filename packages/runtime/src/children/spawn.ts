@@ -207,11 +207,12 @@ export function variablesError(
     readonly args: JsonObject
     readonly attachments: readonly FileStat[]
     readonly toolName: string
+    readonly toolCallId?: string
     readonly isImmediate?: boolean
   },
 ): { readonly error: Error; readonly event: RuntimeEvent } {
   const { environment, head } = context
-  const { relation, missing, args, attachments, toolName, isImmediate } = call
+  const { relation, missing, args, attachments, toolName, toolCallId, isImmediate } = call
   const requestId = environment.ids()
   const required = relation.requiredVariables.map(({ name }) => name)
   const expiresAt = new Date(
@@ -236,6 +237,7 @@ export function variablesError(
       expiresAt,
       relation: relation.key,
       toolName,
+      toolCallId,
       arguments: args,
       attachments: attachments.length > 0 ? attachments : undefined,
       isImmediate: isImmediate || undefined,

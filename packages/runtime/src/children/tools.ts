@@ -228,7 +228,7 @@ async function create(
   const missing = missingVariables(relation, env)
   if (missing.length > 0) {
     const toolName = relation.isResumable ? 'subagent_create' : relation.key
-    const asked = { relation, missing, args, attachments, toolName }
+    const asked = { relation, missing, args, attachments, toolName, toolCallId }
     const { error, event } = variablesError(drain, asked)
     call.plan = { reference: '', events: [event], others: [] }
     throw error

@@ -76,6 +76,8 @@ export interface ClientThreads extends Pick<
   /** Standing grants. They are made and revoked in the name of the user of the key. */
   readonly grants: {
     list: ThreadGrants['list']
+    /** The grants that hold now, over all threads that you may see. */
+    all(query?: { readonly limit?: number }): ReturnType<ThreadGrants['all']>
     make(
       threadId: string,
       grant: Omit<Parameters<ThreadGrants['make']>[1], 'by'>,
@@ -169,6 +171,7 @@ export function threadsOf(requester: Requester): ClientThreads {
     files: filesOf(requester),
     grants: {
       list: (threadId) => pick('listGrants', { threadId }, 'grants'),
+      all: (query) => pick('listAllGrants', {}, 'grants', { query }),
       make: (threadId, json) => call('makeGrant', { threadId }, { json }),
       revoke: (threadId, grantId) => call('revokeGrant', { threadId, grantId }),
     },

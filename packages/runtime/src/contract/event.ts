@@ -370,6 +370,8 @@ export interface VariablesRequested extends EventBase<'variables_requested'> {
    */
   readonly relation: string
   readonly toolName: string
+  /** The original call; undefined for a child that was to start by itself, and in logs of older versions. */
+  readonly toolCallId?: string
   readonly arguments: JsonObject
   /** The files of the call as they were when it was made. */
   readonly attachments?: readonly FileStat[]

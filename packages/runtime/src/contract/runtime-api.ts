@@ -189,7 +189,16 @@ export type CostUsd = number | null
 /** A thread as the API shows it. Times are ISO 8601 texts in UTC. */
 export interface ThreadInfo extends Omit<
   ThreadHead,
-  'costUsd' | 'unpriced' | 'createdAt' | 'updatedAt' | 'wakeAt' | 'lease' | 'logId' | 'change'
+  | 'costUsd'
+  | 'unpriced'
+  | 'createdAt'
+  | 'updatedAt'
+  | 'wakeAt'
+  | 'lease'
+  | 'logId'
+  | 'change'
+  | 'tools'
+  | 'grantedUntil'
 > {
   /** The cost of the thread itself, without its descendants. */
   readonly costUsd: CostUsd
@@ -317,17 +326,25 @@ export interface SessionResult {
   readonly thread: ThreadInfo
 }
 
-/** A call or a scheduled effect that waits for a person, or a call that waits for a client. */
+/**
+ * A call or a scheduled effect that waits for a person, a call that waits for a client, or a child that cannot be
+ * created until a person has given it variables.
+ */
 export interface WaitingItem {
   readonly threadId: string
   readonly rootId: string
+  /** The id of the question; for `variables` that of the request (`threads.variables.provide` answers it). */
   readonly interruptId: string
+  /** The call; the id of the effect or of the request where no call waits. */
   readonly toolCallId: string
   /** The name of the tool, or of the effect. */
   readonly toolName: string
   readonly arguments: JsonValue
-  /** `in_doubt`: a process died during the call, and a person has to find out whether it had its effect. */
-  readonly kind: 'approval' | 'input' | 'in_doubt'
+  /**
+   * `in_doubt`: a process died during the call, and a person has to find out whether it had its effect. `variables`: a
+   * child needs values that only a person has.
+   */
+  readonly kind: 'approval' | 'input' | 'in_doubt' | 'variables'
   /** Set when a scheduled effect waits instead of a call. */
   readonly effectId?: string
   /** Names of the agents from the root thread down to this thread. */
@@ -340,6 +357,16 @@ export interface WaitingItem {
   /** For approvals: the request that has to be signed. */
   readonly request?: ApprovalRequest
   readonly question?: JsonValue
+  /** For `variables`: what is missing. Their values are never part of an item. */
+  readonly variables?: readonly WantedVariable[]
+}
+
+/** A variable that a child needs. */
+export interface WantedVariable {
+  readonly name: string
+  /** A secret is stored encrypted and never shown again. */
+  readonly type: 'text' | 'secret'
+  readonly description?: string
 }
 
 /** Something that waits or has waited for a person, with all that one needs to decide or to understand it. */
@@ -361,7 +388,7 @@ export interface WaitingDetail extends WaitingItem {
   /** Who has approved so far, where several people have to. */
   readonly approvedBy: readonly { readonly by: string; readonly at: string }[]
   readonly decision?: {
-    readonly type: InterruptAnswer['type']
+    readonly type: InterruptAnswer['type'] | 'provided'
     readonly at: string
     readonly by?: string
     readonly reason?: string
@@ -706,6 +733,10 @@ export interface StandingGrant {
 export interface ThreadGrants {
   /** Returns all grants, also those that have ended, the latest first. */
   list(threadId: string): Promise<readonly StandingGrant[]>
+  /** Returns the grants that hold now, over all threads, those that end first at the front. */
+  all(
+    query?: Pick<ThreadQuery, 'tenant' | 'owner' | 'limit'>,
+  ): Promise<readonly (StandingGrant & GrantedThread)[]>
   /** Makes a grant. Give this right only to those who may approve. */
   make(
     threadId: string,
@@ -721,6 +752,14 @@ export interface ThreadGrants {
   ): Promise<StandingGrant>
   /** Ends a grant now. Calls that have started go on. Rejects with `GRANT_NOT_FOUND`. */
   revoke(threadId: string, grantId: string, options: { readonly by: string }): Promise<void>
+}
+
+/** Where a standing grant holds. */
+interface GrantedThread {
+  readonly threadId: string
+  readonly agent: string
+  /** The title of the thread, or its first words. */
+  readonly title: string | null
 }
 
 /** The scheduled effects of a thread. */

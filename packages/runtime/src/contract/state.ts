@@ -9,6 +9,7 @@ import type {
   MessageQueued,
   ModelRequested,
   ParentLink,
+  RuntimeEvent,
   RuntimeSubagentCreated,
   SessionOutcome,
   SessionStopRequested,
@@ -458,9 +459,60 @@ export function isAwaited({ queue, parent, lastSession }: KernelState): boolean 
 /** Returns the unanswered interrupts that a person or a client has to answer. */
 export function openForPeople({ interrupts }: KernelState): readonly OpenInterrupt[] {
   return [...interrupts.values()].filter(
-    ({ answer, interrupt: { kind } }) =>
-      !answer && (kind === 'approval' || kind === 'input' || kind === 'in_doubt'),
+    ({ answer, interrupt: { kind } }) => !answer && isForPeople(kind),
   )
+}
+
+/** Whether a person or a client answers interrupts of this kind. */
+function isForPeople(kind: string): boolean {
+  return kind === 'approval' || kind === 'input' || kind === 'in_doubt'
+}
+
+/** Returns the requests for variables that a person can still answer. */
+export function openVariables(
+  { variables, terminated }: KernelState,
+  now: number,
+): readonly PendingVariables[] {
+  if (terminated) return []
+  return [...variables.values()].filter(
+    ({ requested, provided, reference, error }) =>
+      !provided &&
+      reference === undefined &&
+      error === undefined &&
+      Date.parse(requested.expiresAt) > now,
+  )
+}
+
+/** Returns how many things of the thread wait for a person or a client. */
+export function waitingCount(state: KernelState, now: number): number {
+  return openForPeople(state).length + openVariables(state, now).length
+}
+
+/** Whether events ask a person or a client for something. */
+export function asksPeople(events: readonly RuntimeEvent[]): boolean {
+  return events.some(
+    (event) =>
+      event.type === 'variables_requested' ||
+      (event.type === 'interrupt_opened' && isForPeople(event.interrupt.kind)),
+  )
+}
+
+/** Returns `waitingCount` as it is after events that ask for something. */
+export function waitingAfter(
+  state: KernelState,
+  events: readonly RuntimeEvent[],
+  now: number,
+): number {
+  const calls = new Set(openForPeople(state).map(({ interrupt }) => interrupt.toolCallId))
+  let variables = openVariables(state, now).length
+  for (const event of events)
+    if (event.type === 'variables_requested') variables++
+    else if (event.type === 'tool_execution_end') calls.delete(event.toolCallId)
+    else if (event.type === 'interrupt_opened')
+      // A new question about a call replaces the earlier one.
+      if (isForPeople(event.interrupt.kind)) calls.add(event.interrupt.toolCallId)
+      else calls.delete(event.interrupt.toolCallId)
+  return calls.size + variables
 }
 
 /**

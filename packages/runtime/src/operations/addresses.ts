@@ -72,6 +72,7 @@ export const ADDRESSES = {
   listApprovals: 'GET /approvals',
   getApproval: 'GET /approvals/{threadId}/{interruptId}',
   decide: 'POST /approvals/{threadId}/{interruptId}',
+  listAllGrants: 'GET /grants',
   listGrants: 'GET /threads/{threadId}/grants',
   makeGrant: 'POST /threads/{threadId}/grants',
   revokeGrant: 'DELETE /threads/{threadId}/grants/{grantId}',

@@ -1,10 +1,27 @@
 import { done, json, operation, type OperationRoute } from './operation.ts'
-import { actorOf } from './principal.ts'
+import { actorOf, seesAllOwners } from './principal.ts'
 import { ref, decisionReason, grantTime } from './schemas.ts'
-import { answer, arrayOf, choice, maxText, shape } from './shape.ts'
+import { answer, arrayOf, between, choice, maxText, shape } from './shape.ts'
 
 /** The operations on the standing grants of a thread: consents to a tool until a time. */
 export const grantOperations: readonly OperationRoute[] = [
+  operation('listAllGrants', {
+    tag: 'approvals',
+    summary: 'Who has allowed which tool in which thread until when: the grants that hold now.',
+    scope: 'threads:read',
+    query: { limit: between(1, 1000) },
+    answers: [
+      json(
+        'The grants, those that end first at the front.',
+        answer({ grants: arrayOf(ref('ThreadGrant')) }),
+      ),
+    ],
+    async run({ runtime, principal, query }) {
+      const { tenant, user } = principal
+      const owner = seesAllOwners(principal) ? undefined : user
+      return { grants: await runtime.threads.grants.all({ tenant, owner, ...query }) }
+    },
+  }),
   operation('listGrants', {
     tag: 'approvals',
     summary: 'Who has allowed which tool in this thread until when, also grants that have ended.',

@@ -12,6 +12,7 @@ import type {
   Sent,
   SessionResult,
   StandingGrant,
+  ThreadGrants,
   ThreadEnv,
   ThreadInfo,
   VariablesRequest,
@@ -79,6 +80,7 @@ interface NamedTypes {
   readonly WaitingItem: WaitingItem
   readonly WaitingDetail: WaitingDetail
   readonly Grant: StandingGrant
+  readonly ThreadGrant: Awaited<ReturnType<ThreadGrants['all']>>[number]
   readonly SessionResult: SessionResult
   readonly ModelLog: ModelLog
   readonly ModelLogDetail: ModelLogDetail
@@ -201,7 +203,7 @@ const waitingItem = {
   toolCallId: string,
   toolName: string,
   arguments: anything,
-  kind: choice('approval', 'input', 'in_doubt'),
+  kind: choice('approval', 'input', 'in_doubt', 'variables'),
   'effectId?': string,
   path: arrayOf(string),
   openedAt: time,
@@ -210,6 +212,21 @@ const waitingItem = {
   'isIrreversible?': boolean,
   'request?': anything,
   'question?': anything,
+  'variables?': arrayOf(
+    answer({ name: string, type: choice('text', 'secret'), 'description?': string }),
+  ),
+}
+
+const grant = {
+  grantId: string,
+  tool: string,
+  risk: choice('write_low_risk', 'write_high_risk'),
+  by: string,
+  at: time,
+  expiresAt: time,
+  'reason?': string,
+  status: choice('active', 'expired', 'revoked'),
+  'revoked?': answer({ by: string, at: time }),
 }
 
 const agent = {
@@ -368,17 +385,8 @@ export const SCHEMAS: { readonly [Name in keyof NamedTypes]: Shape<NamedTypes[Na
       'changedTo?': string,
     }),
   }),
-  Grant: answer({
-    grantId: string,
-    tool: string,
-    risk: choice('write_low_risk', 'write_high_risk'),
-    by: string,
-    at: time,
-    expiresAt: time,
-    'reason?': string,
-    status: choice('active', 'expired', 'revoked'),
-    'revoked?': answer({ by: string, at: time }),
-  }),
+  Grant: answer(grant),
+  ThreadGrant: answer({ ...grant, threadId: string, agent: string, title: nullable(string) }),
   SessionResult: outline({
     outcome: choice('completed', 'failed', 'stopped', 'terminated', 'waiting'),
     reason: string,

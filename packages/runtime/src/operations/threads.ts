@@ -31,6 +31,7 @@ const listQuery = {
   waiting: boolean,
   search: maxText(200),
   tag: maxText(100),
+  tool: maxText(200),
   forkedFrom: maxText(200),
   clientId: maxText(200),
   sort: choice('activity', 'created', 'oldest'),
@@ -154,7 +155,7 @@ function threadQuery(
   query: OperationCall<'listThreads', typeof listQuery, unknown>['query'],
   principal: Principal,
 ): ThreadQuery {
-  const { agent, owner, lifecycle: wanted, rootId, search, tag, forkedFrom, sort } = query
+  const { agent, owner, lifecycle: wanted, rootId, search, tag, tool, forkedFrom, sort } = query
   return {
     tenant: principal.tenant,
     owner: seesAllOwners(principal) ? owner : principal.user,
@@ -165,6 +166,7 @@ function threadQuery(
     isWaiting: query.waiting,
     search,
     tag,
+    tool,
     forkedFrom,
     sort,
   }

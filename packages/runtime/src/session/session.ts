@@ -14,8 +14,10 @@ import {
   type KernelState,
   openCalls,
   openForPeople,
+  openVariables,
   sideOf,
   type Step,
+  waitingCount,
 } from '../contract/state.ts'
 import type { Side } from '../contract/thread-state.ts'
 import { type JsonValue, messageOf, SkeinError } from '@skein/base'
@@ -225,7 +227,11 @@ export async function endSession(context: DrainContext, ending: SessionEnding): 
   ]
   const others = [...reports, ...(outcome === 'stopped' ? stopAwaited(context) : [])]
   const lifecycle = isOver ? 'terminated' : outcome === 'completed' ? 'idle' : outcome
-  const head = { waiting: 0, lifecycle } as const
+  // Calls of the session wait no longer; effects that ask a person and requests for variables still do.
+  const effects = openForPeople(state).filter(({ effectId }) => effectId !== undefined)
+  const variables = openVariables(state, context.environment.clock.now())
+  const waiting = isOver || state.terminated ? 0 : effects.length + variables.length
+  const head = { waiting, lifecycle } as const
   const events = eventsIf(isUndelivered)
   const undelivered = eventsIf(!isCut)
   const write: Write = { events, undelivered, others, isProgress: true, head }
@@ -337,7 +343,7 @@ export async function park(
   if (state.terminated) lifecycle = 'terminated'
   const text = retry && waitText(retry)
   const isNew = lifecycle !== state.status || (retry && text !== state.statusText)
-  const waiting = openForPeople(state).length
+  const waiting = waitingCount(state, context.environment.clock.now())
   const { startedAt: _, ...usage } = state.usage
   const told = toldToParent(context)
   const status = { type: 'status_changed', at: context.at(), status: lifecycle, text } as const

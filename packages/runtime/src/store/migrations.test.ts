@@ -4,6 +4,10 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, expect, test } from 'vitest'
 import { valueSet } from '../testing/contract.ts'
+import type { RuntimeEvent } from '../contract/event.ts'
+import { newThread } from '../testing/contract.ts'
+import { packText } from './packed-text.ts'
+import { listStatement } from './sqlite-rows.ts'
 import { migrate, migrations, rowSum, type StoreMigration } from './migrations.ts'
 import { sqliteStore } from './sqlite-store.ts'
 
@@ -33,6 +37,8 @@ test('a store that version 1 wrote opens with all that is in it', async () => {
     firstWords: null,
     forkedFrom: null,
     tags: ['kept'],
+    tools: [],
+    grantedUntil: null,
     clientId: 'client-1',
     lifecycle: 'idle',
     waiting: 0,
@@ -149,6 +155,93 @@ test('leases that version 4 wrote have no address, and new ones may have one', a
   expect(lease).toEqual({ owner: 'before', until: 0, deaths: 0, survived: 0, isOnTrial: false })
   await store.claim('x', { owner: 'now', leaseMs: 1000, address: 'http://node' })
   expect((await store.head('x'))?.lease).toMatchObject({ owner: 'now', address: 'http://node' })
+  await store.close()
+})
+
+/** A message with calls, as it is stored. */
+const callsOf = (...names: string[]): string =>
+  JSON.stringify({
+    type: 'message_added',
+    at: '2026-01-01T00:00:00.000Z',
+    turnId: 't',
+    side: 'a',
+    message: {
+      id: 'm',
+      type: 'assistant',
+      timestamp: '',
+      content: [{ type: 'text', text: '"toolName":"never"' }],
+      toolCalls: names.map((toolName) => ({ toolCallId: toolName, toolName, arguments: {} })),
+    },
+  })
+
+test('the calls in a store of version 7 are found after the step to version 8, from texts and packed rows', async () => {
+  const path = join(folder, 'v7.db')
+  const old = new DatabaseSync(path)
+  migrate(old, path, migrations.slice(0, 7))
+  const rows = [
+    callsOf('refund', 'look'),
+    packText(callsOf('refund', 'pay')),
+    packText('{"type":"x"}'),
+  ]
+  for (const [id, parent, log] of [
+    ['root', null, 1],
+    ['child', 'root', 2],
+    ['none', null, 3],
+  ] as const)
+    old
+      .prepare(
+        `INSERT INTO threads (id, tenant, agent, parent_id, root_id, tags, search, lifecycle, waiting, tokens,
+          cost_usd, created_at, updated_at, seq, epoch, attempts, log_id)
+        VALUES (?1, 't', 'a', ?2, coalesce(?2, ?1), '[]', '', 'idle', 0, 0, 0, 0, 0, ?3, 1, 0, ?4)`,
+      )
+      .run(id, parent, id === 'child' ? rows.length + 1 : 0, log)
+  const add = old.prepare('INSERT INTO events (id, json, sum) VALUES ((2 << 32) | ?1, ?2, ?3)')
+  for (const [index, row] of rows.entries())
+    add.run(index + 1, row, rowSum('child', index + 1, row))
+  add.run(rows.length + 1, Uint8Array.of(0xff, 0xfe, 0xfd), 0) // damage does not stop the step
+  old.close()
+  const store = sqliteStore({ path })
+  const found = async (tool: string) => (await store.list({ tool })).map(({ id }) => id).sort()
+  expect((await store.head('child'))?.tools.toSorted()).toEqual(['look', 'pay', 'refund'])
+  expect(await found('refund')).toEqual(['child', 'root'])
+  expect(await found('pay')).toEqual(['child', 'root'])
+  expect(await found('never')).toEqual([])
+  expect((await store.head('none'))?.tools).toEqual([])
+  await store.close()
+})
+
+test('a search by tool reads the index and no log, also with 10,000 threads', async () => {
+  const path = join(folder, 'tools.db')
+  const store = sqliteStore({ path })
+  const event = (name: string): RuntimeEvent => JSON.parse(callsOf('look', name)) as RuntimeEvent
+  for (let at = 0; at < 10_000; at += 500)
+    await store.commit({
+      point: 'test',
+      threads: Array.from({ length: 500 }, (_, index) => ({
+        id: `t${at + index}`,
+        create: newThread(`t${at + index}`),
+        append: [event((at + index) % 1000 === 0 ? 'rare' : 'common')],
+      })),
+    })
+  const cpuMs = async (tool: string): Promise<number> => {
+    const before = process.cpuUsage()
+    expect(await store.list({ tool, parentId: null, tenant: 'acme', limit: 50 })).toHaveLength(
+      tool === 'rare' ? 10 : 50,
+    )
+    const { user, system } = process.cpuUsage(before)
+    return (user + system) / 1000
+  }
+  await cpuMs('rare') // prepares the statement
+  expect(await cpuMs('rare')).toBeLessThan(20)
+  expect(await cpuMs('look')).toBeLessThan(200)
+  const { sql, values } = listStatement({ tool: 'rare', parentId: null, tenant: 'acme' })
+  const database = new DatabaseSync(path, { readOnly: true })
+  const plan = database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(...values)
+  database.close()
+  const steps = plan.map((row) => String(row['detail']))
+  expect(steps.filter((step) => step.includes('thread_tools'))).not.toEqual([])
+  for (const step of steps) if (step.includes('thread_tools')) expect(step).toMatch(/^SEARCH/)
+  expect(steps.join()).not.toContain('SCAN threads')
   await store.close()
 })
 

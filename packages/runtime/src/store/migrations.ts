@@ -1,6 +1,9 @@
 import { crc32 } from 'node:zlib'
 import type { DatabaseSync } from 'node:sqlite'
+import type { RuntimeEvent } from '../contract/event.ts'
+import { unpackText } from './packed-text.ts'
 import { StoreError } from './store.ts'
+import { calledTools } from './thread-head.ts'
 
 /** One step of the schema from the previous version. A step that was released is never changed. */
 export interface StoreMigration {
@@ -207,6 +210,36 @@ INSERT INTO counters (name, value) VALUES ('change', 0);
 CREATE TABLE snapshots (id INTEGER PRIMARY KEY NOT NULL, bytes BLOB NOT NULL);
 `,
   },
+  {
+    version: 8,
+    sql: `
+-- The tools that the models of a thread have called, as a list for its head and as rows to search. The triggers keep
+-- both the same; the rows of a thread go with it. The calls of earlier versions are read from the logs.
+ALTER TABLE threads ADD COLUMN tools TEXT NOT NULL DEFAULT '[]';
+CREATE TABLE thread_tools (
+  tool TEXT NOT NULL,
+  thread_id TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+  root_id TEXT NOT NULL,
+  PRIMARY KEY (tool, thread_id)
+) WITHOUT ROWID;
+CREATE INDEX thread_tools_by_thread ON thread_tools (thread_id);
+CREATE TRIGGER thread_tools_added AFTER INSERT ON threads WHEN NEW.tools <> '[]' BEGIN
+  INSERT INTO thread_tools SELECT value, NEW.id, NEW.root_id FROM json_each(NEW.tools);
+END;
+CREATE TRIGGER thread_tools_changed AFTER UPDATE OF tools ON threads WHEN NEW.tools <> OLD.tools BEGIN
+  DELETE FROM thread_tools WHERE thread_id = NEW.id;
+  INSERT INTO thread_tools SELECT value, NEW.id, NEW.root_id FROM json_each(NEW.tools);
+END;
+UPDATE threads SET tools = (
+  SELECT json_group_array(DISTINCT called.value) FROM events, json_each(called_tools(events.json)) called
+  WHERE events.id > threads.log_id << 32 AND events.id < (threads.log_id + 1) << 32
+);
+
+-- When the last standing grant of a thread ends. Grants end within a day, so those of earlier versions are left out.
+ALTER TABLE threads ADD COLUMN granted_until INTEGER;
+CREATE INDEX threads_by_grant ON threads (granted_until) WHERE granted_until IS NOT NULL;
+`,
+  },
 ]
 
 /**
@@ -237,6 +270,16 @@ export function migrate(
   database.function('row_sum', { deterministic: true }, (key, number, content) =>
     rowSum(String(key), Number(number), content as string | Uint8Array),
   )
+  // The names of the tools that a stored event calls, as a JSON list.
+  database.function('called_tools', { deterministic: true }, (content) => {
+    try {
+      const text = unpackText(content as string | Uint8Array)
+      if (!text.startsWith('{"type":"message_added"')) return '[]'
+      return JSON.stringify(calledTools([], [JSON.parse(text) as RuntimeEvent]))
+    } catch {
+      return '[]' // a damaged event is reported when it is read, or by `skein store verify`
+    }
+  })
   for (const step of steps) if (step.version > version) apply(database, step)
 }
 

@@ -27,7 +27,9 @@ export function headFrom(row: Row): ThreadHead {
     title: row['title'] as string | null,
     firstWords: row['first_words'] as string | null,
     forkedFrom: forkFrom(row),
-    tags: tagsFrom(row),
+    tags: namesFrom(row, 'tags'),
+    tools: namesFrom(row, 'tools'),
+    grantedUntil: row['granted_until'] as number | null,
     clientId: row['client_id'] as string | null,
     lifecycle: row['lifecycle'] as ThreadLifecycle,
     waiting: row['waiting'] as number,
@@ -67,10 +69,10 @@ function leaseFrom(row: Row): Lease | null {
   return address === null ? lease : { ...lease, address }
 }
 
-function tagsFrom(row: Row): readonly string[] {
+function namesFrom(row: Row, column: 'tags' | 'tools'): readonly string[] {
   try {
-    const tags: unknown = JSON.parse(row['tags'] as string)
-    if (Array.isArray(tags)) return tags as string[] // only the store writes this column
+    const names: unknown = JSON.parse(row[column] as string)
+    if (Array.isArray(names)) return names as string[] // only the store writes this column
   } catch {
     // Reported below, without the parser's message, which quotes what was stored.
   }
@@ -124,14 +126,14 @@ export function damaged(what: string, why = 'its checksum is wrong'): StoreError
 /** Inserts a new thread, with the values of `newRow`. */
 export const insertHead = `INSERT INTO threads (
   id, tenant, parent_id, root_id, client_id, created_at,
-  owner, agent, title, tags, first_words, forked_from, forked_at, search,
-  lifecycle, waiting, tokens, output_tokens, cached_tokens, cost_usd, unpriced, updated_at, seq, change, log_id, epoch,
+  owner, agent, title, tags, tools, first_words, forked_from, forked_at, search,
+  lifecycle, waiting, granted_until, tokens, output_tokens, cached_tokens, cost_usd, unpriced, updated_at, seq, change, log_id, epoch,
   wake_at, attempts, lease_owner, lease_until, deaths, survived, on_trial, lease_address
-) VALUES (?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?)`
+) VALUES (?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?)`
 
 /** The columns that change with nearly every commit, in the order of `progress`. */
 const PROGRESS =
-  'lifecycle waiting tokens output_tokens cached_tokens cost_usd unpriced updated_at seq change log_id epoch wake_at attempts lease_owner lease_until deaths survived on_trial lease_address'.split(
+  'lifecycle waiting granted_until tokens output_tokens cached_tokens cost_usd unpriced updated_at seq change log_id epoch wake_at attempts lease_owner lease_until deaths survived on_trial lease_address'.split(
     ' ',
   )
 
@@ -158,7 +160,7 @@ export function headUpdate(
  * slow.
  */
 export const updateLabels =
-  'UPDATE threads SET owner = ?, agent = ?, title = ?, tags = ?, first_words = ?, forked_from = ?, forked_at = ?, search = ? WHERE id = ?'
+  'UPDATE threads SET owner = ?, agent = ?, title = ?, tags = ?, tools = ?, first_words = ?, forked_from = ?, forked_at = ?, search = ? WHERE id = ?'
 
 /** Returns the values for `insertHead`. */
 export function newRow(head: ThreadHead): SQLInputValue[] {
@@ -168,13 +170,14 @@ export function newRow(head: ThreadHead): SQLInputValue[] {
 
 /** Returns the values of the columns `PROGRESS`. */
 function progress(head: ThreadHead): SQLInputValue[] {
-  const { lifecycle, waiting, tokens, outputTokens, cachedTokens, costUsd, unpriced } = head
+  const { lifecycle, waiting, grantedUntil, tokens, outputTokens, cachedTokens } = head
+  const { costUsd, unpriced } = head
   const { updatedAt, seq, change, logId, epoch, wakeAt, attempts } = head
   const { owner, until, deaths, survived, isOnTrial, address = null } = head.lease ?? noLease
   const spent = [tokens, outputTokens, cachedTokens, costUsd, unpriced]
   const lease = [owner, until, deaths, survived, isOnTrial ? 1 : 0, address]
   const place = [updatedAt, seq, change, logId, epoch]
-  return [lifecycle, waiting, ...spent, ...place, wakeAt, attempts, ...lease]
+  return [lifecycle, waiting, grantedUntil, ...spent, ...place, wakeAt, attempts, ...lease]
 }
 
 const noLease = {
@@ -188,9 +191,10 @@ const noLease = {
 
 /** Returns the values for `updateLabels`. */
 export function labels(head: ThreadHead): SQLInputValue[] {
-  const { owner, agent, title, tags, firstWords, forkedFrom } = head
+  const { owner, agent, title, tags, tools, firstWords, forkedFrom } = head
   const fork = [forkedFrom?.threadId ?? null, forkedFrom?.messageId ?? null]
-  return [owner, agent, title, JSON.stringify(tags), firstWords, ...fork, searchText(head)]
+  const names = [JSON.stringify(tags), JSON.stringify(tools)]
+  return [owner, agent, title, ...names, firstWords, ...fork, searchText(head)]
 }
 
 const orders = {
@@ -203,7 +207,7 @@ const orders = {
 /** Builds the SQL statement that lists the threads of a query. Values are always passed as parameters. */
 export function listStatement(query: ThreadQuery): { sql: string; values: SQLInputValue[] } {
   const { tenant, owner, agent, lifecycle, parentId, rootId, isWaiting, search, tag } = query
-  const { forkedFrom, changedAfter } = query
+  const { forkedFrom, changedAfter, tool, grantedAfter } = query
   const parts: [condition: string, ...values: SQLInputValue[]][] = []
   if (tenant !== undefined) parts.push(['tenant = ?', tenant])
   if (owner !== undefined) parts.push(['owner = ?', owner])
@@ -216,6 +220,11 @@ export function listStatement(query: ThreadQuery): { sql: string; values: SQLInp
   if (search !== undefined) parts.push(['instr(search, ?) > 0', search.toLowerCase()])
   if (tag !== undefined)
     parts.push(['EXISTS (SELECT 1 FROM json_each(tags) WHERE json_each.value = ?)', tag])
+  if (tool !== undefined) {
+    const called = (column: string): string => `SELECT ${column} FROM thread_tools WHERE tool = ?`
+    parts.push([`id IN (${called('thread_id')} UNION ${called('root_id')})`, tool, tool])
+  }
+  if (grantedAfter !== undefined) parts.push(['granted_until > ?', grantedAfter])
   if (forkedFrom !== undefined) parts.push(['forked_from = ?', forkedFrom])
   if (changedAfter) parts.push(['(change, id) > (?, ?)', changedAfter.change, changedAfter.id])
   const where = parts.length > 0 ? `WHERE ${parts.map(([text]) => text).join(' AND ')}` : ''

@@ -476,9 +476,10 @@ export class SqliteTables implements StoreView {
       return
     }
     this.#updateHead(head, before)
-    const { owner, agent, title, tags, firstWords } = before
+    const { owner, agent, title, tags, tools, firstWords } = before
     const isSame = owner === head.owner && agent === head.agent && title === head.title
-    if (!isSame || tags !== head.tags || firstWords !== head.firstWords) this.#updateLabels(head)
+    const hasSameNames = tags === head.tags && tools === head.tools
+    if (!isSame || !hasSameNames || firstWords !== head.firstWords) this.#updateLabels(head)
   }
 
   #updateHead(head: ThreadHead, before: ThreadHead): void {

@@ -20,10 +20,14 @@ export interface ThreadHead {
   /** The thread that this one is a fork of, and the last message that was copied; null if all were. */
   readonly forkedFrom: { readonly threadId: string; readonly messageId: string | null } | null
   readonly tags: readonly string[]
+  /** The names of the tools that its models have called, each once, in the order of the first calls. */
+  readonly tools: readonly string[]
+  /** When the last of its standing grants ends, if none is revoked; null if it never had one. */
+  readonly grantedUntil: number | null
   /** An id chosen by the client, unique among the threads of one owner in the tenant. */
   readonly clientId: string | null
   readonly lifecycle: ThreadLifecycle
-  /** The number of interrupts that wait for a person. */
+  /** The number of interrupts and requests for variables that wait for a person. */
   readonly waiting: number
   /** The tokens of the thread itself, without its descendants. */
   readonly tokens: number
@@ -283,10 +287,14 @@ export interface ThreadQuery {
   readonly lifecycle?: ThreadLifecycle
   readonly parentId?: string | null
   readonly rootId?: string
-  /** Whether the thread has interrupts that wait for a person. */
+  /** Whether something of the thread waits for a person. */
   readonly isWaiting?: boolean
   readonly search?: string
   readonly tag?: string
+  /** Threads that have called this tool, and the roots of their trees. */
+  readonly tool?: string
+  /** Threads with a standing grant that ends after this time, unless it was revoked. */
+  readonly grantedAfter?: number
   /** Forks of this thread. */
   readonly forkedFrom?: string
   /**

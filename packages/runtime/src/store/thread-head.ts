@@ -26,6 +26,8 @@ export function newHead(id: string, thread: NewThread, logId: number, change: nu
     firstWords: null,
     forkedFrom: null,
     tags: tags.map(labelText),
+    tools: [],
+    grantedUntil: null,
     clientId,
     lifecycle: 'idle',
     waiting: 0,
@@ -103,6 +105,8 @@ export function changeHead(head: ThreadHead, change: ThreadChange, number: numbe
     firstWords: head.firstWords ?? firstWordsIn(append),
     forkedFrom: head.forkedFrom ?? forkIn(append),
     tags: tags ? tags.map(labelText) : head.tags,
+    tools: calledTools(head.tools, append),
+    grantedUntil: grantEnd(head.grantedUntil, append),
     owner: owner === undefined ? head.owner : owner,
     lifecycle: patch.lifecycle ?? lifecycleAfter(head, change),
     waiting: waiting ?? head.waiting,
@@ -153,6 +157,37 @@ function firstWordsIn(events: readonly RuntimeEvent[]): string | null {
       : shown
   }
   return null
+}
+
+/** The most tools that a head names, and the longest name: a model may call tools that do not exist. */
+const MAX_TOOLS = 200
+const MAX_TOOL_NAME = 200
+
+/** Returns the known names and those of the tools that events call. Without a new one it is the same list. */
+export function calledTools(
+  known: readonly string[],
+  events: readonly Pick<RuntimeEvent, 'type'>[],
+): readonly string[] {
+  let all = known
+  for (const event of events) {
+    if (event.type !== 'message_added') continue
+    // Events of other versions may have another form.
+    const { message } = event as { readonly message?: { readonly toolCalls?: readonly unknown[] } }
+    if (!Array.isArray(message?.toolCalls)) continue
+    for (const call of message.toolCalls as readonly { readonly toolName?: unknown }[]) {
+      const { toolName } = call ?? {}
+      const name = typeof toolName === 'string' ? labelText(toolName.slice(0, MAX_TOOL_NAME)) : ''
+      if (name !== '' && !all.includes(name) && all.length < MAX_TOOLS) all = [...all, name]
+    }
+  }
+  return all
+}
+
+function grantEnd(before: number | null, events: readonly RuntimeEvent[]): number | null {
+  let last = before
+  for (const event of events)
+    if (event.type === 'grant_made') last = Math.max(last ?? 0, Date.parse(event.expiresAt) || 0)
+  return last
 }
 
 function forkIn([first]: readonly RuntimeEvent[]): ThreadHead['forkedFrom'] {
@@ -208,6 +243,8 @@ export function erasedHead(
     title: null,
     firstWords: null,
     tags: [],
+    tools: [],
+    grantedUntil: null,
     lifecycle: 'erased',
     waiting: 0,
     updatedAt: latest(head.updatedAt, skeleton),
@@ -287,7 +324,10 @@ export function selectThreads(
 ): readonly ThreadHead[] {
   const { limit, offset } = pageOf(query)
   const { tenant, owner, agent, lifecycle, parentId, rootId, isWaiting, search, tag } = query
-  const { forkedFrom, changedAfter } = query
+  const { forkedFrom, changedAfter, tool, grantedAfter } = query
+  const all = [...heads]
+  const called = tool === undefined ? [] : all.filter(({ tools }) => tools.includes(tool))
+  const ids = new Set(called.flatMap(({ id, rootId }) => [id, rootId]))
   const matches = (head: ThreadHead): boolean =>
     (tenant === undefined || head.tenant === tenant) &&
     (owner === undefined || head.owner === owner) &&
@@ -298,9 +338,11 @@ export function selectThreads(
     (isWaiting === undefined || head.waiting > 0 === isWaiting) &&
     (search === undefined || searchText(head).includes(search.toLowerCase())) &&
     (tag === undefined || head.tags.includes(tag)) &&
+    (tool === undefined || ids.has(head.id)) &&
+    (grantedAfter === undefined || (head.grantedUntil ?? 0) > grantedAfter) &&
     (forkedFrom === undefined || head.forkedFrom?.threadId === forkedFrom) &&
     (changedAfter === undefined || byChange(changedAfter, head) < 0)
-  return [...heads]
+  return all
     .filter(matches)
     .toSorted(changedAfter ? byChange : orders[query.sort ?? 'activity'])
     .slice(offset, offset + limit)

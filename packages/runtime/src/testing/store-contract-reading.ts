@@ -190,6 +190,69 @@ export const readingCases: Readonly<Record<string, Case>> = {
     same((await store.head('d'))?.firstWords, null, 'after an erasure')
     same((await store.list({ search: 'first' })).length, 0, 'found after an erasure')
   },
+  'threads are found by the tools that they, or threads below them, have called': async (store) => {
+    const says = (...names: string[]): RuntimeEvent => ({
+      type: 'message_added',
+      at: new Date(0).toISOString(),
+      turnId: 't',
+      side: 'a',
+      message: {
+        id: 'm',
+        type: 'assistant',
+        timestamp: '',
+        content: [],
+        toolCalls: names.map((toolName, at) => ({ toolCallId: `c${at}`, toolName, arguments: {} })),
+      } as Extract<RuntimeEvent, { type: 'message_added' }>['message'],
+    })
+    const add = (id: string, rest: Partial<NewThread>, ...append: RuntimeEvent[]) =>
+      store.commit({ point: 'test', threads: [{ id, create: newThread(id, rest), append }] })
+    const found = async (tool: string, query: ThreadQuery = {}) =>
+      (await store.list({ tool, sort: 'oldest', ...query })).map(({ id }) => id).sort()
+    await add('a', {}, says('refund', 'look'), says('refund'))
+    await add('b', {})
+    await add('b1', { parentId: 'b', rootId: 'b' })
+    await add('b2', { parentId: 'b1', rootId: 'b' }, says('refund'))
+    await add('c', { tenant: 'beta' }, says('Refund', 'look'))
+    same((await store.head('a'))?.tools, ['refund', 'look'], 'the tools of a head, each once')
+    same(await found('refund'), ['a', 'b', 'b2'], 'the threads and their roots')
+    same(await found('refund', { parentId: null }), ['a', 'b'], 'the roots')
+    same(await found('look', { tenant: 'beta' }), ['c'], 'those of a tenant')
+    same(await found('refund', { tenant: 'beta' }), [], 'names are compared exactly')
+    await store.commit({ point: 'test', threads: [{ id: 'b', append: [says('pay')] }] })
+    same(await found('pay'), ['b'], 'a later call')
+    same(await found('none'), [], 'what nobody called')
+    same(await found('a\0b'), [], 'a name that not every store can hold')
+    await store.erase('a', [])
+    same(await found('refund'), ['b', 'b2'], 'after an erasure')
+    await store.remove('b2')
+    same(await found('refund'), [], 'after a removal')
+  },
+  'threads are found by the end of their standing grants': async (store) => {
+    const granted = (grantId: string, end: number): RuntimeEvent => ({
+      type: 'grant_made',
+      at: new Date(0).toISOString(),
+      grantId,
+      tool: 'refund',
+      risk: 'write_low_risk',
+      by: 'ada',
+      expiresAt: new Date(end).toISOString(),
+      grant: { token: 'signed' } as never, // stores do not look into it
+    })
+    await addThreads(store, 'a', 'b', 'c')
+    const commit = (id: string, ...append: RuntimeEvent[]) =>
+      store.commit({ point: 'test', threads: [{ id, append }] })
+    const found = async (grantedAfter: number) =>
+      (await store.list({ grantedAfter })).map(({ id }) => id).sort()
+    await commit('a', granted('1', 5000), granted('2', 3000))
+    await commit('b', granted('3', 4000))
+    same((await store.head('a'))?.grantedUntil, 5000, 'the last end')
+    same((await store.head('c'))?.grantedUntil, null, 'of a thread without a grant')
+    same(await found(3500), ['a', 'b'], 'after a time')
+    same(await found(4000), ['a'], 'exactly at an end')
+    same(await found(5000), [], 'after all of them')
+    await store.erase('a', [])
+    same(await found(0), ['b'], 'after an erasure')
+  },
   'a fork names the thread and the message that it comes from': async (store) => {
     const created = (threadId: string, from?: object) =>
       ({

@@ -66,7 +66,8 @@ const writingCases: Readonly<Record<string, Case>> = {
     // A store may number its logs and changes as it likes.
     const { logId, change: number } = (await store.head('t'))!
     const rest = { unpriced: 0, updatedAt: 1000, wakeAt: null, attempts: 0, lease: null, logId }
-    const shown = { firstWords: null, forkedFrom: null, outputTokens: 0, cachedTokens: 0 }
+    const used = { outputTokens: 0, cachedTokens: 0 }
+    const shown = { firstWords: null, forkedFrom: null, tools: [], grantedUntil: null, ...used }
     const all = { id: 't', ...thread, ...made, ...rest, ...shown, change: number }
     same(await store.head('t'), all, 'the head')
     same(await store.events('t'), [], 'the log')

@@ -1,15 +1,22 @@
-import { envSet, scopedNames, type InheritingEnv, isSecret } from './env.ts'
+import { envSet, isSecret, scopedNames } from './env.ts'
 import { descendantsOf } from '../store/thread-head.ts'
 import type { ThreadHead, ThreadChange } from '../store/store.ts'
 import type { JsonValue } from '@skein/base'
-import type { DrainContext, Facade, FacadeUse, ThreadPlace, Write } from '../contract/context.ts'
+import type {
+  DrainContext,
+  Facade,
+  FacadeUse,
+  KernelEnvironment,
+  ThreadPlace,
+  Write,
+} from '../contract/context.ts'
 import type { ResolvedSide } from '../definitions/resolved.ts'
 import { RuntimeError } from '../contract/error.ts'
 import type { EnvSet, MessageQueued, RuntimeEvent } from '../contract/event.ts'
+import type { KernelState } from '../contract/state.ts'
 import { catchUpFold, KernelFold } from '../fold/fold.ts'
 import { envContext } from '../secrets/vault.ts'
 import { createThreadFacade, type FacadeChanges } from './facade.ts'
-
 import { type CopiedFiles, findFiles, copyFiles } from './paths.ts'
 
 /**
@@ -224,6 +231,16 @@ interface EnvSetting {
   readonly value: string | null
   readonly valueType: 'text' | 'secret'
 }
+
+interface InheritingEnv extends Pick<
+  KernelEnvironment,
+  'store' | 'registry' | 'vault' | 'instanceEnv'
+> {
+  at(): string
+  /** Returns the folded state of a descendant. */
+  load(threadId: string): Promise<KernelState | undefined>
+}
+
 /**
  * Returns the changes that set a variable in every live descendant that inherits it. A thread does not
  * inherit a variable that its parent's agent reserves for particular children, or for which it has a scoped

@@ -1,4 +1,4 @@
-import type { Relation, ResolvedAgent, ResolvedSide, Registry } from '../definitions/resolved.ts'
+import type { Relation, ResolvedAgent, ResolvedSide } from '../definitions/resolved.ts'
 import type { VariableDefinition } from '../definitions/types.ts'
 import type { KernelEnvironment } from '../contract/context.ts'
 import { RuntimeError } from '../contract/error.ts'
@@ -7,7 +7,6 @@ import type { Side, ThreadState } from '../contract/thread-state.ts'
 import { envContext, type Vault } from '../secrets/vault.ts'
 import type { EnvSet } from '../contract/event.ts'
 import type { FacadeBuffer } from './values.ts'
-import type { Store } from '../store/store.ts'
 
 /** The variables as one side of a thread, or one of its tools, sees them. */
 export interface EnvReader {
@@ -107,23 +106,15 @@ function readerOver(
       if (!isSecret(name)) continue
       for (const source of sources) found.add(own(source, name) ?? '')
       for (const entry of [kernel.env.get(name), pending.get(name)]) {
-        if (entry) found.add(openIfPossible(name, entry))
+        try {
+          if (entry) found.add(open(name, entry))
+        } catch {
+          // A value that cannot be decrypted cannot leak, so it need not be removed from texts.
+        }
       }
     }
     found.delete('')
     return [...found]
-  }
-
-  /**
-   * Decrypts a value. Returns an empty string if that fails: a value that cannot be decrypted cannot leak, so
-   * it need not be removed from texts.
-   */
-  function openIfPossible(name: string, entry: EnvEntry): string {
-    try {
-      return open(name, entry)
-    } catch {
-      return ''
-    }
   }
 
   return {
@@ -154,15 +145,8 @@ export function threadSecrets(
 ): string[] {
   const { env, threadId } = state
   const agent = registryOf(registry, state).agents.get(state.agent)
-  if (agent)
-    return createEnvReader({
-      kernel: { env },
-      agent,
-      side: 'a',
-      instanceEnv,
-      vault,
-      threadId,
-    }).secrets()
+  const options = { kernel: { env }, side: 'a', instanceEnv, vault, threadId } as const
+  if (agent) return createEnvReader({ ...options, agent }).secrets()
   return [...env].flatMap(([variable, { type, value }]) =>
     type === 'secret' ? [vault.open(value, envContext(threadId, variable))] : [],
   )
@@ -217,10 +201,9 @@ function hiddenNames(agent: ResolvedAgent): readonly string[] {
   return relations.flatMap(({ scopedEnv }) => scopedEnv).filter((name) => !shown.has(name))
 }
 
-function relationsOf({ a, b }: ResolvedAgent): readonly Relation[] {
-  return [a, b].flatMap((side) =>
-    (side?.prompt.tools ?? []).flatMap((tool) => (tool.kind === 'subagent' ? [tool.relation] : [])),
-  )
+function relationsOf(agent: ResolvedAgent): readonly Relation[] {
+  const tools = sidesOf(agent).flatMap(({ prompt }) => prompt.tools)
+  return tools.flatMap((tool) => (tool.kind === 'subagent' ? [tool.relation] : []))
 }
 
 const MAX_VALUE_BYTES = 64 * 1024
@@ -294,19 +277,9 @@ export function envSet(options: {
   }
 }
 
-export interface InheritingEnv {
-  readonly store: Store
-  readonly registry: Registry
-  readonly vault: Vault
-  readonly instanceEnv: Readonly<Record<string, string>>
-  at(): string
-  /** Returns the folded state of a descendant. */
-  load(threadId: string): Promise<KernelState | undefined>
-}
-
 /** Whether a variable is a secret. A secret stays a secret, even if it is set again as text. */
 export function isSecret(
-  { registry, vault, instanceEnv }: Pick<InheritingEnv, 'registry' | 'vault' | 'instanceEnv'>,
+  { registry, vault, instanceEnv }: Pick<KernelEnvironment, 'registry' | 'vault' | 'instanceEnv'>,
   state: KernelState,
   name: string,
 ): boolean {

@@ -359,3 +359,63 @@ test('over HTTP: a scope is needed, the name is that of the key, and the signed 
   expect(await ask(1, 'DELETE', `grants/${grantId}`)).toMatchObject({ status: 204 })
   expect(await ask(1, 'DELETE', 'grants/none')).toMatchObject({ status: 404 })
 })
+
+describe('the list over all threads', () => {
+  test('has the grants that hold, of the own tenant and the own threads only, and nobody else can revoke', async () => {
+    const { threads } = await boot(pays(1))
+    const make = async (tenant: string, owner: string, forMs: number, title: string) => {
+      const { id } = await threads.create({ agent: 'payer', tenant, owner, title })
+      const { grantId } = await threads.grants.make(id, { tool: 'pay', forMs, by: 'ada' })
+      return { id, grantId }
+    }
+    const late = await make('acme', 'ann', 3 * HOUR, 'Late')
+    const soon = await make('acme', 'bob', HOUR, 'Soon')
+    const gone = await make('acme', 'ann', HOUR, 'Revoked')
+    await make('other', 'ann', HOUR, 'Elsewhere')
+    await threads.grants.revoke(gone.id, gone.grantId, { by: 'bob' })
+    const titles = async (query?: Parameters<typeof threads.grants.all>[0]) =>
+      (await threads.grants.all(query)).map(({ title }) => title)
+    expect(await titles({ tenant: 'acme' })).toEqual(['Soon', 'Late'])
+    expect(await titles({ tenant: 'acme', owner: 'ann' })).toEqual(['Late'])
+    expect(await titles({ tenant: 'acme', limit: 1 })).toEqual(['Soon'])
+    expect((await titles()).toSorted()).toEqual(['Elsewhere', 'Late', 'Soon'])
+    const [first] = await threads.grants.all({ tenant: 'acme' })
+    expect(first).toMatchObject({ threadId: soon.id, tool: 'pay', by: 'ada', status: 'active' })
+
+    // Over HTTP, keys see what their tenant, their user and their scopes allow.
+    const keys = [
+      { key: 'a'.repeat(32), tenant: 'acme', user: 'ann', scopes: ['threads:read'] },
+      {
+        key: 'b'.repeat(32),
+        tenant: 'acme',
+        scopes: ['threads:read', 'threads:all', 'approvals:write'],
+      },
+      { key: 'c'.repeat(32), tenant: 'third', scopes: ['admin'] },
+      { key: 'd'.repeat(32), tenant: 'acme', scopes: ['metrics:read'] },
+    ] as const
+    const http = createHttp(runtime!, { auth: { keys }, clock })
+    const ask = async (key: number, method: string, path: string) => {
+      const headers = { authorization: `Bearer ${keys[key]!.key}`, host: '127.0.0.1' }
+      const response = await http.fetch(new Request(`http://localhost${path}`, { method, headers }))
+      const body = response.status === 204 ? undefined : ((await response.json()) as never)
+      return { status: response.status, ...(body ?? {}) } as {
+        status: number
+        grants?: readonly { readonly title: string }[]
+      }
+    }
+    const seen = async (key: number) =>
+      (await ask(key, 'GET', '/grants')).grants?.map((one) => one.title)
+    expect(await seen(0)).toEqual(['Late'])
+    expect(await seen(1)).toEqual(['Soon', 'Late'])
+    expect(await seen(2)).toEqual([])
+    expect((await ask(3, 'GET', '/grants')).status).toBe(403)
+    const revoke = (key: number) => ask(key, 'DELETE', `/threads/${late.id}/grants/${late.grantId}`)
+    expect((await revoke(0)).status).toBe(403)
+    expect((await revoke(2)).status).toBe(404)
+    expect(await seen(1)).toEqual(['Soon', 'Late'])
+    expect((await revoke(1)).status).toBe(204)
+    expect(await seen(1)).toEqual(['Soon'])
+    now += HOUR
+    expect(await seen(1)).toEqual([])
+  })
+})

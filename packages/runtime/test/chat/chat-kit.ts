@@ -162,7 +162,14 @@ export interface ChatKit {
   readonly runtime: EmbeddedRuntime
   readonly http: Http
   fetch(who: Who, path: string, init?: RequestInit): Promise<Response>
-  chat(who: Who, options?: ChatInit<UIMessage> & { readonly api?: string }): Chat
+  chat(
+    who: Who,
+    options?: ChatInit<UIMessage> & {
+      readonly api?: string
+      /** The number of the last event of the history; resuming begins there. */
+      readonly seq?: number
+    },
+  ): Chat
   stop(): Promise<void>
 }
 
@@ -184,11 +191,13 @@ export async function startChatKit(
     runtime,
     http,
     fetch,
-    chat: (who, { api = '/agents/desk/chat', ...init } = {}) =>
+    chat: (who, { api = '/agents/desk/chat', seq, ...init } = {}) =>
       new Chat({
         ...init,
         transport: new DefaultChatTransport({
           api,
+          prepareReconnectToStreamRequest: ({ id }) =>
+            seq === undefined ? {} : { api: `${api}/${id}/stream?after=${seq}` },
           fetch: (input, request) => fetch(who, String(input), request),
         }),
       }),

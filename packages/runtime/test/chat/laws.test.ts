@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import { readUIMessageStream, uiMessageChunkSchema, type UIMessage, type UIMessageChunk } from 'ai'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -50,6 +51,40 @@ test('what a page ends up with is what the thread holds, however often its conne
     { numRuns },
   )
 }, 120_000)
+
+test('a page that opens at any moment of an answer ends up with the whole answer', async () => {
+  let number = 0
+  const delay = fc.integer({ min: 0, max: 12 })
+  await fc.assert(
+    fc.asyncProperty(
+      fc.constantFrom('hello', 'note twice', 'refund', 'work and pay', 'fail'),
+      delay,
+      delay,
+      async (text, beforeOpening, beforeResuming) => {
+        const id = `opens-${++number}`
+        const path = `/agents/desk/chat/${id}`
+        const messages = [{ id: `${id}-m`, role: 'user', parts: [{ type: 'text', text }] }]
+        const body = JSON.stringify({ id, messages, trigger: 'submit-message' })
+        const sent = await kit.fetch('ada', '/agents/desk/chat', { method: 'POST', body, headers })
+        await setTimeout(beforeOpening)
+        const opened = await read(path)
+        await setTimeout(beforeResuming)
+        const page = kit.chat('ada', { id, ...opened })
+        await page.resumeStream()
+        await sent.text()
+        if (text !== 'fail') expect(page.error).toBe(undefined)
+        expect(plain(page.messages)).toEqual((await read(path)).messages)
+      },
+    ),
+    { numRuns },
+  )
+}, 120_000)
+
+const headers = { 'content-type': 'application/json' }
+
+async function read(path: string): Promise<{ messages: UIMessage[]; seq: number }> {
+  return (await (await kit.fetch('ada', path)).json()) as { messages: UIMessage[]; seq: number }
+}
 
 /** A page that reads with the SDK's own reader. */
 class TestPage {

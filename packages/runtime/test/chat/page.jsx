@@ -7,17 +7,20 @@ import { DefaultChatTransport, lastAssistantMessageIsCompleteWithApprovalRespons
 const api = '/agents/desk/chat'
 const sendAutomaticallyWhen = lastAssistantMessageIsCompleteWithApprovalResponses
 
-function useDesk(id, messages) {
-  const [transport] = useState(() => new DefaultChatTransport({ api }))
-  const resume = messages.length > 0
-  return useChat({ id, messages, transport, resume, sendAutomaticallyWhen })
+function useDesk(id, { messages, seq }) {
+  const [transport] = useState(() => {
+    // Resuming begins where the history ends: an answer which ends in between is not missed.
+    const reconnect = () => ({ api: `${api}/${id}/stream?after=${seq}` })
+    return new DefaultChatTransport({ api, prepareReconnectToStreamRequest: reconnect })
+  })
+  return useChat({ id, messages, transport, resume: seq > 0, sendAutomaticallyWhen })
 }
 // #endregion chat
 
 // #region open
 async function openChat(id) {
   const response = await fetch(`${api}/${id}`)
-  return response.ok ? (await response.json()).messages : []
+  return response.ok ? response.json() : { messages: [], seq: 0 }
 }
 // #endregion open
 

@@ -57,7 +57,7 @@ test('a new, running and waiting thread is shown as the list shows it, with what
     message: 'A refund, please',
   })
   const isWaiting = (change: Change): boolean =>
-    change.type === 'thread' && change.thread.id === id && change.waiting.length > 0
+    change.type === 'thread' && change.thread.lifecycle === 'waiting' && change.waiting.length > 0
   await feed.until((seen) => seen.some(isWaiting))
   const last = feed.seen.findLast((change) => change.type === 'thread')!
   expect(last).toMatchObject({

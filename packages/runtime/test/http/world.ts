@@ -25,7 +25,9 @@ export async function buildWorld({ runtime }: Kit): Promise<World> {
   const { grantId } = await threads.grants.make(id, { tool: 'note', forMs: 60_000, by: user })
   await threads.run(id, 'And a refund.')
   const { queueId } = await threads.send(id, 'One more thing.')
-  const [waiting] = (await inbox.list({ tenant })).filter(({ threadId }) => threadId === id)
+  const [waiting] = (await inbox.list({ tenant })).filter(
+    ({ threadId, kind }) => threadId === id && kind === 'approval',
+  )
   const events = await threads.events(id)
   const child = events.flatMap(({ event }) => (event.type === 'subagent_created' ? [event] : []))[0]
   const asked = events.flatMap(({ event }) =>

@@ -2,7 +2,9 @@ import { type JsonObject, SkeinError } from '@skein/base'
 import type { EmbeddedRuntime, SendMessage, WaitingItem } from '@skein/runtime'
 import { IF_BUSY } from '../../src/contract/runtime-api.ts'
 import type { Lane } from '../../src/testing/simulation.ts'
+import { chanceOf } from './chance.ts'
 import { effectFor } from './laws-effects.ts'
+import type { GrantNote } from './laws-grants.ts'
 import { USER } from './laws-limits.ts'
 import { Reader } from './reader.ts'
 import type { Supervisor } from './supervisor.ts'
@@ -22,6 +24,8 @@ export class Clients {
   /** How each message was to be sent to a busy thread. */
   readonly policies: Map<string, SendMessage['ifBusy']> = new Map()
   readonly roots: string[] = []
+  /** The grants that people were told they had made or revoked. */
+  readonly grants: GrantNote[] = []
   reader: Reader | undefined
   readonly #world: World
   readonly #supervisor: Supervisor
@@ -32,7 +36,7 @@ export class Clients {
   constructor(world: World, supervisor: Supervisor) {
     this.#world = world
     this.#supervisor = supervisor
-    this.#lane = world.scheduler.lane('client')
+    this.#lane = world.time.scheduler.lane('client')
   }
 
   /** Everything that is done from outside before the end. */
@@ -56,6 +60,7 @@ export class Clients {
     this.roots.push(thread.id)
     if (plan.hasReader && !this.reader) this.#watch(thread.id)
     if (first.message) this.sent.push({ threadId: thread.id, messageId: first.message.messageId })
+    const granting = plan.hasGrants ? this.#grant(thread.id, index) : undefined
     const sending: Promise<void>[] = []
     for (let count = 0; count < plan.messages; count++) {
       await this.#pause()
@@ -65,7 +70,30 @@ export class Clients {
       if (chance.happens(plan.unrest)) await this.#meddle(thread.id)
       if (chance.happens(plan.unrest)) await this.#meddle(thread.id)
     }
-    await Promise.all(sending)
+    await Promise.all([...sending, granting])
+  }
+
+  /** Makes grants for the payments of a thread, short and long ones, and revokes some while it pays. */
+  async #grant(threadId: string, index: number): Promise<void> {
+    const { seed, time } = this.#world
+    const chance = chanceOf(seed ^ (0x6a_4a58 + index))
+    const by = 'ann'
+    for (let count = chance.between(1, 3); count > 0; count--) {
+      for (let turns = chance.below(60); turns >= 0; turns--) await this.#lane.turn('client')
+      // In real time nobody knows which of a start and an end within milliseconds came first.
+      const times = time.nodes === 1 ? [200, 60_000, 3_600_000] : [60_000, 3_600_000]
+      const wanted = { tool: 'pay', forMs: chance.pick(times), by }
+      const made = await this.#do('grant', ({ threads }) => threads.grants.make(threadId, wanted))
+      if (!made) continue
+      const { grantId } = made
+      this.grants.push({ threadId, grantId, type: 'grant_made' })
+      if (chance.happens(0.3)) continue
+      for (let turns = chance.below(60); turns >= 0; turns--) await this.#lane.turn('client')
+      const revoke = ({ threads }: EmbeddedRuntime) =>
+        threads.grants.revoke(threadId, grantId, { by })
+      const revoked = await this.#do('revoke', async (runtime) => (await revoke(runtime), true))
+      if (revoked) this.grants.push({ threadId, grantId, type: 'grant_revoked' })
+    }
   }
 
   #watch(threadId: string): void {
@@ -91,10 +119,10 @@ export class Clients {
 
   /** Waits for a turn, or for some time. */
   async #pause(): Promise<void> {
-    const { chance, timers } = this.#world
+    const { chance, time } = this.#world
     if (chance.happens(0.3)) {
-      const ms = chance.pick([0, 5, 500, 40_000])
-      await new Promise<void>((resolve) => timers.set(ms, resolve))
+      const ms = time.scaled(chance.pick([0, 5, 500, 40_000]))
+      await new Promise<void>((resolve) => time.timers.set(ms, resolve))
     }
     for (let turns = chance.below(25); turns >= 0; turns--) await this.#lane.turn('client')
   }

@@ -17,6 +17,9 @@ export const joinedPoints: readonly string[] = [
   'session_end+park',
 ]
 
+/** Commits of requests about standing grants. People make them while threads work. */
+export const grantPoints: readonly string[] = ['make_grant', 'revoke_grant']
+
 /** Every point at which a drain commits, read from the source: a new one must be crashed at too. */
 export function kernelPoints(): string[] {
   const named = globSync(rooms, { cwd: source }).flatMap((file) => {

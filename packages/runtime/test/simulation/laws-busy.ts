@@ -1,6 +1,7 @@
 import { canonicalJson, type JsonValue } from '@skein/base'
 import type { RuntimeEvent, SendMessage, Store } from '@skein/runtime'
 import type { Finished, FinishedThread } from './invariants/finished.ts'
+import { Grants } from './laws-grants.ts'
 import { spoiling } from './laws-order.ts'
 
 /** The tools of `simulated-tools.ts` that change something outside. */
@@ -115,11 +116,16 @@ function* droppedIsNotShown({ events }: FinishedThread): Generator<string> {
   }
 }
 
-/** A payment runs with exactly the arguments that a person was shown and approved, and once per approval. */
+/**
+ * A payment runs with exactly the arguments that a person was shown and approved, and once per approval; or while a
+ * grant for payments is in force.
+ */
 function* whatRunsWasApproved({ events }: FinishedThread): Generator<string> {
   const asked = new Map<string, { readonly toolCallId: string; readonly args: string }>()
   const approved = new Map<string, string>()
+  const grants = new Grants()
   for (const event of events) {
+    grants.see(event)
     if (event.type === 'interrupt_opened' && event.interrupt.kind === 'approval') {
       const { id, toolCallId, request } = event.interrupt
       const { action } = request as { readonly action: { readonly args: JsonValue } }
@@ -131,6 +137,7 @@ function* whatRunsWasApproved({ events }: FinishedThread): Generator<string> {
     }
     if (event.type !== 'tool_execution_start' || event.toolName !== 'pay') continue
     const args = canonicalJson(event.arguments as JsonValue)
+    if (grants.cover('pay', event.at)) continue
     if (approved.get(event.toolCallId) !== args) yield `pay ran with ${args}, which nobody approved`
   }
 }

@@ -9,6 +9,7 @@ import { KernelFold } from '../../src/fold/fold.ts'
 import type { KernelState } from '../../src/contract/state.ts'
 import type { Lane } from '../../src/testing/simulation.ts'
 import type { Finished } from './invariants/finished.ts'
+import { Grants } from './laws-grants.ts'
 import type { World } from './world.ts'
 
 /** The effects below: one that must not run twice, one that may, one that a person has to approve. */
@@ -65,6 +66,7 @@ export function effectFaults(
   const faults: string[] = []
   const fold = new KernelFold()
   const approved = new Set<string>()
+  const grants = new Grants()
   /** The effect whose failure must let messages go first; undefined when there is none. */
   let mailFirst: string | undefined
   for (const stored of log) {
@@ -75,7 +77,9 @@ export function effectFaults(
       if (waiting !== undefined) approved.add(waiting)
     }
     const started = startedBy(state, event)
-    if (started && RISKY.has(started.name) && !approved.delete(started.id))
+    grants.see(event)
+    const isGranted = started !== undefined && grants.cover(started.name, event.at)
+    if (started && RISKY.has(started.name) && !approved.delete(started.id) && !isGranted)
       faults.push(`${started.name} (${started.id}) was started without an approval of its own`)
     if (event.type === 'effect_started' && mailFirst !== undefined)
       faults.push(`${event.effectId} ran before a message, although ${mailFirst} had failed`)

@@ -12,10 +12,19 @@ export const USER = { tenant: 'default', user: 'ada' } as const
 const MAX_INFERENCES = 6
 const MAX_TOKENS = 12_000
 
-export const spendingRules: NonNullable<RuntimeOptions['spending']> = [
-  { per: 'tenant', periodMs: 60_000, maxInferences: MAX_INFERENCES, newMessages: 'queue' },
-  { per: 'user', periodMs: 20_000, maxTokens: MAX_TOKENS },
-]
+export function spendingRules({
+  time: { scaled },
+}: World): NonNullable<RuntimeOptions['spending']> {
+  return [
+    {
+      per: 'tenant',
+      periodMs: scaled(60_000),
+      maxInferences: MAX_INFERENCES,
+      newMessages: 'queue',
+    },
+    { per: 'user', periodMs: scaled(20_000), maxTokens: MAX_TOKENS },
+  ]
+}
 
 /** A tool that counts in a value of the user: in one step, or reading and writing with a pause between. */
 export function countTool({ chance }: World, lane: Lane): ToolDefinition {

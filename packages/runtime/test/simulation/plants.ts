@@ -2,6 +2,7 @@ import type { Commit, RuntimeEvent, Store, ThreadChange } from '@skein/runtime'
 import type { Canary } from './canary.ts'
 import type { Chance } from './chance.ts'
 import { busyPlants } from './laws-busy.ts'
+import { grantPlants } from './laws-grants.ts'
 import { limitPlants } from './laws-limits.ts'
 import { orderPlants } from './laws-order.ts'
 
@@ -26,6 +27,7 @@ export const plants: Readonly<Record<string, Plant>> = {
   ...orderPlants,
   ...busyPlants,
   ...limitPlants,
+  ...grantPlants,
 
   /** Writers are not checked against the epoch. */
   'lost-fence': (store) =>

@@ -16,7 +16,7 @@ export class Reader {
   constructor(world: World, supervisor: Supervisor) {
     this.#world = world
     this.#supervisor = supervisor
-    this.#lane = world.scheduler.lane('reader')
+    this.#lane = world.time.scheduler.lane('reader')
   }
 
   async watch(threadId: string): Promise<void> {
@@ -40,7 +40,7 @@ export class Reader {
   async finish(threadId: string): Promise<void> {
     this.#isOver = true
     this.#abort.abort()
-    await this.#world.scheduler.quiet()
+    await this.#world.time.scheduler.quiet()
     const { runtime } = await this.#supervisor.up()
     const after = this.received.at(-1)?.id
     const options = { untilCaughtUp: true, ...(after !== undefined && { after }) }

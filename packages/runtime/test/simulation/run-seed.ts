@@ -4,7 +4,13 @@ import { unwatchFolds, watchFolds } from './invariants/folds.ts'
 import { checkInvariants } from './invariants/index.ts'
 import type { Plant } from './plants.ts'
 import { Supervisor } from './supervisor.ts'
-import { createWorld, type OpenStore, type TraceLine, type World } from './world.ts'
+import {
+  createWorld,
+  type OpenStore,
+  type TraceLine,
+  type VirtualTime,
+  type World,
+} from './world.ts'
 
 export interface SeedReport {
   readonly seed: number
@@ -32,20 +38,35 @@ export async function runSeed(
   if (seed % 3 === 0) watchFolds()
   try {
     await play(world, supervisor, clients)
-    await clients.reader?.finish(clients.roots[0]!)
-    if (world.plan.hasSecrets && world.violations.length === 0) await clients.exportAll()
-    if (world.violations.length === 0) await checkInvariants(world, clients)
+    await judge(world, supervisor, clients)
   } finally {
     unwatchFolds()
     supervisor.end()
     await world.stored.remove()
   }
-  const { violations, trace } = world
+  return reportOf(world)
+}
+
+/** Checks what must be true of a run that is over, unless it was broken off. */
+export async function judge(world: World, supervisor: Supervisor, clients: Clients): Promise<void> {
+  await clients.reader?.finish(clients.roots[0]!)
+  if (world.plan.hasSecrets && world.violations.length === 0) await clients.exportAll()
+  if (world.violations.length === 0) await checkInvariants(world, clients)
+}
+
+export function reportOf({ seed, violations, trace }: World): SeedReport {
   return { seed, violations, trace, commits: trace.filter(({ commit }) => commit).length }
 }
 
-async function play(world: World, supervisor: Supervisor, clients: Clients): Promise<void> {
-  const { scheduler, timers, chance } = world
+async function play(
+  world: World & { readonly time: VirtualTime },
+  supervisor: Supervisor,
+  clients: Clients,
+): Promise<void> {
+  const {
+    chance,
+    time: { scheduler, timers },
+  } = world
   const background = new Background(world)
   background.run(() => supervisor.boot())
   background.run(() => clients.run())

@@ -202,10 +202,10 @@ function simulatedHooks({ chance }: World): HookDefinition[] {
   ] as HookDefinition[]
 }
 
-function tick({ chance }: World, lane: Lane): EffectDefinition {
+function tick({ chance, time }: World, lane: Lane): EffectDefinition {
   return defineEffect({
     name: 'tick',
-    retry: { attempts: 3, backoffMs: 1_000 },
+    retry: { attempts: 3, backoffMs: time.scaled(1_000) },
     async execute(state) {
       await lane.turn('effect tick')
       if (chance.happens(0.3)) throw new Error('the effect failed')

@@ -99,7 +99,7 @@ export function simulatedTools(world: World, lane: Lane): SimulatedTools {
       args,
       async execute(state, { ref = '' }) {
         await lane.turn('tool plan')
-        change(state, ref, chance.below(7))
+        change(state, ref, chance.below(7), world.time.scaled(30_000))
         return 'planned'
       },
     }),
@@ -154,10 +154,10 @@ async function spill(state: ThreadState, secret: string, way: number): Promise<u
   }
 }
 
-function change(state: ThreadState, ref: string, what: number): void {
+function change(state: ThreadState, ref: string, what: number, delayMs: number): void {
   switch (what) {
     case 0:
-      return void state.scheduleEffect(effectFor(Number(ref.slice(1))), { ref }, 30_000)
+      return void state.scheduleEffect(effectFor(Number(ref.slice(1))), { ref }, delayMs)
     case 1:
       return void state.scheduleEffect('tick', { ref }, { cron: '*/5 * * * *', key: 'often' })
     case 2:

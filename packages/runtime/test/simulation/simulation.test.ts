@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { joinedPoints, kernelPoints } from './commit-points.ts'
+import { grantPoints, joinedPoints, kernelPoints } from './commit-points.ts'
 import { Coverage } from './coverage.ts'
 import { inWorkers } from './in-workers.ts'
 import { plants } from './plants.ts'
@@ -19,7 +19,8 @@ test(`${SEEDS} seeds: every promise holds, whatever dies when`, { timeout }, asy
   process.stdout.write(`${coverage.table()}\n`)
   const crashed = [...coverage.points].filter(([, { before, after }]) => before + after > 0)
   const names = new Set(crashed.map(([point]) => point))
-  expect([...kernelPoints(), ...joinedPoints].filter((point) => !names.has(point))).toEqual([])
+  const all = [...kernelPoints(), ...joinedPoints, ...grantPoints]
+  expect(all.filter((point) => !names.has(point))).toEqual([])
 })
 
 test('every planted bug is found', { timeout }, async () => {

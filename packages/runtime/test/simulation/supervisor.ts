@@ -13,10 +13,12 @@ import type { Coverage } from './coverage.ts'
 import { spendingRules } from './laws-limits.ts'
 import { MAX_HANDOFFS } from './laws-order.ts'
 import { simulatedAgents } from './simulated-agents.ts'
-import type { World } from './world.ts'
+import type { EngineSeat, World } from './world.ts'
 
 interface Incarnation {
   readonly lane: Lane
+  /** Its place at the engine, if there is one. */
+  readonly seat: EngineSeat | undefined
   readonly runtime: EmbeddedRuntime
   readonly registry: EmbeddedRuntime['registry']
   readonly died: Promise<void>
@@ -40,7 +42,7 @@ const COMMON = new Set([
   'take_queue',
 ])
 
-/** Starts runtimes on one store, one after the other, and lets them die. */
+/** Starts runtimes on one store, one after the other, or several at a time, and lets them die. */
 export class Supervisor {
   readonly #world: World
   readonly #coverage: Coverage
@@ -49,7 +51,10 @@ export class Supervisor {
   #crashesLeft: number
   #mustCrash = true
   #generation = 0
-  #current: Incarnation | undefined
+  /** Those that run and are not given up. */
+  readonly #live: Incarnation[] = []
+  /** All that ever ran. */
+  readonly #all: Incarnation[] = []
   #waiters: (() => void)[] = []
   step = 0
 
@@ -59,30 +64,32 @@ export class Supervisor {
     this.#watch = watchCommit(world)
     this.#crashesLeft = world.plan.crashes
     world.mayCrash = (commit) => {
-      if (this.#crashesLeft === 0 || !this.#current || !world.chance.happens(0.3)) return
+      const [current] = this.#live
+      if (this.#crashesLeft === 0 || !current || !world.chance.happens(0.3)) return
       this.#crashesLeft--
-      this.#crash('after', commit)
+      this.#crash(current.lane, 'after', commit)
       throw new NotNowError()
     }
   }
 
   get isUp(): boolean {
-    return this.#current !== undefined
+    return this.#live.length === this.#world.time.nodes
   }
 
   async boot(): Promise<void> {
     const world = this.#world
-    const lane = world.scheduler.lane(`runtime ${++this.#generation}`)
+    const lane = world.time.scheduler.lane(`runtime ${++this.#generation}`)
     const registry = createRegistry(simulatedAgents(world, lane))
     let die = (): void => {}
     const died = new Promise<void>((resolve) => (die = resolve))
     const store = await world.openStore()
+    const seat = await world.time.join?.(lane)
     const runtime = await createRuntime({
       registry,
       store: crashStore(store, {
         lane,
         crashAt: (commit) => this.#crashAt(lane, commit),
-        onCrash: (moment, commit) => this.#crash(moment, commit),
+        onCrash: (moment, commit) => this.#crash(lane, moment, commit),
         onClaim: (threadId, claim) =>
           claim && 'epoch' in claim && this.#watch.claimed(threadId, claim.epoch),
         onCommit: (commit, outcome) => this.#committed(lane, commit, outcome),
@@ -93,15 +100,23 @@ export class Supervisor {
       owner: lane.name,
       keys: world.keys,
       secretKey: world.secretKey,
-      limits: { drainAttempts: 4, modelBackoffMs: 1_000, maxHandoffs: MAX_HANDOFFS },
-      onError: (error) => this.#onError(error),
+      limits: {
+        drainAttempts: 4,
+        modelBackoffMs: world.time.scaled(1_000),
+        maxHandoffs: MAX_HANDOFFS,
+        ...(seat && { leaseMs: 1_500 }),
+      },
+      ...(seat && { dispatcher: seat.dispatcher }),
+      onError: (error) => lane.state !== 'dead' && this.#onError(error),
       // Old counters are removed at the start only: a timer that rings for ever would let no run end.
       ...(world.plan.hasLimits && {
-        spending: spendingRules,
+        spending: spendingRules(world),
         retention: { rules: [], everyMs: Infinity },
       }),
     })
-    this.#current = { lane, runtime, registry, died, die }
+    const incarnation = { lane, seat, runtime, registry, died, die }
+    this.#live.push(incarnation)
+    this.#all.push(incarnation)
     await runtime.start()
     for (const wake of this.#waiters.splice(0)) wake()
   }
@@ -123,50 +138,56 @@ export class Supervisor {
     }
   }
 
+  /** One of those that run; waits until there is one. */
   async up(): Promise<Incarnation> {
-    while (!this.#current) await new Promise<void>((resolve) => this.#waiters.push(resolve))
-    return this.#current
+    while (this.#live.length === 0)
+      await new Promise<void>((resolve) => this.#waiters.push(resolve))
+    return this.#live.length === 1 ? this.#live[0]! : this.#world.chance.pick(this.#live)
   }
 
   /** A runtime that was thought dead goes on for a while, and then dies for good. */
   disturb(): void {
     const { chance } = this.#world
-    for (const { lane } of this.#zombies) {
+    for (const zombie of this.#zombies) {
+      const { lane } = zombie
       if (lane.state === 'frozen' && chance.happens(0.05)) lane.thaw()
-      else if (lane.state === 'running' && chance.happens(0.05)) lane.kill()
+      else if (lane.state === 'running' && chance.happens(0.05)) kill(zombie)
     }
     if (chance.happens(this.#world.plan.focus === 'await_agent' ? 0.03 : 0.0005)) this.#forget()
   }
 
   /** The definitions are reloaded without the agents, and a while later with them. */
   #forget(): void {
-    const { chance, timers } = this.#world
-    const current = this.#current
+    const { chance, time } = this.#world
+    const [current] = this.#live
     if (!current || current.runtime.registry.agents.size === 0) return
     current.runtime.replaceRegistry(createRegistry({ agents: [] }))
     const back = (): void => current.runtime.replaceRegistry(current.registry)
-    timers.set(chance.pick([0, 10, 5_000, 100_000]), back)
+    time.timers.set(time.scaled(chance.pick([0, 10, 5_000, 100_000])), back)
   }
 
   /** Ends those that came back. True when there were any: then what they left is taken up by a last start. */
   async retire(): Promise<boolean> {
     const zombies = this.#zombies.splice(0)
     if (zombies.length === 0) return false
-    for (const { lane } of zombies) lane.kill()
-    this.#current?.lane.kill()
-    this.#current = undefined
-    await this.boot()
+    const all = [...zombies, ...this.#live.splice(0)]
+    for (const one of all) kill(one)
+    for (let count = 0; count < this.#world.time.nodes; count++) await this.boot()
     return true
   }
 
   end(): void {
-    for (const { lane } of this.#zombies) lane.kill()
-    this.#current?.lane.kill()
+    for (const one of [...this.#zombies, ...this.#live]) kill(one)
+  }
+
+  /** Lets go of everything that runtimes hold in real time. They are dead. */
+  async bury(): Promise<void> {
+    await Promise.all(this.#all.map(({ runtime }) => runtime.stop({ graceMs: 0 })))
   }
 
   #crashAt(lane: Lane, { point }: Commit): CrashMoment | undefined {
     const { chance, plan } = this.#world
-    if (this.#current?.lane !== lane) return undefined
+    if (!this.#live.some((one) => one.lane === lane)) return undefined
     const isFocus = point === plan.focus || point.split('+').includes(plan.focus ?? '')
     if (isFocus && this.#mustCrash) {
       this.#mustCrash = false
@@ -184,19 +205,20 @@ export class Supervisor {
     return point.split('+').some((one) => COMMON.has(one)) ? 0.04 : 0.35
   }
 
-  #crash(moment: CrashMoment, commit: Commit): void {
-    const { chance, plan, timers } = this.#world
-    const current = this.#current
+  #crash(lane: Lane, moment: CrashMoment, commit: Commit): void {
+    const { chance, plan, time } = this.#world
+    const place = this.#live.findIndex((one) => one.lane === lane)
+    const [current] = place < 0 ? [] : this.#live.splice(place, 1)
     if (!current) return
     this.#coverage.crash(commit.point, moment)
-    this.#note(current.lane, { what: `CRASH ${moment} ${commit.point}`, crash: moment })
-    this.#current = undefined
+    this.#note(lane, { what: `CRASH ${moment} ${commit.point}`, crash: moment })
     if (plan.hasZombies && chance.happens(0.6)) {
-      current.lane.freeze()
+      lane.freeze()
       this.#zombies.push(current)
-    } else current.lane.kill()
+    } else kill(current)
     current.die()
-    timers.set(chance.pick([0, 0, 10, 5_000, 3_600_000]), () => void this.boot())
+    const rest = time.scaled(chance.pick([0, 0, 10, 5_000, 3_600_000]))
+    time.timers.set(rest, () => void this.boot())
   }
 
   #committed(lane: Lane, commit: Commit, outcome: CommitOutcome): void {
@@ -223,8 +245,13 @@ export class Supervisor {
   }
 }
 
+function kill({ lane, seat }: Incarnation): void {
+  lane.kill()
+  seat?.die()
+}
+
 /** Rings reach a runtime only while it runs. */
-function timersOf({ timers }: World, lane: Lane): Timers {
+function timersOf({ time: { timers } }: World, lane: Lane): Timers {
   return {
     now: () => timers.now(),
     set: (ms, callback) =>

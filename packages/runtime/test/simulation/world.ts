@@ -1,11 +1,19 @@
-import { manualClock, type ManualClock } from '@skein/base'
+import { type Clock, manualClock, type ManualClock } from '@skein/base'
 import type { LLMRequest } from '@skein/ai'
-import { memoryGovernanceKeys, type Commit, type GovernanceKeys, type Store } from '@skein/runtime'
+import {
+  memoryGovernanceKeys,
+  type Commit,
+  type GovernanceKeys,
+  type RuntimeOptions,
+  type Store,
+  type Timers,
+} from '@skein/runtime'
 import { manualTimers, type ManualTimers } from '@skein/runtime/testing'
 import {
   seededScheduler,
   type CommitOutcome,
   type CrashMoment,
+  type Lane,
   type SeededScheduler,
 } from '../../src/testing/simulation.ts'
 import { canaryOf, type Canary } from './canary.ts'
@@ -19,10 +27,9 @@ import { openSimulatedStore, type SimulatedStore } from './simulated-store.ts'
 export interface World {
   readonly seed: number
   readonly chance: Chance
-  readonly clock: ManualClock
-  readonly timers: ManualTimers
+  readonly time: Time
+  readonly clock: Clock
   readonly ids: () => string
-  readonly scheduler: SeededScheduler
   /** The store itself, under all wrappers. */
   readonly stored: SimulatedStore
   /** The store of a runtime that begins, with a planted bug, if there is one. */
@@ -45,6 +52,26 @@ export interface World {
   violate(what: string): void
 }
 
+/** The time of a run, and the order in which things happen in it: virtual, or real with an engine (real-time.ts). */
+export interface Time {
+  /** What runtimes are given. */
+  readonly timers: Timers
+  readonly scheduler: Pick<SeededScheduler, 'lane' | 'quiet'>
+  /** How long something takes that takes so many virtual milliseconds. */
+  readonly scaled: (virtualMs: number) => number
+  /** How many runtimes run at the same time. */
+  readonly nodes: number
+  /** Gives a runtime that begins its dispatcher. Default: the one of the process. */
+  readonly join?: (lane: Lane) => Promise<EngineSeat>
+}
+
+/** What a runtime has of an engine. */
+export interface EngineSeat {
+  readonly dispatcher: NonNullable<RuntimeOptions['dispatcher']>
+  /** Cuts the runtime off from the engine, as the death of its process does. */
+  die(): void
+}
+
 /** What the seed decided beforehand. */
 export interface Plan {
   readonly roots: readonly RootAgent[]
@@ -61,6 +88,8 @@ export interface Plan {
   readonly unrest: number
   /** Spending is limited, and agents have a tool that counts in a value of their user. */
   readonly hasLimits: boolean
+  /** People make standing grants for payments, and revoke some. */
+  readonly hasGrants: boolean
 }
 
 export const ROOT_AGENTS = [
@@ -95,13 +124,41 @@ export interface WorldOptions {
 /** Opens a store whose clock is that of the world. */
 export type OpenStore = (clock: ManualClock, seed: number) => Promise<SimulatedStore>
 
-export async function createWorld({ seed, plant, open }: WorldOptions): Promise<World> {
+/** Time that goes on only when nothing else can happen. */
+export interface VirtualTime extends Time {
+  readonly timers: ManualTimers
+  readonly scheduler: SeededScheduler
+}
+
+/** Creates the world of a run in virtual time. */
+export async function createWorld({
+  seed,
+  plant,
+  open,
+}: WorldOptions): Promise<World & { readonly time: VirtualTime }> {
   const chance = chanceOf(seed)
   const plan = planOf(seed, chance)
   const clock = manualClock(Date.UTC(2026, 0, 1))
+  const stored = open ? await open(clock, seed) : openSimulatedStore(plan.store, clock)
+  const time: VirtualTime = {
+    timers: manualTimers(clock),
+    scheduler: seededScheduler({ random: chance.random, settled: stored.settled }),
+    scaled: (virtualMs) => virtualMs,
+    nodes: 1,
+  }
+  return worldOf({ seed, plant, chance, plan, clock, stored, time })
+}
+
+/** Creates a world whose time and store are given. */
+export function worldOf<T extends Time>(
+  parts: Pick<World, 'seed' | 'chance' | 'plan' | 'clock' | 'stored'> & {
+    readonly time: T
+    readonly plant?: Plant | undefined
+  },
+): World & { readonly time: T } {
+  const { seed, chance, plan, clock, stored, time, plant } = parts
   const trace: TraceLine[] = []
   const violations: string[] = []
-  const stored = open ? await open(clock, seed) : openSimulatedStore(plan.store, clock)
   const canary = canaryOf(chance)
   let count = 0
   const repeats = { writes: false, reads: false, effects: false }
@@ -116,13 +173,12 @@ export async function createWorld({ seed, plant, open }: WorldOptions): Promise<
         })
       : store
   const shared = planted(stored.store)
-  const world: World = {
+  const world: World & { readonly time: T } = {
     seed,
     chance,
     clock,
-    timers: manualTimers(clock),
+    time,
     ids: () => `00000000-0000-7000-8000-${String(++count).padStart(12, '0')}`,
-    scheduler: seededScheduler({ random: chance.random, settled: stored.settled }),
     stored,
     openStore: async () => (stored.another ? planted(await stored.another()) : shared),
     mayCrash: () => {},
@@ -165,18 +221,30 @@ const ROOTS_OF: Readonly<Record<string, readonly RootAgent[]>> = {
 const RESTLESS = new Set(['cascade', 'partial_answer', 'nudge', 'stop_thread'])
 
 /** Lets a part of the runs have limits. Two threads of one user then share them. */
-function withLimits(plan: Omit<Plan, 'hasLimits'>, chance: Chance): Plan {
+function withLimits<P extends Pick<Plan, 'roots'>>(
+  plan: P,
+  chance: Chance,
+): P & Pick<Plan, 'hasLimits'> {
   const hasLimits = chance.happens(0.25)
   const [first] = plan.roots
   return { ...plan, hasLimits, roots: hasLimits ? [first!, first!] : plan.roots }
 }
 
-/** What a seed decides beforehand. `chance` is that of the run, which goes on from there. */
-export function planOf(seed: number, chance: Chance = chanceOf(seed)): Plan {
-  return withLimits(drawn(chance), chanceOf(seed ^ 0x11_1175))
+/** The agents whose payments a person has to approve. */
+const PAYING: ReadonlySet<string> = new Set<RootAgent>(['guarded', 'treasurer'])
+
+function withGrants(plan: Omit<Plan, 'hasGrants'>, chance: Chance): Plan {
+  const hasGrants = plan.roots.some((root) => PAYING.has(root)) && chance.happens(0.6)
+  return { ...plan, hasGrants }
 }
 
-function drawn(chance: Chance): Omit<Plan, 'hasLimits'> {
+/** What a seed decides beforehand. `chance` is that of the run, which goes on from there. */
+export function planOf(seed: number, chance: Chance = chanceOf(seed)): Plan {
+  const plan = withLimits(drawn(chance), chanceOf(seed ^ 0x11_1175))
+  return withGrants(plan, chanceOf(seed ^ 0x6a_4a57))
+}
+
+function drawn(chance: Chance): Omit<Plan, 'hasLimits' | 'hasGrants'> {
   const focus = chance.happens(0.5) ? chance.pick(points) : undefined
   const agents = ROOTS_OF[focus ?? ''] ?? ROOT_AGENTS
   const roots = Array.from({ length: chance.happens(0.15) ? 2 : 1 }, () => chance.pick(agents))

@@ -3,6 +3,7 @@ import type { WaitingItem } from '@skein/runtime'
 import { useResource, useStudio } from '../state/studio.ts'
 import { ArgumentsFields, parsedArguments } from './arguments.tsx'
 import { Dialog, ErrorBox } from './basics.tsx'
+import { line } from './format.ts'
 import { indentedJson } from './json.tsx'
 import type { Deciding } from './approval.tsx'
 import { sentence } from './ask-facts.tsx'
@@ -174,6 +175,56 @@ export function AnswerForm({ item, decide }: Omit<DialogProps, 'onClose'>): Reac
       <div className="btns">
         <button className="btn" disabled={decide.isBusy || text.trim() === ''}>
           Answer
+        </button>
+      </div>
+    </form>
+  )
+}
+
+/** Fields for the values that a child needs. Secrets go to the server once and are never shown. */
+export function VariablesForm({ item, decide }: Omit<DialogProps, 'onClose'>): ReactNode {
+  const { client } = useStudio()
+  const { variables = [] } = item
+  const [values, setValues] = useState<Readonly<Record<string, string>>>({})
+  const isComplete = variables.every(({ name }) => (values[name] ?? '') !== '')
+  const hasSecrets = variables.some(({ type }) => type === 'secret')
+  const submit = (event: FormEvent): void => {
+    event.preventDefault()
+    if (!isComplete) return
+    const { threadId, interruptId } = item
+    void decide.run(
+      async () => {
+        await client.threads.variables.provide(threadId, interruptId, values)
+      },
+      'Given. The child starts',
+      'Given. The child starts.',
+    )
+  }
+  return (
+    <form className="stack" onSubmit={submit}>
+      {variables.map(({ name, type, description }) => (
+        <label key={name}>
+          <span>
+            <span className="mono">{line(name, 60)}</span>
+            {description !== undefined && <span className="soft"> {line(description, 300)}</span>}
+          </span>
+          <input
+            className="field"
+            type={type === 'secret' ? 'password' : 'text'}
+            autoComplete="off"
+            value={values[name] ?? ''}
+            onChange={(event) => setValues({ ...values, [name]: event.target.value })}
+          />
+        </label>
+      ))}
+      {hasSecrets && (
+        <p className="soft small">
+          Secrets go to the server once. They are kept encrypted and never shown again.
+        </p>
+      )}
+      <div className="btns">
+        <button className="btn" disabled={decide.isBusy || !isComplete}>
+          Give {variables.length === 1 ? 'this value' : 'these values'}
         </button>
       </div>
     </form>

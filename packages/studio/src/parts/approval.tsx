@@ -13,6 +13,7 @@ import {
   ChangeDialog,
   InDoubtForm,
   AnswerForm,
+  VariablesForm,
   idOf,
   digestOf,
 } from './answer-forms.tsx'
@@ -41,7 +42,7 @@ export function Approval({
   const [dialog, setDialog] = useState<'change' | 'deny'>()
   const decide = useDecision(item)
   const title = useId()
-  const mayDecide = useMay('approvals:write')
+  const mayDecide = useMay(item.kind === 'variables' ? 'env:write' : 'approvals:write')
   const choose = (decision: Decision): void => {
     if (decide.outcome !== undefined || decide.isBusy || !mayDecide) return
     if (decision === 'approve')
@@ -53,7 +54,12 @@ export function Approval({
   }
   const card = useRef<HTMLElement>(null)
   const byKey = (decision: Decision): void => {
-    if (item.kind !== 'approval') return
+    // What is no approval has a field to fill in; no key sends it.
+    if (item.kind !== 'approval') {
+      if (decision === 'change')
+        card.current?.querySelector<HTMLElement>('input, textarea, .btns button')?.focus()
+      return
+    }
     // A call that is not on the screen cannot be decided: the first press of the key scrolls to it.
     if (isOnScreen(card.current)) choose(decision)
     else card.current?.scrollIntoView({ block: 'center' })
@@ -62,7 +68,7 @@ export function Approval({
     hasKeys
       ? [
           { keys: 'a', does: 'Approve', run: () => byKey('approve') },
-          { keys: 'e', does: 'Approve with changes', run: () => byKey('change') },
+          { keys: 'e', does: 'Approve with changes, or fill in', run: () => byKey('change') },
           { keys: 'd', does: 'Deny, with a reason', run: () => byKey('deny') },
         ]
       : [],
@@ -103,6 +109,7 @@ export function Approval({
         />
       )}
       {!mayDecide && <p className="soft">You may see this but not decide it.</p>}
+      {item.kind === 'variables' && mayDecide && <VariablesForm decide={decide} item={item} />}
       {item.kind === 'in_doubt' && mayDecide && <InDoubtForm decide={decide} item={item} />}
       {item.kind === 'input' && mayDecide && <AnswerForm decide={decide} item={item} />}
       {dialog === 'deny' && (
@@ -155,7 +162,8 @@ export interface Deciding {
   readonly error: unknown
   /** What became of it, in words. */
   readonly outcome: string | undefined
-  run(work: (inbox: Inbox) => Promise<void>, word: string): Promise<boolean>
+  /** `notice` is shown at the edge of the page, after `word` and what it is about by default. */
+  run(work: (inbox: Inbox) => Promise<void>, word: string, notice?: string): Promise<boolean>
 }
 
 /** Sends a decision once. If somebody else has decided first, their decision is shown. */
@@ -168,18 +176,19 @@ function useDecision(item: WaitingItem): Deciding {
     isBusy,
     error,
     outcome,
-    async run(work, word) {
+    async run(work, word, notice = `${word}: ${sentence(item)}`) {
       setBusy(true)
       setError(undefined)
       try {
         await work(client.inbox)
-        notify(`${word}: ${sentence(item)}`)
+        notify(notice)
         setOutcome(`${word}.`)
         lists.refresh()
         return true
       } catch (failure) {
         // If somebody else has decided, or the call is over, that is shown instead of the error.
-        const before = await firstDecision(client, item).catch(() => undefined)
+        const isOwn = (failure as { readonly code?: unknown }).code === 'INPUT_INVALID'
+        const before = isOwn ? undefined : await firstDecision(client, item).catch(() => undefined)
         if (before === undefined) setError(failure)
         else setOutcome(before)
         return before !== undefined
@@ -201,8 +210,11 @@ async function firstDecision(
     return status === 'over'
       ? 'It no longer waits: the thread was stopped, or the time was over.'
       : 'Somebody else was first.'
+  const who = line(decision.by ?? 'Somebody', 60)
+  if (decision.type === 'provided')
+    return `${who} was first and gave the values. Yours were not stored.`
   const word = { approve: 'approved', deny: 'denied' }[decision.type as string] ?? 'answered'
-  return `${line(decision.by ?? 'Somebody', 60)} was first and ${word} it. Nothing was changed.`
+  return `${who} was first and ${word} it. Nothing was changed.`
 }
 
 /** Shows the decision that was made, with a link to the thread. */

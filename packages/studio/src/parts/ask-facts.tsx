@@ -2,7 +2,7 @@ import type { ReactNode } from 'react'
 import type { WaitingItem } from '@skein/runtime'
 import { escapeJson, safeText } from '@skein/base/safe-text'
 import { Copy, Time, useNow } from './basics.tsx'
-import { age, dateText, line } from './format.ts'
+import { age, dateText, line, plural } from './format.ts'
 import { Json } from './json.tsx'
 
 const RISKS: Readonly<Record<string, string>> = {
@@ -100,8 +100,11 @@ function shortDigest(digest: string): string {
 }
 
 /** Returns a sentence that says what would happen. Arguments of the call cannot change its wording. */
-export function sentence({ toolName, kind, effectId, arguments: args }: WaitingItem): string {
+export function sentence(item: WaitingItem): string {
+  const { toolName, kind, effectId, arguments: args, variables = [] } = item
   const name = line(toolName, 60)
+  if (kind === 'variables')
+    return `${name} needs ${plural(variables.length, 'value')} before it can start`
   const entries = Object.entries(
     args && typeof args === 'object' && !Array.isArray(args) ? args : {},
   )

@@ -1,9 +1,11 @@
 import { KeyRound } from 'lucide-react'
-import { useState, type ReactNode } from 'react'
+import { useEffect, useState, type ReactNode } from 'react'
 import type { Client } from '@skein/runtime/client'
+import { useStore } from '../state/store.ts'
 import { useMay, useResource, useStudio } from '../state/studio.ts'
 import { Dialog, ErrorBox, Time, useNow } from './basics.tsx'
 import { age, line, plural } from './format.ts'
+import { To } from './link.tsx'
 import { Menu, MenuItem } from './menu.tsx'
 
 type StandingGrant = Awaited<ReturnType<Client['threads']['grants']['list']>>[number]
@@ -97,28 +99,89 @@ export function GrantsButton({
   )
 }
 
+/**
+ * Says how many tools are allowed for a time over all threads, and opens the list: who gave what to which tool in
+ * which thread until when. It is read again when a thread changes.
+ */
+export function AllGrants(): ReactNode {
+  const { client, lists } = useStudio()
+  const now = useNow()
+  const [isOpen, setOpen] = useState(false)
+  const latest = useStore(lists.threads).items[0]
+  const version = latest && `${latest.id} ${latest.seq}`
+  const grants = useResource('grants', () => client.threads.grants.all())
+  useEffect(() => {
+    // Threads change often; what people have allowed does not.
+    const timer = setTimeout(grants.reload, RELOAD_MS)
+    return () => clearTimeout(timer)
+    // `reload` is a new function at each render.
+  }, [version])
+  const active = (grants.value ?? []).filter((grant) => isActive(grant, now))
+  if (active.length === 0 && !isOpen) return null
+  return (
+    <div>
+      <button type="button" className="link" onClick={() => setOpen(true)}>
+        <KeyRound size={13} aria-hidden /> {plural(active.length, 'tool')} allowed for a time
+      </button>
+      {isOpen && (
+        <Dialog title="Allowed for a time" onClose={() => setOpen(false)}>
+          {grants.error !== undefined && <ErrorBox error={grants.error} retry={grants.reload} />}
+          {active.length === 0 && <p>No tool is allowed any more: people are asked again.</p>}
+          <ul className="grants">
+            {active.map((grant) => (
+              <GrantRow
+                key={grant.grantId}
+                threadId={grant.threadId}
+                grant={grant}
+                now={now}
+                onRevoked={grants.reload}
+              >
+                {' '}
+                in{' '}
+                <To className="link" address={{ screen: 'thread', threadId: grant.threadId }}>
+                  {line(grant.title ?? grant.agent, 60)}
+                </To>{' '}
+                · {line(grant.agent, 40)}
+              </GrantRow>
+            ))}
+          </ul>
+        </Dialog>
+      )}
+    </div>
+  )
+}
+
+const RELOAD_MS = 500
+
 function GrantRow({
   threadId,
   grant,
   now,
+  onRevoked,
+  children,
 }: {
   readonly threadId: string
   readonly grant: StandingGrant
   readonly now: number
+  readonly onRevoked?: () => void
+  /** Where it holds, if that is not clear. */
+  readonly children?: ReactNode
 }): ReactNode {
   const { client, notify } = useStudio()
   const mayRevoke = useMay('approvals:write')
   const [error, setError] = useState<unknown>()
   const { grantId, tool, risk, by, at, expiresAt, revoked, reason } = grant
   const revoke = (): void => {
-    client.threads.grants
-      .revoke(threadId, grantId)
-      .then(() => notify(`${line(tool, 40)} needs an approval again.`), setError)
+    client.threads.grants.revoke(threadId, grantId).then(() => {
+      notify(`${line(tool, 40)} needs an approval again.`)
+      onRevoked?.()
+    }, setError)
   }
   return (
     <li>
       <div>
-        <b>{line(tool, 60)}</b>{' '}
+        <b>{line(tool, 60)}</b>
+        {children}{' '}
         <span className="soft">
           {risk === 'write_high_risk' ? 'up to high risk' : 'low risk only'}
         </span>

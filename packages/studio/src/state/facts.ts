@@ -125,11 +125,6 @@ export interface Facts {
   readonly cachedTokens: number
   /** How often standing grants were made or revoked. */
   readonly grantChanges: number
-  /** Requests for variables that children need: the names, by request id. */
-  readonly variables: ReadonlyMap<
-    string,
-    { readonly missing: readonly string[]; readonly at: string; readonly toolName: string }
-  >
 }
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
@@ -150,10 +145,6 @@ export class FactsFold {
   readonly #queueIds = new Map<string, string>()
   readonly #background = new Set<string>()
   readonly #files = new Map<string, { mediaType: string; sizeBytes: number }>()
-  readonly #variables = new Map<
-    string,
-    { missing: readonly string[]; at: string; toolName: string }
-  >()
   #cachedTokens = 0
   #grantChanges = 0
   #agentId = ''
@@ -178,7 +169,6 @@ export class FactsFold {
       files: this.#files,
       cachedTokens: this.#cachedTokens,
       grantChanges: this.#grantChanges,
-      variables: new Map(this.#variables),
     }
   }
 
@@ -264,20 +254,9 @@ export class FactsFold {
       case 'file_removed':
         this.#files.delete(event.path)
         return
-      case 'variables_requested':
-        this.#variables.set(event.requestId, {
-          missing: event.missing,
-          at: event.at,
-          toolName: event.toolName,
-        })
-        return
       case 'grant_made':
       case 'grant_revoked':
         this.#grantChanges += 1
-        return
-      case 'variables_provided':
-      case 'variables_settled':
-        this.#variables.delete(event.requestId)
         return
       default:
     }

@@ -69,6 +69,11 @@ export function followLists(client: Client): Lists {
     }
   }
   const listeners = new Set<(info: ThreadInfo) => void>()
+  // A function of its own: a loop in the one that waits for the next change would keep the last listener, and with
+  // it a whole closed thread, in memory until then.
+  const tell = (thread: ThreadInfo): void => {
+    for (const listener of listeners) listener(thread)
+  }
   let position: string | undefined
   whileVisible(async (signal) => {
     for await (const change of client.changes({ after: position, signal })) {
@@ -77,7 +82,7 @@ export function followLists(client: Client): Lists {
       position = change.position
       if (change.type !== 'thread') continue
       apply(change, threads, inbox)
-      for (const listener of listeners) listener(change.thread)
+      tell(change.thread)
     }
   })
   setInterval(() => {

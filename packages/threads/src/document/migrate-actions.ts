@@ -58,6 +58,10 @@ class ActionGrouping {
   #run: Draft | undefined
   /** Events that happened between runs. They are put at the start of the next run. */
   #waiting: Draft[] = []
+  /** Reports something of the next turn that 1.0.0 does not say. */
+  readonly #infer = (reason: string): void => {
+    this.#report.inferred.push({ pointer: `/turns/${this.#turns.length}`, reason })
+  }
 
   constructor(document: Fields, report: MigrationReport) {
     this.#document = document
@@ -95,28 +99,25 @@ class ActionGrouping {
 
   #user(action: Fields): void {
     this.#closeRun()
-    const { timestamp, content, attachments } = action
+    const { timestamp, attachments } = action
+    const content = migrateContent(action['content'], attachments, this.#infer)
     this.#turns.push({
       turn_type: 'user',
       submitted_at: timestamp,
-      parts: [
-        { part_kind: 'user-prompt', content: migrateContent(content, attachments, this.#infer()) },
-      ],
+      parts: [{ part_kind: 'user-prompt', content }],
       ...without(action, 'action_type', 'sequence', 'timestamp', 'content', 'attachments'),
     })
   }
 
   #assistant(action: Fields): void {
-    const content = migrateContent(action['content'], undefined, this.#infer())
+    const content = migrateContent(action['content'], undefined, this.#infer)
     const items: readonly unknown[] = Array.isArray(content) ? content : [content]
     // The time, and fields that draft 1.0.0 does not define, are copied to each part that is made from the
     // content.
     const rest = without(action, ...OWN_FIELDS, 'content', 'finish_reason')
-    const parts = items.map((item) =>
-      typeof item === 'string'
-        ? { part_kind: 'text', content: item, ...rest }
-        : { part_kind: 'file', content: item, ...rest },
-    )
+    const parts = items.map((item) => {
+      return { part_kind: typeof item === 'string' ? 'text' : 'file', content: item, ...rest }
+    })
     const last = this.#lastMessage()
     // A response has one answer, so a second answer begins another response.
     const answered = last?.['message_type'] === 'response' && last['answered'] === true
@@ -166,10 +167,7 @@ class ActionGrouping {
       messages: this.#waiting,
     }
     this.#waiting = []
-    this.#report.inferred.push({
-      pointer: `/turns/${this.#turns.length}`,
-      reason: '1.0.0 marks no runs: grouped by agent',
-    })
+    this.#infer('1.0.0 marks no runs: grouped by agent')
   }
 
   #closeRun(): void {
@@ -225,11 +223,6 @@ class ActionGrouping {
   #anyAgent(): unknown {
     return isObject(this.#document['agents']) ? Object.keys(this.#document['agents'])[0] : undefined
   }
-
-  #infer(): (reason: string) => void {
-    return (reason) =>
-      this.#report.inferred.push({ pointer: `/turns/${this.#turns.length}`, reason })
-  }
 }
 
 /**
@@ -257,14 +250,11 @@ function migrateContent(
   infer: (reason: string) => void,
 ): unknown {
   const extra: readonly unknown[] = Array.isArray(attachments) ? attachments : []
-  if (!Array.isArray(content)) {
-    if (extra.length === 0) return typeof content === 'string' ? content : ''
-    return [
-      ...(typeof content === 'string' ? [content] : []),
-      ...extra.map((item) => migrateMedia(item, infer)),
-    ]
-  }
-  return [...content, ...extra].map((item: unknown) => migrateMedia(item, infer))
+  const isList = Array.isArray(content)
+  const text = typeof content === 'string' ? content : undefined
+  if (!isList && extra.length === 0) return text ?? ''
+  const own: readonly unknown[] = isList ? content : text === undefined ? [] : [text]
+  return [...own, ...extra].map((item) => migrateMedia(item, infer))
 }
 
 function migrateMedia(item: unknown, infer: (reason: string) => void): unknown {

@@ -4,9 +4,9 @@ import { readRequest } from '../wire-error.ts'
 import type { EncodeContext, ServerError, WireEncoder, WireServer } from '../wire.ts'
 import { decodeRequest } from './server-request.ts'
 import { encodeSse, type JsonObject } from '@skein/base'
-import { type MessageStopEvent, StopReason, type StreamEvent } from '../../contract/event.ts'
+import type { MessageStopEvent, StreamEvent } from '../../contract/event.ts'
 import { objectOf } from '../read-json.ts'
-import { fromUsage } from './types.ts'
+import { fromUsage, incompleteReason } from './types.ts'
 
 /**
  * The server half of Responses: one message per answer. Items that a client sends back are kept
@@ -113,15 +113,7 @@ class ResponsesEncoder implements WireEncoder {
   }
 
   get #reason(): string | undefined {
-    switch (this.#stop?.stopReason) {
-      case StopReason.MaxTokens:
-      case StopReason.ContextWindow:
-        return 'max_output_tokens'
-      case StopReason.ContentFilter:
-        return 'content_filter'
-      default:
-        return undefined
-    }
+    return incompleteReason(this.#stop?.stopReason)
   }
 
   #openItem({ index, delta }: StreamEvent & { type: 'content_block_start' }, emit: Emit): void {

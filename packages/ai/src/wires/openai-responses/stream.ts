@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue, SseEvent } from '@skein/base'
 import { RepeatedFrame } from '#server'
 import { decodeLooseBase64 } from '../../media/bytes.ts'
-import { StopReason, type StreamEvent } from '../../contract/event.ts'
+import type { StreamEvent } from '../../contract/event.ts'
 import { audioMimeType } from '../media.ts'
 import { withNative } from '../metadata.ts'
 import { readErrorBody } from '../openai-error.ts'
@@ -9,9 +9,13 @@ import { listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
 import { orderMetadata } from '../transcript.ts'
 import { asDecodeError, invalidResponse, vendorFailure } from '../wire-error.ts'
 import type { DecodeContext, WireDecoder } from '../wire.ts'
-import type { OpenAIResponsesDialect, ResponsesEvent } from './types.ts'
+import {
+  endOfResponse,
+  type OpenAIResponsesDialect,
+  type ResponsesEvent,
+  toUsage,
+} from './types.ts'
 import { type ItemPart, type MessageParts, openItem, type OpenItem } from './stream-parts.ts'
-import { toUsage } from './types.ts'
 import { ErrorCode } from '../../contract/error.ts'
 
 /** The part of an item that the text of each event type belongs to. */
@@ -240,7 +244,7 @@ export class ResponsesDecoder implements WireDecoder {
       type: 'message_stop',
       index: 0,
       delta: {
-        ...endOf(response, { hasCalls: kinds.includes('tool_call'), hasRefusal }),
+        ...endOfResponse(response, { hasCalls: kinds.includes('tool_call'), hasRefusal }),
         usage: toUsage(objectOf(response['usage']), objectOf(response['tool_usage'])),
         metadata: {
           [this.#provider]: {
@@ -290,29 +294,3 @@ const leftOut = new Set(
     /\s+/,
   ),
 )
-
-const incompleteReasons: ReadonlyMap<string, StopReason> = new Map([
-  ['max_output_tokens', StopReason.MaxTokens],
-  ['content_filter', StopReason.ContentFilter],
-])
-
-interface ResponseEnd {
-  readonly stopReason: StopReason
-  readonly rawStopReason: string
-}
-
-/** Returns how a response ended. A status that is not an end (`queued`) becomes the raw stop reason. */
-function endOf(
-  response: JsonObject,
-  { hasCalls, hasRefusal }: { hasCalls: boolean; hasRefusal: boolean },
-): ResponseEnd {
-  const status = textOf(response['status']) ?? 'completed'
-  if (status === 'incomplete') {
-    const reason = textOf(objectOf(response['incomplete_details'])?.['reason']) ?? status
-    return { stopReason: incompleteReasons.get(reason) ?? StopReason.Other, rawStopReason: reason }
-  }
-  if (status !== 'completed') return { stopReason: StopReason.Other, rawStopReason: status }
-  if (hasCalls) return { stopReason: StopReason.ToolUse, rawStopReason: status }
-  const stopReason = hasRefusal ? StopReason.Refusal : StopReason.EndTurn
-  return { stopReason, rawStopReason: status }
-}

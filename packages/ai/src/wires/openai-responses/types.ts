@@ -1,4 +1,5 @@
-import { countOf, numberOf, objectOf } from '../read-json.ts'
+import { countOf, numberOf, objectOf, textOf } from '../read-json.ts'
+import { StopReason } from '../../contract/event.ts'
 import { zeroUsage, type TokenUsage } from '../../contract/turn.ts'
 import type { ToolCallIdRule } from '../transcript.ts'
 import type { JsonObject, JsonValue } from '@skein/base'
@@ -70,6 +71,7 @@ export function toUsage(raw: JsonObject | undefined, toolUsage?: JsonObject): To
     raw,
   }
 }
+
 /** Writes usage in the format of Responses, for the server half. */
 export function fromUsage(usage: TokenUsage): JsonObject {
   return {
@@ -82,5 +84,37 @@ export function fromUsage(usage: TokenUsage): JsonObject {
     output_tokens_details: { reasoning_tokens: usage.reasoningTokens ?? 0 },
     total_tokens: usage.totalTokens,
     cost: usage.costUsd,
+  }
+}
+
+/** Reads how a response ended. A status that is not an end (`queued`) becomes the raw stop reason. */
+export function endOfResponse(
+  response: JsonObject,
+  { hasCalls, hasRefusal }: { hasCalls: boolean; hasRefusal: boolean },
+): { readonly stopReason: StopReason; readonly rawStopReason: string } {
+  const status = textOf(response['status']) ?? 'completed'
+  if (status === 'incomplete') {
+    const raw = textOf(objectOf(response['incomplete_details'])?.['reason']) ?? status
+    if (raw === 'max_output_tokens') return { stopReason: StopReason.MaxTokens, rawStopReason: raw }
+    const isFiltered = raw === 'content_filter'
+    const stopReason = isFiltered ? StopReason.ContentFilter : StopReason.Other
+    return { stopReason, rawStopReason: raw }
+  }
+  if (status !== 'completed') return { stopReason: StopReason.Other, rawStopReason: status }
+  if (hasCalls) return { stopReason: StopReason.ToolUse, rawStopReason: status }
+  const stopReason = hasRefusal ? StopReason.Refusal : StopReason.EndTurn
+  return { stopReason, rawStopReason: status }
+}
+
+/** Returns why an answer that ended for this reason is incomplete, for the server half; undefined if it is not. */
+export function incompleteReason(stopReason: StopReason | undefined): string | undefined {
+  switch (stopReason) {
+    case StopReason.MaxTokens:
+    case StopReason.ContextWindow:
+      return 'max_output_tokens'
+    case StopReason.ContentFilter:
+      return 'content_filter'
+    default:
+      return undefined
   }
 }

@@ -10,19 +10,25 @@ import { createRoot } from 'react-dom/client'
 import './page.css'
 
 const api = '/agents/assistant/chat'
-const transport = new DefaultChatTransport({ api })
 
 /** The id of the chat is in the address, so that a reload finds the same thread. */
 const known = location.hash.slice(1)
 const id = known || crypto.randomUUID()
 location.hash = id
 
-function Chat({ past }: { past: UIMessage[] }) {
+/** What was said before, and the number of the last event that it contains. */
+interface Past {
+  messages: UIMessage[]
+  seq: number
+}
+
+function Chat({ past }: { past: Past }) {
+  const [transport] = useState(() => chatTransport(past.seq))
   const { messages, status, error, sendMessage, stop, addToolApprovalResponse } = useChat({
     id,
     transport,
-    messages: past,
-    resume: past.length > 0, // an answer that is being given goes on after a reload
+    messages: past.messages,
+    resume: past.seq > 0, // an answer that is being given goes on after a reload
     sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
   })
   const isBusy = status === 'submitted' || status === 'streaming'
@@ -109,14 +115,24 @@ function Composer({ isBusy, send, stop }: ComposerProps) {
   )
 }
 
-/** The messages so far of a chat that was begun before. */
-async function pastMessages(): Promise<UIMessage[]> {
-  const response = await fetch(`${api}/${id}`)
-  return response.ok ? ((await response.json()) as { messages: UIMessage[] }).messages : []
+/** Resuming begins where the history ends, so that an answer which ends in between is not missed. */
+function chatTransport(seq: number) {
+  return new DefaultChatTransport({
+    api,
+    prepareReconnectToStreamRequest: () => ({ api: `${api}/${id}/stream?after=${seq}` }),
+  })
 }
+
+/** Loads a chat that was begun before. */
+async function loadPast(): Promise<Past> {
+  const response = await fetch(`${api}/${id}`)
+  return response.ok ? ((await response.json()) as Past) : NOTHING
+}
+
+const NOTHING: Past = { messages: [], seq: 0 }
 
 createRoot(document.getElementById('root')!).render(
   <StrictMode>
-    <Chat past={known === '' ? [] : await pastMessages()} />
+    <Chat past={known === '' ? NOTHING : await loadPast()} />
   </StrictMode>,
 )

@@ -112,7 +112,7 @@ async function replay(call: AgUiCall, { thread: { id }, answer }: AdmittedChat):
   const { runtime, services, body } = call
   const { threadId, runId } = body
   const thread = await runtime.threads.get(id)
-  const chat = await chatHistory(runtime, thread, { hold: holds(call) })
+  const { messages: chat } = await chatHistory(runtime, thread, { hold: holds(call) })
   if (!(await isAnsweringChat(runtime, thread, services.clock.now()))) {
     const { messages, outcome } = toAgUiMessages(chat)
     const encoder = new AgUiStreamEncoder({ threadId, runId, messages, isReplay: true })

@@ -224,7 +224,9 @@ async function giveAnswers(
     const item = waiting.find(({ kind, interruptId, threadId, toolCallId }) =>
       answer.type === 'decision'
         ? kind === 'approval' && interruptId === answer.approvalId
-        : kind !== 'approval' && threadId === thread.id && toolCallId === answer.toolCallId,
+        : (kind === 'input' || kind === 'in_doubt') &&
+          threadId === thread.id &&
+          toolCallId === answer.toolCallId,
     )
     return item ? [{ item, answer }] : []
   })

@@ -2,7 +2,15 @@ import { toUIMessages, type UIMessage, type UIMessageChunk } from '@skein/thread
 import { threadFromEvents } from '@skein/threads/events'
 import { done, json, operation, stream, type OperationRoute } from '../../operations/operation.ts'
 import { actorOf } from '../../operations/principal.ts'
-import { answer, boolean, arrayOf, string, type Shape } from '../../operations/shape.ts'
+import {
+  answer,
+  arrayOf,
+  between,
+  boolean,
+  integer,
+  string,
+  type Shape,
+} from '../../operations/shape.ts'
 import type { Runtime, ThreadInfo } from '../../contract/runtime-api.ts'
 import { answerChat, streamAnswer } from './answer-chat.ts'
 import { CHAT_BODY } from './chat-body.ts'
@@ -53,14 +61,19 @@ export const chatOperations: readonly OperationRoute[] = [
     answers: [
       json(
         'Messages as `useChat` holds them.',
-        answer({ threadId: string, isAnswering: boolean, messages: arrayOf(uiMessage) }),
+        answer({
+          threadId: string,
+          isAnswering: boolean,
+          seq: integer,
+          messages: arrayOf(uiMessage),
+        }),
       ),
     ],
     async run(call) {
       const { runtime, thread, services } = call
       return {
         threadId: thread.id,
-        messages: await chatHistory(runtime, thread, { hold: holds(call) }),
+        ...(await chatHistory(runtime, thread, { hold: holds(call) })),
         isAnswering: await isAnsweringChat(runtime, thread, services.clock.now()),
       }
     },
@@ -70,13 +83,15 @@ export const chatOperations: readonly OperationRoute[] = [
     summary: 'The answer that is being given, from its beginning and then live.',
     scope: 'threads:read',
     isChat: true,
-    query: { hold: boolean, children: boolean },
-    answers: [chunks, done('No answer is being given.')],
+    query: { hold: boolean, children: boolean, after: between(0, Number.MAX_SAFE_INTEGER) },
+    answers: [chunks, done('No answer is being given, and none has ended since `after`.')],
     errors: ['STREAM_LIMIT'],
     async run(call) {
-      const { runtime, thread, services } = call
-      if (!(await isAnsweringChat(runtime, thread, services.clock.now()))) return
-      const { after } = await findAnswer(runtime, thread.id, thread.seq)
+      const { runtime, thread, services, query } = call
+      const isAnswering = await isAnsweringChat(runtime, thread, services.clock.now())
+      if (!isAnswering && !mayHaveMissed(thread, query.after)) return
+      const { after, messageId } = await findAnswer(runtime, thread.id, thread.seq)
+      if (!isAnswering && messageId === undefined) return
       return streamAnswer(call, thread, { after })
     },
   }),
@@ -93,25 +108,38 @@ export const chatOperations: readonly OperationRoute[] = [
 ]
 
 /**
+ * Whether something may have happened between reading the history up to the event `after` and now: the answer
+ * went on and ended, or a child, which has a log of its own, asked for an approval.
+ */
+function mayHaveMissed(
+  { seq, lifecycle, waiting }: ThreadInfo,
+  after: number | undefined,
+): boolean {
+  if (after === undefined) return false
+  return seq > after || (lifecycle === 'waiting' && waiting === 0)
+}
+
+/**
  * Returns the messages that a page needs when it opens a chat: the same messages that the page would have
- * built from its own streams.
+ * built from its own streams. `seq` is the number of the last event that they contain.
  */
 export async function chatHistory(
   runtime: Runtime,
   thread: ThreadInfo,
   options: { readonly hold: boolean },
-): Promise<readonly UIMessage[]> {
+): Promise<{ readonly messages: readonly UIMessage[]; readonly seq: number }> {
   const shown = new ShownEvents(runtime.registry, options)
   const stored = await runtime.threads.events(thread.id)
   const events = [...stored.flatMap(({ event }) => shown.push(event)), ...shown.end()]
   const document = threadFromEvents(events, { includeRunning: true }).value
   const messages = toUIMessages(document).map((message) => withThread(runtime, thread, message))
   const waiting =
-    thread.lifecycle === 'waiting' && thread.waiting === 0
+    thread.lifecycle === 'waiting'
       ? await runtime.inbox.list({ tenant: thread.tenant, rootId: thread.rootId })
       : []
   const chunks = await approvalsBelow(runtime, thread, waiting, shown.view)
-  return chunks.length === 0 ? messages : withChunks(messages, chunks)
+  const seq = stored.at(-1)?.seq ?? 0
+  return { messages: chunks.length === 0 ? messages : withChunks(messages, chunks), seq }
 }
 
 type Turns = readonly { readonly agent_id: string }[]

@@ -127,8 +127,8 @@ export async function isAnsweringChat(
   now: number,
 ): Promise<boolean> {
   if (!isParked(thread, now)) return true
-  const { lifecycle, waiting, tenant, rootId } = thread
-  if (lifecycle !== 'waiting' || waiting > 0) return false
-  const below = await runtime.inbox.list({ tenant, rootId })
-  return below.length === 0
+  const { lifecycle, tenant, rootId } = thread
+  if (lifecycle !== 'waiting') return false
+  const asked = await runtime.inbox.list({ tenant, rootId })
+  return asked.every(({ kind }) => kind === 'variables') // nothing waits for variables but their child
 }

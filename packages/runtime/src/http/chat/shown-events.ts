@@ -94,13 +94,11 @@ export class ChatView {
       case 'turn_start':
         this.#turnId = shown.turnId
         return [shown]
-      case 'gate_decided': {
-        const { type: _, at, turnId = this.#turnId, ...data } = shown
-        return [dataEvent('gate', data as JsonObject, { at, turnId })] // the log is JSON
-      }
+      case 'gate_decided':
       case 'evidence_added': {
-        const { type: _, at, turnId = this.#turnId, ...data } = shown
-        return [dataEvent('evidence', data as JsonObject, { at, turnId })] // the log is JSON
+        const { type, at, turnId = this.#turnId, ...data } = shown
+        const name = type === 'gate_decided' ? 'gate' : 'evidence'
+        return [dataEvent(name, data as JsonObject, { at, turnId })] // the log is JSON
       }
       case 'subagent_created':
       case 'subagent_updated':
@@ -128,12 +126,7 @@ export class ChatView {
     return [message === undefined || message === '' ? turn : { ...turn, reason: message }]
   }
 
-  #child(
-    event: Extract<
-      ThreadEvent,
-      { type: 'subagent_created' | 'subagent_updated' | 'subagent_ended' }
-    >,
-  ): readonly ThreadEvent[] {
+  #child(event: ChildEvent): readonly ThreadEvent[] {
     const { reference, at } = event
     const before = this.#children.get(reference) ?? { reference }
     const child = { ...before, ...childFields(event) }
@@ -172,9 +165,12 @@ export function reasonOf(reason: string, cannotBeUndone: boolean | undefined): s
   return words.filter((text) => text !== '').join(' ') || undefined
 }
 
-function childFields(
-  event: Extract<ThreadEvent, { type: 'subagent_created' | 'subagent_updated' | 'subagent_ended' }>,
-): JsonObject {
+type ChildEvent = Extract<
+  ThreadEvent,
+  { type: 'subagent_created' | 'subagent_updated' | 'subagent_ended' }
+>
+
+function childFields(event: ChildEvent): JsonObject {
   switch (event.type) {
     case 'subagent_created': {
       const { name, title, threadName, toolCallId } = event
@@ -199,14 +195,7 @@ function dataEvent(
   data: JsonObject,
   { at, turnId, id }: { at: string; turnId?: string | undefined; id?: string },
 ): ThreadEvent {
-  return {
-    type: 'custom_event',
-    at,
-    name,
-    data,
-    turnId,
-    id,
-  }
+  return { type: 'custom_event', at, name, data, turnId, id }
 }
 
 type Added = Extract<ThreadEvent, { type: 'message_added' }>

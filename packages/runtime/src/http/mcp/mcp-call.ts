@@ -147,12 +147,13 @@ function questionAbout(item: WaitingItem): JsonObject & { readonly id: string } 
     method: 'elicitation/create',
     params: {
       message: waitingText(item),
-      requestedSchema: { type: 'object', ...FORMS[kind] },
+      requestedSchema: { type: 'object', ...(kind === 'variables' ? {} : FORMS[kind]) },
     },
   }
 }
 
-const FORMS: Readonly<Record<WaitingItem['kind'], JsonObject>> = {
+/** There is no form for variables: a session never waits for them, and MCP forbids to ask for secrets in a form. */
+const FORMS: Readonly<Record<Exclude<WaitingItem['kind'], 'variables'>, JsonObject>> = {
   approval: {
     properties: {
       decision: { type: 'string', title: 'Decision', enum: ['approve', 'deny'] },

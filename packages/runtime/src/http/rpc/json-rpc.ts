@@ -170,6 +170,10 @@ export function waitingText(item: WaitingItem): string {
       const asked = typeof question === 'string' ? ` ${safeText(question, { maxChars: 2000 })}` : ''
       return `${who} asks for the result of ${call}.${asked}`
     }
+    case 'variables': {
+      const names = (item.variables ?? []).map(({ name }) => name).join(', ')
+      return `${who} needs values for ${safeText(names, { isLine: true })} before it can start ${call}.`
+    }
   }
 }
 

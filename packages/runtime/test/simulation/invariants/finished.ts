@@ -39,7 +39,7 @@ export async function finish(world: World, clients: Clients): Promise<Finished> 
       state: foldKernel(log),
     })
   }
-  const nobody = world.scheduler.lane('nobody')
+  const nobody = world.time.scheduler.lane('nobody')
   nobody.kill()
   return { world, clients, registry: createRegistry(simulatedAgents(world, nobody)), threads }
 }

@@ -3,6 +3,7 @@ import type { World } from '../world.ts'
 import { callsHaveOneResult, effectsHappenOnce } from './calls.ts'
 import { childrenAreHeardOnce } from './children.ts'
 import { busyLaws } from '../laws-busy.ts'
+import { grantLaws } from '../laws-grants.ts'
 import { limitLaws } from '../laws-limits.ts'
 import { orderLaws } from '../laws-order.ts'
 import { effectsKeepTheirWord } from '../laws-effects.ts'
@@ -29,6 +30,7 @@ export async function checkInvariants(world: World, clients: Clients): Promise<v
   childrenAreHeardOnce(finished)
   orderLaws(finished)
   busyLaws(finished)
+  grantLaws(finished)
   await limitLaws(finished)
   requestsAreStrict(finished)
   await auditsVerify(finished)

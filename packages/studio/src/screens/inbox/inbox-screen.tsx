@@ -1,6 +1,7 @@
 import { useEffect, useMemo, useRef, type ReactNode } from 'react'
 import type { WaitingItem } from '@skein/runtime'
 import { Approval } from '../../parts/approval.tsx'
+import { AllGrants } from '../../parts/grants.tsx'
 import { Empty, ErrorBox, Skeleton, Time } from '../../parts/basics.tsx'
 import { line, plural } from '../../parts/format.ts'
 import { To } from '../../parts/link.tsx'
@@ -56,17 +57,18 @@ export function InboxScreen({ item: chosen }: { readonly item?: string }): React
           {items.length > 0 && (
             <span className="keys-line">
               <kbd>j</kbd> <kbd>k</kbd> move · <kbd>Enter</kbd> opens the thread · <kbd>a</kbd>{' '}
-              approve · <kbd>e</kbd> approve with changes · <kbd>d</kbd> deny
+              approve · <kbd>e</kbd> approve with changes or fill in · <kbd>d</kbd> deny
             </span>
           )}
         </p>
+        <AllGrants />
         {error !== undefined && <ErrorBox error={error} retry={lists.refresh} />}
       </header>
       {items.length === 0 ? (
         <Empty title="All decided">
           <p>
-            Calls that need a person, questions of tools, and calls that a crash cut off appear
-            here, from every thread and every child, as soon as they wait.
+            Calls that need a person, questions of tools, values that a child needs, and calls that
+            a crash cut off appear here, from every thread and every child, as soon as they wait.
           </p>
         </Empty>
       ) : (
@@ -156,5 +158,6 @@ function pathText({ path }: WaitingItem): string {
 function riskWord({ kind, risk }: WaitingItem): string {
   if (kind === 'in_doubt') return 'in doubt'
   if (kind === 'input') return 'question'
+  if (kind === 'variables') return 'values'
   return risk === 'write_high_risk' ? 'high risk' : (risk?.replaceAll('_', ' ') ?? 'approval')
 }

@@ -7,12 +7,12 @@ import {
   type ReactNode,
   type RefObject,
 } from 'react'
+import { Approval } from '../../parts/approval.tsx'
 import { ErrorBox } from '../../parts/basics.tsx'
 import { bytes, line, plural } from '../../parts/format.ts'
-import { readSetting, writeSetting } from '../../state/store.ts'
+import { readSetting, useStore, writeSetting } from '../../state/store.ts'
 import { useMay, useStudio } from '../../state/studio.ts'
 import type { ShownThread } from '../../state/tree.ts'
-import { Variables } from './variables.tsx'
 
 /** What a message does to a thread that is busy. */
 const IF_BUSY = [
@@ -57,7 +57,7 @@ export function Composer({
     )
   return (
     <footer className="foot">
-      <Variables thread={thread} />
+      <Variables threadId={thread.threadId} />
       <Queue thread={thread} />
       {message.error !== undefined && <ErrorBox error={message.error} />}
       <Chips message={message} />
@@ -139,6 +139,14 @@ interface WrittenMessage {
 }
 
 /** The message that is being written. Its text is kept until it is sent, also over a reload. */
+/** Requests for values that children of the thread need before they can be created. */
+function Variables({ threadId }: { readonly threadId: string }): ReactNode {
+  const { lists } = useStudio()
+  return useStore(lists.inbox)
+    .items.filter((item) => item.kind === 'variables' && item.threadId === threadId)
+    .map((item) => <Approval key={item.interruptId} item={item} />)
+}
+
 function useMessage({ threadId, view }: ShownThread): WrittenMessage {
   const { client } = useStudio()
   const [text, setText] = useState(() => readSetting(`draft.${threadId}`) ?? '')

@@ -23,7 +23,7 @@ export function parseQuery(query: string): ThreadSearch {
     const time = Date.parse(value)
     if (key === 'agent:') search.agent = value.toLowerCase()
     else if (key === 'status:') search.status = value.toLowerCase()
-    else if (key === 'tool:') search.tool = value.toLowerCase()
+    else if (key === 'tool:') search.tool = value
     else if (key === 'cost>' && Number.isFinite(number)) search.costAbove = number
     else if (key === 'cost<' && Number.isFinite(number)) search.costBelow = number
     else if (key === 'after:' && !Number.isNaN(time)) search.after = time
@@ -33,7 +33,7 @@ export function parseQuery(query: string): ThreadSearch {
   return { ...search, words }
 }
 
-/** Whether a thread matches the search, apart from `tool`, which depends on its agent and is checked elsewhere. */
+/** Whether a thread matches the search, apart from `tool`, which the server knows. */
 export function matchesQuery(thread: ThreadInfo, search: ThreadSearch): boolean {
   const { words, agent, status, costAbove, costBelow, after, before } = search
   const { costUsd } = thread.tree

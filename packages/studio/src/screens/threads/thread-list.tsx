@@ -2,7 +2,6 @@ import { Plus, Search } from 'lucide-react'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { memo, useEffect, useMemo, useRef, type ReactNode } from 'react'
 import type { ThreadInfo } from '@skein/runtime'
-import type { AgentSummary } from '@skein/runtime/client'
 import { CommandLine, Empty, ErrorBox, Skeleton, Time } from '../../parts/basics.tsx'
 import { countText, line, money } from '../../parts/format.ts'
 import { Dot, stateOf } from '../../parts/status.tsx'
@@ -102,30 +101,39 @@ export function ThreadList({
             )
           })}
         </ul>
-        {isLoaded && !isAll && <ListEnd query={query} count={items.length} more={lists.more} />}
+        {isLoaded && !isAll && !isByTool && (
+          <ListEnd query={query} count={items.length} more={lists.more} />
+        )}
       </div>
     </section>
   )
 }
 
-/** The threads that a search asks for. */
+/** The threads that a search asks for. Which of them have called a tool, the server knows for all threads. */
 function useShown(
   items: readonly ThreadInfo[],
   query: string,
 ): { readonly shown: readonly ThreadInfo[]; readonly isByTool: boolean } {
   const { client } = useStudio()
   const parsed = useMemo(() => parseQuery(query), [query])
-  const agents = useResource(parsed.tool === undefined ? undefined : 'agents', () =>
-    client.agents.list(),
-  ).value
+  const { tool } = parsed
+  const found = useResource(tool && `tool ${tool}`, () =>
+    client.threads.list({ tool, parentId: null, limit: MAX_BY_TOOL }),
+  )
+  useEffect(() => {
+    if (tool === undefined) return undefined
+    const timer = setTimeout(found.reload, RELOAD_MS)
+    return () => clearTimeout(timer)
+    // `reload` is a new function at each render; a change of the list may be a call.
+  }, [items, tool])
   const shown = useMemo(() => {
-    const names = agentsWith(parsed.tool, agents ?? [])
-    return items.filter(
-      (thread) =>
-        matchesQuery(thread, parsed) && (parsed.tool === undefined || names.has(thread.agent)),
-    )
-  }, [items, parsed, agents])
-  return { shown, isByTool: agents !== undefined }
+    if (tool === undefined) return items.filter((thread) => matchesQuery(thread, parsed))
+    const latest = new Map(items.map((thread) => [thread.id, thread]))
+    return (found.value ?? [])
+      .map((thread) => latest.get(thread.id) ?? thread)
+      .filter((thread) => matchesQuery(thread, parsed))
+  }, [items, parsed, tool, found.value])
+  return { shown, isByTool: tool !== undefined }
 }
 
 /** The end of a list of which only a part is loaded. */
@@ -154,26 +162,10 @@ function ListEnd({
   )
 }
 
-const TOOL_NOTE =
-  'Threads of agents that have this tool, themselves or through a child. Whether it was called stands in the thread.'
-
-/** The names of the agents that have a tool, or that can start an agent that has it. */
-function agentsWith(
-  tool: string | undefined,
-  agents: readonly AgentSummary[],
-): ReadonlySet<string> {
-  const found = new Set<string>()
-  const wanted = new Set([tool])
-  for (let before = -1; before < found.size;) {
-    before = found.size
-    for (const { name, sides } of agents)
-      if (sides.some(({ tools }) => tools.some((one) => wanted.has(one.name.toLowerCase())))) {
-        found.add(name)
-        wanted.add(name.toLowerCase())
-      }
-  }
-  return found
-}
+const TOOL_NOTE = 'Threads that have called this tool, themselves or through a child.'
+/** The most threads that are shown by tool, and how long after a change they are asked for again. */
+const MAX_BY_TOOL = 1000
+const RELOAD_MS = 1000
 
 function NoThreads({ isSearch }: { readonly isSearch: boolean }): ReactNode {
   if (isSearch)

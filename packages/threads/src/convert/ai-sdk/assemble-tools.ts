@@ -1,6 +1,6 @@
 import { parsePartialJson } from '@skein/base'
 import { ThreadError } from '../../issue.ts'
-import type { OpenToolPart, UIProviderMetadata, UIMessageChunk, UIMessagePart } from './types.ts'
+import type { OpenToolPart, UIMessageChunk, UIMessagePart } from './types.ts'
 
 type ToolChunk = Extract<UIMessageChunk, { type: `tool-${string}` }>
 type CallChunk = Extract<ToolChunk, { toolName: string }>
@@ -255,13 +255,8 @@ export function inputOf(part: OpenToolPart): unknown {
 function streamOf(part: OpenToolPart): InputStream {
   const dynamic = part.type === 'dynamic-tool'
   const { inputEncoding, title, toolMetadata } = part
-  const call = {
-    toolName: dynamic ? (part.toolName ?? '') : part.type.slice('tool-'.length),
-    dynamic,
-    inputEncoding,
-    title,
-    toolMetadata,
-  }
+  const toolName = dynamic ? (part.toolName ?? '') : part.type.slice('tool-'.length)
+  const call = { toolName, dynamic, inputEncoding, title, toolMetadata }
   return { part, text: typeof part.rawInput === 'string' ? part.rawInput : '', call }
 }
 
@@ -272,18 +267,12 @@ export function isToolPart<Part extends { readonly type: string }>(
   return part.type.startsWith('tool-') || part.type === 'dynamic-tool'
 }
 
-interface Description {
-  providerExecuted?: boolean
-  title?: string
-  toolMetadata?: OpenToolPart['toolMetadata']
-  providerMetadata?: UIProviderMetadata
-}
-
 /** Sets the fields that a chunk contains. A field that the chunk does not contain keeps its earlier value. */
 function describe(
   part: OpenToolPart,
-  { providerExecuted, title, toolMetadata }: Description,
+  chunk: Pick<OpenToolPart, 'providerExecuted' | 'title' | 'toolMetadata'>,
 ): void {
+  const { providerExecuted, title, toolMetadata } = chunk
   if (providerExecuted !== undefined) part.providerExecuted = providerExecuted
   if (title !== undefined) part.title = title
   if (toolMetadata !== undefined) part.toolMetadata = toolMetadata

@@ -192,6 +192,32 @@ describe('turns', () => {
     ])
   })
 
+  // What a deferred run gives when its calls were answered: it begins with returns, not with a prompt.
+  test.each([
+    { first: 'run-1', second: 'run-1', sizes: [3] },
+    { first: 'run-1', second: 'run-2', sizes: [1, 2] },
+    { first: 'run-1', second: null, sizes: [1, 2] },
+    { first: null, second: 'run-2', sizes: [1, 2] },
+    { first: null, second: null, sizes: [1, 2] },
+  ])('TP-11 a thread goes on: run $first, then run $second', ({ first, second, sizes }) => {
+    const before = fromPydanticAI(
+      dump([
+        pydanticRequest([pydanticPart.prompt('clean up')], { run_id: first }),
+        pydanticResponse([pydanticPart.call('a', {})], { run_id: first }),
+      ]),
+      fixed,
+    ).value
+    const { value } = fromPydanticAI(
+      dump([
+        pydanticRequest([pydanticPart.answer('a', 'gone')], { run_id: second }),
+        pydanticResponse([pydanticPart.text('Done.')], { run_id: second }),
+      ]),
+      { ...fixed, thread: before },
+    )
+    const runs = value.turns.filter((turn): turn is AgentTurn => turn.turn_type === 'agent')
+    expect(runs.map(({ messages }) => messages.length)).toEqual(sizes)
+  })
+
   test('TP-30 the request that starts a run is the user turn and is not repeated in the agent turn', () => {
     const { value } = fromPydanticAI(pausedRun(), fixed)
     expect(value.turns[0]).toMatchObject({
