@@ -145,13 +145,10 @@ const [UUID, TIME, HASH, HALF_HASH, LONG, FIRST] = [1, 2, 3, 4, 5, 6] as const
 const SHORT = 32 - FIRST
 /** The largest number of words. */
 export const MAX_WORDS: number = SHORT + 256
-
 const wordBytes: readonly Uint8Array[] = words.map((word) => Buffer.from(word))
 
-/** Words are looked up by a hash of so many bytes; none is shorter. */
-const KEY = 7
-const BUCKETS = 1024
-
+/** Words are looked up by a hash of their first bytes, so many; none is shorter. */
+const [KEY, BUCKETS] = [7, 1024] as const
 /** The places of the words whose first bytes have this hash, the longest word first. */
 const buckets: readonly number[][] = Array.from({ length: BUCKETS }, () => [])
 const longestFirst = [...words.keys()].sort((a, b) => words[b]!.length - words[a]!.length)
@@ -159,8 +156,7 @@ for (const place of longestFirst) buckets[bucketOf(wordBytes[place]!, 0)]!.push(
 
 /** What may begin with a byte. */
 const [WORD, HEX, CODE] = [1, 2, 4] as const
-const kinds = new Uint8Array(256)
-kinds.fill(CODE, 0, 32)
+const kinds = new Uint8Array(256).fill(CODE, 0, 32)
 const HEX_DIGITS: Uint8Array = Buffer.from('0123456789abcdef')
 /** The value of each hexadecimal digit. */
 const nibbles = new Uint8Array(256)
@@ -168,8 +164,7 @@ for (const [value, digit] of HEX_DIGITS.entries()) nibbles[digit] = value
 for (const digit of HEX_DIGITS) kinds[digit]! |= HEX
 for (const [first] of wordBytes) kinds[first!]! |= WORD
 
-const [DASH, T] = [...Buffer.from('-T')] as [number, number]
-const [ID_LENGTH, TIME_LENGTH] = [36, 24] as const
+const [DASH, T, ID_LENGTH, TIME_LENGTH] = [45, 84, 36, 24] as const
 
 // Most texts are short. Longer ones get buffers of their own, so that no memory is held for them.
 const KEPT = 1 << 16
@@ -245,22 +240,16 @@ function hexRun(bytes: Uint8Array, at: number, end: number): number {
 
 /** Whether an id begins here. Its first eight digits are known to be digits. */
 function isId(bytes: Uint8Array, at: number, end: number): boolean {
-  let place = at + 8
-  for (const digits of [4, 4, 4, 12]) {
-    const last = Math.min(place + 1 + digits, end)
-    if (bytes[place] !== DASH || hexRun(bytes, place + 1, last) !== digits) return false
-    place += 1 + digits
-  }
-  return true
+  const has = (from: number, to: number): boolean =>
+    bytes[at + from] === DASH && hexRun(bytes, at + from + 1, at + to) === to - from - 1
+  return at + ID_LENGTH <= end && has(8, 13) && has(13, 18) && has(18, 23) && has(23, 36)
 }
 
 /** Returns the time whose text begins here; undefined if it is no time, such as one of February 30. */
-function timeAt(bytes: Uint8Array, at: number, end: number): number | undefined {
+function timeAt(bytes: Buffer, at: number, end: number): number | undefined {
   if (at + TIME_LENGTH > end || bytes[at + 4] !== DASH || bytes[at + 10] !== T) return undefined
-  let place = 0
-  while (place < TIME_LENGTH && bytes[at + place] === lastTime.text.charCodeAt(place)) place++
-  if (place === TIME_LENGTH) return lastTime.ms
-  const text = String.fromCharCode(...bytes.subarray(at, at + TIME_LENGTH))
+  const text = bytes.toString('latin1', at, at + TIME_LENGTH)
+  if (text === lastTime.text) return lastTime.ms
   const ms = Date.parse(text)
   if (!(ms >= 0) || new Date(ms).toISOString() !== text) return undefined
   lastTime = { ms, text }
@@ -270,9 +259,6 @@ function timeAt(bytes: Uint8Array, at: number, end: number): number | undefined 
 /** The time that was packed or unpacked last. */
 let lastTime = { ms: NaN, text: '' }
 
-/** More than any word, id, time or hash takes. */
-const MOST = 128
-
 /** Unpacks what `packText` has returned. */
 export function unpackText(packed: string | Uint8Array): string {
   if (typeof packed === 'string') return packed
@@ -280,7 +266,8 @@ export function unpackText(packed: string | Uint8Array): string {
   let size = 0
   let isAscii = true
   for (let at = 0; at < packed.length;) {
-    if (size + MOST > text.length) {
+    if (size + 128 > text.length) {
+      // No word, id, time or hash is as long.
       const larger = Buffer.allocUnsafe(text.length * 2)
       text.copy(larger, 0, 0, size)
       text = larger
