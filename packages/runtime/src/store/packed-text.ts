@@ -145,13 +145,10 @@ const [UUID, TIME, HASH, HALF_HASH, LONG, FIRST] = [1, 2, 3, 4, 5, 6] as const
 const SHORT = 32 - FIRST
 /** The largest number of words. */
 export const MAX_WORDS: number = SHORT + 256
-
 const wordBytes: readonly Uint8Array[] = words.map((word) => Buffer.from(word))
 
-/** Words are looked up by a hash of so many bytes; none is shorter. */
-const KEY = 7
-const BUCKETS = 1024
-
+/** Words are looked up by a hash of their first bytes, so many; none is shorter. */
+const [KEY, BUCKETS] = [7, 1024] as const
 /** The places of the words whose first bytes have this hash, the longest word first. */
 const buckets: readonly number[][] = Array.from({ length: BUCKETS }, () => [])
 const longestFirst = [...words.keys()].sort((a, b) => words[b]!.length - words[a]!.length)
@@ -159,19 +156,15 @@ for (const place of longestFirst) buckets[bucketOf(wordBytes[place]!, 0)]!.push(
 
 /** What may begin with a byte. */
 const [WORD, HEX, CODE] = [1, 2, 4] as const
-const kinds = new Uint8Array(256)
-kinds.fill(CODE, 0, 32)
+const kinds = new Uint8Array(256).fill(CODE, 0, 32)
 const HEX_DIGITS: Uint8Array = Buffer.from('0123456789abcdef')
 /** The value of each hexadecimal digit. */
 const nibbles = new Uint8Array(256)
-for (const [value, digit] of HEX_DIGITS.entries()) {
-  kinds[digit]! |= HEX
-  nibbles[digit] = value
-}
+for (const [value, digit] of HEX_DIGITS.entries()) nibbles[digit] = value
+for (const digit of HEX_DIGITS) kinds[digit]! |= HEX
 for (const [first] of wordBytes) kinds[first!]! |= WORD
 
-const [DASH, T] = [...Buffer.from('-T')] as [number, number]
-const [ID_LENGTH, TIME_LENGTH] = [36, 24] as const
+const [DASH, T, ID_LENGTH, TIME_LENGTH] = [45, 84, 36, 24] as const
 
 // Most texts are short. Longer ones get buffers of their own, so that no memory is held for them.
 const KEPT = 1 << 16
@@ -189,46 +182,31 @@ export function packText(text: string): string | Uint8Array {
   const packed = most <= KEPT ? kept.packed : Buffer.allocUnsafe(length)
   let size = 0
   for (let at = 0; at < length;) {
-    const byte = bytes[at]!
-    const kind = kinds[byte]!
+    const kind = kinds[bytes[at]!]!
     if (kind === CODE) return text // JSON never contains such a byte
     const place = (kind & WORD) === 0 ? -1 : wordAt(bytes, at, length)
     if (place >= 0) {
-      if (place < SHORT) packed[size++] = FIRST + place
-      else {
-        packed[size++] = LONG
-        packed[size++] = place - SHORT
-      }
+      if (place >= SHORT) packed[size++] = LONG
+      packed[size++] = place < SHORT ? FIRST + place : place - SHORT
       at += wordBytes[place]!.length
       continue
     }
-    if ((kind & HEX) === 0) {
-      packed[size++] = byte
-      at++
-      continue
-    }
-    const run = hexRun(bytes, at, length)
-    if (run >= 32) {
-      const digits = run === 64 ? 64 : 32
-      packed[size++] = digits === 64 ? HASH : HALF_HASH
-      for (const end = at + digits; at < end; at += 2)
-        packed[size++] = (nibbles[bytes[at]!]! << 4) | nibbles[bytes[at + 1]!]!
-    } else if (run === 8 && isId(bytes, at, length)) {
-      packed[size++] = UUID
-      for (let from = at; at < from + ID_LENGTH; at += 2) {
+    const run = (kind & HEX) === 0 ? 1 : hexRun(bytes, at, length)
+    const isHash = run >= 32
+    const ms = run === 4 ? timeAt(bytes, at, length) : undefined
+    if (isHash || (run === 8 && isId(bytes, at, length))) {
+      packed[size++] = run === 64 ? HASH : isHash ? HALF_HASH : UUID
+      const end = at + (run === 64 ? 64 : isHash ? 32 : ID_LENGTH)
+      for (; at < end; at += 2) {
         if (bytes[at] === DASH) at++
         packed[size++] = (nibbles[bytes[at]!]! << 4) | nibbles[bytes[at + 1]!]!
       }
-    } else {
-      const ms = run === 4 ? timeAt(bytes, at, length) : undefined
-      if (ms === undefined) for (const end = at + run; at < end;) packed[size++] = bytes[at++]!
-      else {
-        packed[size] = TIME
-        packed.writeUIntBE(ms, size + 1, 6)
-        size += 7
-        at += TIME_LENGTH
-      }
-    }
+    } else if (ms !== undefined) {
+      packed[size] = TIME
+      packed.writeUIntBE(ms, size + 1, 6)
+      size += 7
+      at += TIME_LENGTH
+    } else for (const end = at + run; at < end;) packed[size++] = bytes[at++]!
   }
   return Buffer.from(packed.subarray(0, size)) // a copy
 }
@@ -262,33 +240,24 @@ function hexRun(bytes: Uint8Array, at: number, end: number): number {
 
 /** Whether an id begins here. Its first eight digits are known to be digits. */
 function isId(bytes: Uint8Array, at: number, end: number): boolean {
-  if (at + ID_LENGTH > end) return false
-  for (let place = 8; place < ID_LENGTH; place++) {
-    const byte = bytes[at + place]!
-    const isDash = place === 8 || place === 13 || place === 18 || place === 23
-    if (isDash ? byte !== DASH : (kinds[byte]! & HEX) === 0) return false
-  }
-  return true
+  const has = (from: number, to: number): boolean =>
+    bytes[at + from] === DASH && hexRun(bytes, at + from + 1, at + to) === to - from - 1
+  return at + ID_LENGTH <= end && has(8, 13) && has(13, 18) && has(18, 23) && has(23, 36)
 }
 
 /** Returns the time whose text begins here; undefined if it is no time, such as one of February 30. */
-function timeAt(bytes: Uint8Array, at: number, end: number): number | undefined {
+function timeAt(bytes: Buffer, at: number, end: number): number | undefined {
   if (at + TIME_LENGTH > end || bytes[at + 4] !== DASH || bytes[at + 10] !== T) return undefined
-  let place = 0
-  while (place < TIME_LENGTH && bytes[at + place] === lastTime.text.charCodeAt(place)) place++
-  if (place === TIME_LENGTH) return lastTime.ms
-  const text = String.fromCharCode(...bytes.subarray(at, at + TIME_LENGTH))
+  const text = bytes.toString('latin1', at, at + TIME_LENGTH)
+  if (text === lastTime.text) return lastTime.ms
   const ms = Date.parse(text)
   if (!(ms >= 0) || new Date(ms).toISOString() !== text) return undefined
   lastTime = { ms, text }
   return ms
 }
 
-/** The time that was packed or unpacked last: events that are written together mostly have the same. */
+/** The time that was packed or unpacked last. */
 let lastTime = { ms: NaN, text: '' }
-
-/** More than any word, id, time or hash takes. */
-const MOST = 128
 
 /** Unpacks what `packText` has returned. */
 export function unpackText(packed: string | Uint8Array): string {
@@ -297,7 +266,8 @@ export function unpackText(packed: string | Uint8Array): string {
   let size = 0
   let isAscii = true
   for (let at = 0; at < packed.length;) {
-    if (size + MOST > text.length) {
+    if (size + 128 > text.length) {
+      // No word, id, time or hash is as long.
       const larger = Buffer.allocUnsafe(text.length * 2)
       text.copy(larger, 0, 0, size)
       text = larger
@@ -310,8 +280,11 @@ export function unpackText(packed: string | Uint8Array): string {
       const word = wordBytes[code === LONG ? packed[at++]! + SHORT : code - FIRST]
       if (word) for (let index = 0; index < word.length; index++) text[size++] = word[index]!
     } else if (code === TIME) {
-      size += text.write(timeText(packed, at), size, 'latin1')
-      at += 6
+      let ms = 0
+      for (const end = at + 6; at < end;) ms = ms * 256 + packed[at++]!
+      // Events that were written together mostly have the same time.
+      if (ms !== lastTime.ms) lastTime = { ms, text: new Date(ms).toISOString() }
+      size += text.write(lastTime.text, size, 'latin1')
     } else {
       const count = code === HASH ? 32 : 16
       for (let index = 0; index < count; index++) {
@@ -324,12 +297,4 @@ export function unpackText(packed: string | Uint8Array): string {
     }
   }
   return text.toString(isAscii ? 'latin1' : 'utf8', 0, size)
-}
-
-/** Returns the text of a packed time. */
-function timeText(packed: Uint8Array, at: number): string {
-  let ms = 0
-  for (let index = at; index < at + 6; index++) ms = ms * 256 + packed[index]!
-  if (ms !== lastTime.ms) lastTime = { ms, text: new Date(ms).toISOString() }
-  return lastTime.text
 }

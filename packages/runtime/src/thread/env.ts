@@ -54,9 +54,8 @@ export function isEnabled(value: string | undefined): boolean {
 
 /** Returns the name; throws `ENV_INVALID` if it cannot be the name of a variable. */
 export function checkEnvName(name: string): string {
-  if (typeof name === 'string' && /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && name.length <= 256) {
+  if (typeof name === 'string' && /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && name.length <= 256)
     return name
-  }
   throw new RuntimeError(`${JSON.stringify(name)} cannot be the name of a variable.`, {
     code: 'ENV_INVALID',
     hint: 'Letters, digits and underscores, not beginning with a digit.',
@@ -198,8 +197,7 @@ export function scopedNames(agent: ResolvedAgent): ReadonlySet<string> {
  */
 function hiddenNames(agent: ResolvedAgent): readonly string[] {
   const relations = relationsOf(agent)
-  const hints = relations.flatMap(({ nameEnv, descriptionEnv }) => [nameEnv, descriptionEnv])
-  const shown = new Set(hints)
+  const shown = new Set(relations.flatMap((one) => [one.nameEnv, one.descriptionEnv]))
   return relations.flatMap(({ scopedEnv }) => scopedEnv).filter((name) => !shown.has(name))
 }
 
