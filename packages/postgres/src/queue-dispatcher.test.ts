@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { describeDispatcher } from '@skein/runtime/testing'
 import { memoryStore, systemTimers } from '@skein/runtime'
+import { latch } from '../../../conformance/standard-agents/support/latch.ts'
 import { suiteFunctions } from '../../../conformance/support/suite-functions.ts'
 import { newSchema, noPostgres, startPostgres, type TestPostgres } from '../test/server.ts'
 import { queueDispatcher } from './queue-dispatcher.ts'
@@ -62,13 +63,11 @@ describe.skipIf(noPostgres !== undefined)('with PostgreSQL', () => {
       onError: (error) => errors.push(error),
     })
     const drained: string[] = []
-    let begin = (): void => undefined
-    let release = (): void => undefined
-    const begun = new Promise<void>((resolve) => (begin = resolve))
-    const held = new Promise<void>((resolve) => (release = resolve))
+    const begun = latch()
+    const held = latch()
     await dispatcher.start(async (id) => {
-      begin()
-      if (id === 'during') await held
+      begun.open()
+      if (id === 'during') await held.reached
       await store.commit({ point: 'park', threads: [{ id, wake: { exactly: null } }] })
       drained.push(id)
     })
@@ -77,9 +76,9 @@ describe.skipIf(noPostgres !== undefined)('with PostgreSQL', () => {
       dispatcher.wake(id)
     }
     await wake('during')
-    await begun
+    await begun.reached
     await own.kill9()
-    release()
+    held.open()
     await new Promise((resolve) => setTimeout(resolve, 500))
     await own.restart()
     await new Promise((resolve) => setTimeout(resolve, 3_000))
