@@ -121,6 +121,69 @@ describe('thread', { timeout }, () => {
   })
 })
 
+describe('provide', { timeout }, () => {
+  test('gives a subagent what it waits for, once, from a file or a pipe; no output has the values', async () => {
+    const cwd = tempFolder()
+    const write = (path: string, text: string): void => {
+      mkdirSync(join(cwd, 'defs', path, '..'), { recursive: true })
+      writeFileSync(join(cwd, 'defs', path), text)
+    }
+    const prompt = (name: string, rest: string): void =>
+      write(
+        `prompts/${name}.ts`,
+        `import { definePrompt } from '@skein/runtime'
+        import { calls, says, scripted } from '@skein/ai/testing'
+        export default definePrompt({ name: '${name}', prompt: 'Work.', ${rest} })`,
+      )
+    const agent = (name: string, rest: string): void =>
+      write(
+        `agents/${name}.ts`,
+        `import { defineAgent } from '@skein/runtime'
+        export default defineAgent({ name: '${name}', ${rest} })`,
+      )
+    prompt(
+      'boss',
+      `model: scripted(({ messages }) => messages.at(-1).type === 'user' && messages.at(-1).text === 'Go'
+        ? calls('courier', { message: 'Bring it.' }) : says('Asked.')),
+      tools: [{ name: 'courier', initUserMessageProperty: 'message' }]`,
+    )
+    prompt(
+      'courier',
+      `model: scripted(() => says('Brought.')), variables: [
+        { name: 'VAULT_CODE', type: 'secret', required: true, scoped: true },
+        { name: 'CITY', type: 'text', required: true, scoped: true }]`,
+    )
+    prompt('review', `model: scripted(() => says('Fine.'))`)
+    agent('boss', `sideA: { prompt: 'boss' }`)
+    agent(
+      'courier',
+      `type: 'dual_ai', exposeAsTool: true, toolDescription: 'Brings.', maxSessionTurns: 2,
+      sideA: { prompt: 'courier' }, sideB: { prompt: 'review' }`,
+    )
+    await startDev(['defs'], { cwd })
+    const ran = JSON.parse((await skein(['run', 'boss', 'Go', '--json'], { cwd })).stdout)
+    const { id } = ran.thread as { id: string }
+    const inbox = await skein(['inbox'], { cwd })
+    expect(inbox.stdout).toContain('boss needs VAULT_CODE (secret), CITY (text) for courier')
+    const input = 'VAULT_CODE=canary-of-a-code\n'
+    const [few, wrong] = await Promise.all([
+      skein(['provide', id], { cwd, input }),
+      skein(['provide', 'nowhere'], { cwd, input }),
+    ])
+    expect(few.code).toBe(1)
+    expect(few.stderr).toContain('also needs CITY')
+    expect(wrong.stderr).toContain('No request for variables matches nowhere.')
+    writeFileSync(join(cwd, 'values.env'), `${input}CITY=Ulm\n`)
+    const given = await skein(['provide', id.slice(-8), '--file', 'values.env', '--json'], { cwd })
+    expect(given.code).toBe(0)
+    expect(JSON.parse(given.stdout)).toMatchObject({ threadId: id, type: 'provide' })
+    const after = await skein(['provide', id], { cwd, input: `${input}CITY=Ulm\n` })
+    expect(after.code).toBe(1)
+    for (const { stdout, stderr } of [inbox, few, wrong, given, after])
+      expect(stdout + stderr).not.toContain('canary')
+  })
+})
+
 describe('chat', { timeout }, () => {
   test('answers each line that is piped in, and ends with 3 where a person is needed', async () => {
     const input = 'Hello\nWhere is O-8?\nRefund it: O-8\nNever reached\n'
