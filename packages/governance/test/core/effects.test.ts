@@ -297,6 +297,29 @@ test('a write is refused when its intent cannot be written, and the result says 
   }
 })
 
+test('UAICP-34 a write whose end cannot be logged is reported as not undone', async () => {
+  const { log, options, world } = await kit()
+  const audit: GovernorOptions['audit'] = {
+    read: (read) => log.read(read),
+    append: (entry, append) => {
+      if (entry.line.includes('"call_settled"')) throw new Error('disk full')
+      return log.append(entry, append)
+    },
+  }
+  const write = toolOf(world, 'write', { risk: low, rollback: undoBy('write') })
+  const { governor } = await import('../../src/index.ts')
+  const task = taskOf({ tools: [write, toolOf(world, 'undo_write')] })
+  const result = await governor({ ...options, audit }).run(task, init, async (run) => {
+    await run.call(write, {}).catch(() => undefined)
+    return 1
+  })
+  expect(codesOf(result)).toContain('AUDIT_UNAVAILABLE')
+  expect(world.done).toEqual(['write {}'])
+  expect(result).toMatchObject({
+    undo: [{ tool: 'write', action: { target: 'undo_write' }, status: 'failed' }],
+  })
+})
+
 test('arguments are a snapshot: what was judged is what runs', async () => {
   const { governor, sign } = await kit()
   const world = new World()

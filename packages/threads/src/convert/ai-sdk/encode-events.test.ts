@@ -43,6 +43,21 @@ describe('live events as a UI message stream', () => {
     expect(end.messages).toEqual(stored)
   })
 
+  test('TP-42 text and reasoning of one block id are two blocks', () => {
+    const at = '2026-05-01T13:00:00Z'
+    const base = { at, turnId: 'r1', messageId: 'm1', blockId: '0' }
+    const chunks = encode([
+      { type: 'turn_start', at, turnId: 'r1', agentId: 'guide/a' },
+      { type: 'reasoning_delta', ...base, text: 'Hm.' },
+      { type: 'text_delta', ...base, text: 'Yes.' },
+    ])
+    const words = chunks.flatMap((chunk) => ('delta' in chunk ? [[chunk.type, chunk.delta]] : []))
+    expect(words).toEqual([
+      ['reasoning-delta', 'Hm.'],
+      ['text-delta', 'Yes.'],
+    ])
+  })
+
   test('a message that differs from what was streamed replaces it', async () => {
     const other = events.map((event): ThreadEvent =>
       event.type === 'text_delta' && event.text === 'look.' ? { ...event, text: 'listen.' } : event,
