@@ -20,7 +20,8 @@ export interface WorkspaceCopy {
 
 /**
  * Copies every file git knows or would add, or those of them that are wanted; installed packages are
- * linked, ours to the copy.
+ * linked, ours to the copy. Peers that are installed already are linked too: otherwise `npm test` in the copy
+ * would first install all of them again.
  */
 export function copyWorkspace(isWanted: (path: string) => boolean = () => true): WorkspaceCopy {
   const folder = mkdtempSync(join(tmpdir(), 'skein-copy-'))
@@ -32,6 +33,9 @@ export function copyWorkspace(isWanted: (path: string) => boolean = () => true):
     cpSync(join(root, file), join(folder, file))
   }
   linkModules(folder)
+  const peers = join(root, '.cache')
+  mkdirSync(peers, { recursive: true })
+  symlinkSync(peers, join(folder, '.cache'))
   return {
     folder,
     remove: () => rmSync(folder, { recursive: true, force: true }),

@@ -54,6 +54,8 @@ export async function walkedRequest(step: Step): Promise<string> {
     agents: [defineAgent({ name: 'refunds', sideA: { prompt } })],
     tools: [charge],
     store: memoryStore(),
+    // On a busy machine the event loop may stand still; the report of that is no part of the walk.
+    limits: { loopBlockedMs: 60_000 },
   })
   await runtime.start()
   const http = createHttp(runtime, { auth: 'none' })

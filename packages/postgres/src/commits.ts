@@ -14,7 +14,7 @@ import {
 } from '@skein/runtime'
 import type { Blobs } from './blobs.ts'
 import type { Connections, SendStatements } from './connections.ts'
-import { changeNumber } from './rows.ts'
+import { changeNumber } from './schema.ts'
 
 /** A commit or a claim that waits for its transaction. */
 interface Job {

@@ -30,8 +30,6 @@ import {
 } from './connections.ts'
 import { databaseRows, loadRows } from './copy.ts'
 import {
-  changeNumber,
-  CHANGES,
   HEAD_COLUMNS,
   headOfRow,
   headStatements,
@@ -39,7 +37,7 @@ import {
   threadListing,
   totalsStatement,
 } from './rows.ts'
-import { migrateSchema } from './schema.ts'
+import { changeNumber, CHANGES, migrateSchema } from './schema.ts'
 import { lockUsers } from './view.ts'
 
 type UserOf = Parameters<Store['userValues']>[0]

@@ -15,6 +15,7 @@ import {
   type Value,
   valuesList,
 } from './connections.ts'
+import { isSettled } from './schema.ts'
 
 /** The columns of `threads` that heads are made of; without `search`, which only the server needs. */
 export const HEAD_COLUMNS = `id, tenant, parent_id, root_id, client_id, created_at, owner, agent, title, tags,
@@ -66,14 +67,14 @@ function leaseFrom(row: DatabaseRow): Lease | null {
   const owner = row['lease_owner'] as string | null
   if (owner === null) return null
   const address = row['lease_address'] as string | null
-  return {
+  const lease = {
     owner,
-    ...(address !== null && { address }),
     until: row['lease_until'] as number,
     deaths: row['deaths'] as number,
     survived: row['survived'] as number,
     isOnTrial: row['on_trial'] as boolean,
   }
+  return address === null ? lease : { ...lease, address }
 }
 
 /** Columns of `threads` with the value of each. */
@@ -199,26 +200,6 @@ const orders = {
   change: 'change DESC, id DESC',
 }
 
-/**
- * Changes of transactions that began before one that still runs are hidden until that one has ended: a reader
- * that has seen a number may rely on having seen all smaller ones.
- */
-const IS_SETTLED = (s: string): string =>
-  `change < pg_snapshot_xmin(pg_current_snapshot())::text::bigint + ${changeBase(s)}`
-
-/** The offset that is added to the number of a transaction; not 0 in a database that was restored from a copy. */
-function changeBase(s: string): string {
-  return `coalesce((SELECT (json::jsonb ->> 'base')::bigint FROM ${s}.settings WHERE name = '${CHANGES}'), 0)`
-}
-
-/** The setting of the store that holds the base of the numbers of changes. */
-export const CHANGES = ' changes'
-
-/** The expression for the number of the changes of this transaction. Numbers grow in the order of transactions. */
-export function changeNumber(s: string): string {
-  return `pg_current_xact_id()::text::bigint + ${changeBase(s)}`
-}
-
 /** Builds the statement that lists the threads of a query; undefined if no thread can match. */
 export function threadListing(s: string, query: ThreadQuery): Statement | undefined {
   const { tenant, owner, agent, lifecycle, parentId, rootId, isWaiting, search, tag } = query
@@ -226,9 +207,9 @@ export function threadListing(s: string, query: ThreadQuery): Statement | undefi
   const values: Value[] = []
   const conditions: string[] = []
   let isOdd = false
-  const add = (condition: (place: string) => string, value: string | undefined): void => {
+  const add = (condition: (place: string) => string, value: string | number | undefined): void => {
     if (value === undefined) return
-    isOdd ||= !isStorable(value)
+    isOdd ||= typeof value === 'string' && !isStorable(value)
     values.push(value)
     conditions.push(condition(`$${values.length}`))
   }
@@ -248,16 +229,13 @@ export function threadListing(s: string, query: ThreadQuery): Statement | undefi
     return `id IN (${called('id')} UNION ${called('root_id')})`
   }, tool)
   add((place) => `forked_from = ${place}`, forkedFrom)
-  if (grantedAfter !== undefined) {
-    values.push(grantedAfter)
-    conditions.push(`granted_until > $${values.length}`)
-  }
+  add((place) => `granted_until > ${place}`, grantedAfter)
   if (changedAfter) {
     values.push(changedAfter.change)
     const change = `$${values.length}`
     add((place) => `(change, id) > (${change}, ${place})`, changedAfter.id)
   }
-  if (changedAfter || query.sort === 'change') conditions.push(IS_SETTLED(s))
+  if (changedAfter || query.sort === 'change') conditions.push(isSettled(s))
   if (isOdd) return undefined
   const order = changedAfter ? 'change, id' : orders[query.sort ?? 'activity']
   const where = conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : ''

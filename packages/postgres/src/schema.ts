@@ -316,3 +316,24 @@ export async function migrateSchema(
     ])
   })
 }
+
+/**
+ * The condition for threads whose changes are shown. Changes of transactions that began before one that still runs
+ * are hidden until that one has ended: a reader that has seen a number may rely on having seen all smaller ones.
+ */
+export function isSettled(s: string): string {
+  return `change < pg_snapshot_xmin(pg_current_snapshot())::text::bigint + ${changeBase(s)}`
+}
+
+/** The offset that is added to the number of a transaction; not 0 in a database that was restored from a copy. */
+function changeBase(s: string): string {
+  return `coalesce((SELECT (json::jsonb ->> 'base')::bigint FROM ${s}.settings WHERE name = '${CHANGES}'), 0)`
+}
+
+/** The setting of the store that holds the base of the numbers of changes. */
+export const CHANGES = ' changes'
+
+/** The expression for the number of the changes of this transaction. Numbers grow in the order of transactions. */
+export function changeNumber(s: string): string {
+  return `pg_current_xact_id()::text::bigint + ${changeBase(s)}`
+}

@@ -2,7 +2,6 @@ import { cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from '
 import { tmpdir } from 'node:os'
 import { join, posix } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { AxeBuilder } from '@axe-core/playwright'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { buildDocs, builtDocs, siteFolder } from '../../../scripts/docs/build.ts'
 import { MAX_BUNDLE_BYTES } from '../../../scripts/docs/llms.ts'
@@ -10,7 +9,7 @@ import { linksOf } from '../../../scripts/docs/markdown.ts'
 import { publicNames } from '../../../scripts/house/public-names.ts'
 import { peersOf } from '../../../scripts/peers.ts'
 import { studioFiles, type StudioPage } from '../src/index.ts'
-import { withBrowser, withStudio } from './studio-kit.ts'
+import { violations, withBrowser, withStudio } from './studio-kit.ts'
 
 const exported = publicNames()
 
@@ -167,12 +166,16 @@ describe.skipIf(!isInstalled)('the documentation', () => {
         ['/docs/first-five-minutes.html', 'light', 360],
       ] as const) {
         const page = await open(path, { theme, width })
-        const { violations } = await new AxeBuilder({ page }).analyze()
-        expect(violations.map(({ id, nodes }) => `${path} ${id}: ${nodes[0]?.html}`)).toEqual([])
+        expect(await violations(page), path).toEqual([])
         // Text and code wrap or scroll by themselves; the page does not.
         const isWide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth)
         expect(isWide, `${path} scrolls sideways`).toBe(false)
       }
+      const page = await open('/docs/')
+      await page.evaluate(() => document.querySelector('main')!.append(new Image(20, 20)))
+      expect(await violations(page), 'a picture without words').toEqual([
+        expect.stringMatching(/^image-alt: /),
+      ])
     })
   })
 

@@ -1,11 +1,10 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { AxeBuilder } from '@axe-core/playwright'
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import type { EmbeddedRuntime } from '@skein/runtime'
 import { root } from '../../../scripts/workspace.ts'
-import { withBrowser, withStudio, type StudioKit } from './studio-kit.ts'
+import { violations, withBrowser, withStudio, type StudioKit } from './studio-kit.ts'
 
 withBrowser()
 
@@ -40,17 +39,6 @@ async function picture(page: Page, name: string): Promise<void> {
   const folder = join(root, 'docs', 'studio')
   mkdirSync(folder, { recursive: true })
   writeFileSync(join(folder, `${name}.png`), bytes)
-}
-
-async function violations(page: Page): Promise<string[]> {
-  const { violations: found } = await new AxeBuilder({ page })
-    // Without frames there is nothing to join, so the second page that axe would open for it is left out.
-    .setLegacyMode(true)
-    .withTags(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'])
-    .analyze()
-  return found.flatMap(({ id, nodes }) =>
-    nodes.map(({ html, failureSummary }) => `${id}: ${html.slice(0, 200)}\n  ${failureSummary}`),
-  )
 }
 
 /** Every screen, and how it is recognised. */

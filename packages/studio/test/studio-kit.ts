@@ -1,3 +1,4 @@
+import { AxeBuilder } from '@axe-core/playwright'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll } from 'vitest'
 import { createRuntime, discover, type EmbeddedRuntime, type RuntimeOptions } from '@skein/runtime'
@@ -71,6 +72,20 @@ export async function withStudio(
 export async function exampleRegistry(): Promise<Awaited<ReturnType<typeof discover>>> {
   process.env['SHOP_DB'] = ':memory:' // the orders of one test file are not those of another
   return discover(`${root}/examples/agents`)
+}
+
+/** What axe finds on a page. */
+export async function violations(page: Page): Promise<string[]> {
+  // Without frames one run inside the page finds everything; the usual way opens a second page for each run.
+  if (page.frames().length > 1) throw new Error('The page has frames, which axe would leave out.')
+  const { violations: found } = await new AxeBuilder({ page })
+    .options({ resultTypes: ['violations'] })
+    .withTags(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'])
+    .setLegacyMode()
+    .analyze()
+  return found.flatMap(({ id, nodes }) =>
+    nodes.map(({ html, failureSummary }) => `${id}: ${html.slice(0, 200)}\n  ${failureSummary}`),
+  )
 }
 
 /** Opens pages that may only ask the server of the test. */

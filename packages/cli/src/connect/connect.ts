@@ -181,10 +181,7 @@ export async function findWaiting(
   if (!only)
     throw new CommandError(`No ${ABOUT[wanted]} matches ${meant}.`, {
       code: 'INTERRUPT_NOT_FOUND',
-      hint:
-        waiting.length === 0
-          ? 'Somebody may have decided already: `skein inbox` lists the calls that wait, and none does.'
-          : '`skein inbox` lists the calls that wait.',
+      hint: waiting.length === 0 ? NONE_WAITS : '`skein inbox` lists the calls that wait.',
     })
   const ids = found.map(({ threadId, interruptId }) => `${threadId} ${interruptId}`)
   throw new CommandError(`${found.length} waiting calls match ${meant}.`, {
@@ -193,6 +190,8 @@ export async function findWaiting(
   })
 }
 
+const NONE_WAITS =
+  'Somebody may have decided already: `skein inbox` lists the calls that wait, and none does.'
 const ABOUT = {
   approval: 'call that waits for approval',
   in_doubt: 'call that is in doubt',

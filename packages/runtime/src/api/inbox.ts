@@ -30,7 +30,7 @@ import {
   load,
   type LoadedThread,
 } from './api-context.ts'
-import { newGrant } from './contents-api.ts'
+import { newGrant } from './grants-api.ts'
 import {
   canonicalJson,
   isPlainObject,
@@ -535,7 +535,7 @@ function variablesItem(
     expiresAt: requested.expiresAt,
     variables: missing.map((name) => {
       const { type = 'secret', description } = declared.find((one) => one.name === name) ?? {}
-      return { name, type, ...(description !== undefined && { description }) }
+      return description === undefined ? { name, type } : { name, type, description }
     }),
   }
 }

@@ -25,7 +25,8 @@ import {
   type ApiContext,
   type ApiEnvironment,
 } from './api-context.ts'
-import { effectsApi, envApi, filesApi, grantsApi, valuesApi } from './contents-api.ts'
+import { effectsApi, envApi, filesApi, valuesApi } from './contents-api.ts'
+import { grantsApi } from './grants-api.ts'
 import { eraseThread, removeThread, resumeThread, stopThread, terminateThread } from './control.ts'
 import { createThread, forkStoredThread } from './create-thread.ts'
 import { relationVariables } from './inbox.ts'

@@ -6,10 +6,9 @@ import {
   valueOperations,
   variableOperations,
 } from '../operations/contents.ts'
-import { grantOperations } from '../operations/grants.ts'
 import { approvalOperations, controlOperations, messageOperations } from '../operations/messages.ts'
 import { fileOperations, logOperations } from '../operations/files-and-logs.ts'
-import { threadOperations } from '../operations/threads.ts'
+import { grantOperations, threadOperations } from '../operations/threads.ts'
 import { a2aOperations } from './a2a/a2a-operations.ts'
 import { agentCardOperations, endpointOperations, serverOperations } from './server-operations.ts'
 import { agUiOperations } from './chat/ag-ui.ts'

@@ -23,10 +23,6 @@ import {
   type Snapshots,
   type Store,
   StoreError,
-  type StoreTotals,
-  type ThreadHead,
-  type ThreadQuery,
-  type TreeUsage,
   type UserOf,
   type UserValue,
 } from './store.ts'
@@ -135,21 +131,12 @@ class FileStore implements SqliteStore {
     return this.#write(() => this.#tables.release(owner, threadIds), { isLazy: true })
   }
 
-  head(threadId: string): Promise<ThreadHead | undefined> {
-    return this.#read((tables) => tables.head(threadId))
-  }
+  readonly head: Store['head'] = (threadId) => this.#read((tables) => tables.head(threadId))
 
-  headByClientId(
-    tenant: string,
-    clientId: string,
-    owner?: string | null,
-  ): Promise<ThreadHead | undefined> {
-    return this.#read((tables) => tables.headByClientId(tenant, clientId, owner))
-  }
+  readonly headByClientId: Store['headByClientId'] = (tenant, clientId, owner) =>
+    this.#read((tables) => tables.headByClientId(tenant, clientId, owner))
 
-  list(query: ThreadQuery): Promise<readonly ThreadHead[]> {
-    return this.#read((tables) => tables.list(query))
-  }
+  readonly list: Store['list'] = (query) => this.#read((tables) => tables.list(query))
 
   events(
     threadId: string,
@@ -158,29 +145,19 @@ class FileStore implements SqliteStore {
     return this.#read((tables) => tables.events(threadId, after, limit))
   }
 
-  due(now: number, limit: number): Promise<readonly string[]> {
-    return this.#read((tables) => tables.due(now, limit))
-  }
+  readonly due: Store['due'] = (now, limit) => this.#read((tables) => tables.due(now, limit))
 
-  nextWake(after = -Infinity): Promise<number | undefined> {
-    return this.#read((tables) => tables.nextWake(after))
-  }
+  readonly nextWake: Store['nextWake'] = (after = -Infinity) =>
+    this.#read((tables) => tables.nextWake(after))
 
-  treeUsage(rootId: string): Promise<TreeUsage> {
-    return this.#read((tables) => tables.treeUsage(rootId))
-  }
+  readonly treeUsage: Store['treeUsage'] = (rootId) =>
+    this.#read((tables) => tables.treeUsage(rootId))
 
-  totals(): Promise<StoreTotals> {
-    return this.#read((tables) => tables.totals())
-  }
+  readonly totals: Store['totals'] = () => this.#read((tables) => tables.totals())
 
-  counters(prefix: string): Promise<ReadonlyMap<string, number>> {
-    return this.#read((tables) => tables.counters(prefix))
-  }
+  readonly counters: Store['counters'] = (prefix) => this.#read((tables) => tables.counters(prefix))
 
-  blob(hash: string): Promise<Uint8Array | undefined> {
-    return this.#read((tables) => tables.blob(hash))
-  }
+  readonly blob: Store['blob'] = (hash) => this.#read((tables) => tables.blob(hash))
 
   audit(
     tree: string,

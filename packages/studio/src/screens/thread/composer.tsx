@@ -270,6 +270,10 @@ function fileName({ name }: File): string {
 function Queue({ thread }: { readonly thread: ShownThread }): ReactNode {
   const { client, notify } = useStudio()
   const { queued } = thread.view
+  const takeBack = async (queueId: string): Promise<void> => {
+    const isBack = await client.threads.unsend(thread.threadId, queueId)
+    notify(isBack ? 'Taken back.' : 'Too late: it was read already.')
+  }
   if (queued.length === 0) return null
   return (
     <ul className="queue small" aria-label={`${plural(queued.length, 'message')} not read yet`}>
@@ -283,13 +287,7 @@ function Queue({ thread }: { readonly thread: ShownThread }): ReactNode {
               <button
                 type="button"
                 className="btn quiet tiny"
-                onClick={() =>
-                  void client.threads
-                    .unsend(thread.threadId, queueId)
-                    .then((isBack) =>
-                      notify(isBack ? 'Taken back.' : 'Too late: it was read already.'),
-                    )
-                }
+                onClick={() => void takeBack(queueId)}
               >
                 <Undo2 size={13} aria-hidden /> Take back
               </button>

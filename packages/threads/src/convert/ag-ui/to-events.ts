@@ -159,20 +159,12 @@ class EventWriter {
   #message(message: ThreadMessage | SystemMessage, pointer: string, id: string): void {
     this.#time(message.timestamp, joinPointer(pointer, 'timestamp'))
     if (message.message_type === 'system') {
-      this.#losses.rest(
-        message,
-        pointer,
-        ['message_type', 'timestamp', 'event_type', 'event_data'],
-        NO_PLACE,
-      )
+      const carried = ['message_type', 'timestamp', 'event_type', 'event_data']
+      this.#losses.rest(message, pointer, carried, NO_PLACE)
       return this.#push({ type: `data-${message.event_type}`, data: message.event_data })
     }
-    this.#losses.rest(
-      message,
-      pointer,
-      ['message_type', 'timestamp', 'parts', 'agent_id'],
-      NO_PLACE,
-    )
+    const carried = ['message_type', 'timestamp', 'parts', 'agent_id']
+    this.#losses.rest(message, pointer, carried, NO_PLACE)
     const isResponse = message.message_type === 'response'
     if (isResponse) this.#push({ type: 'start-step' })
     message.parts.forEach((part, index) => {
@@ -279,12 +271,8 @@ class EventWriter {
     part: MessagePart & { part_kind: 'tool-return' | 'retry-prompt' },
     pointer: string,
   ): void {
-    this.#losses.rest(
-      part,
-      pointer,
-      ['part_kind', 'tool_call_id', 'tool_name', 'content', 'status'],
-      NO_PLACE,
-    )
+    const carried = ['part_kind', 'tool_call_id', 'tool_name', 'content', 'status']
+    this.#losses.rest(part, pointer, carried, NO_PLACE)
     if (part.part_kind === 'retry-prompt')
       this.#losses.add(joinPointer(pointer, 'part_kind'), 'a retry becomes a result')
     else if (part.status === 'validation_error')

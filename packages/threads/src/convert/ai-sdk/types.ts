@@ -119,28 +119,16 @@ export interface DataUIPart {
 
 /** A source that a text cites. */
 export interface Citation {
-  source:
-    | {
-        type: 'source'
-        sourceType: 'url'
-        id: string
-        url: string
-        title?: string
-        providerMetadata?: UIProviderMetadata
-      }
-    | {
-        type: 'source'
-        sourceType: 'document'
-        id: string
-        mediaType: string
-        title: string
-        filename?: string
-        providerMetadata?: UIProviderMetadata
-      }
+  source: CitedSource<SourceUrlUIPart, 'url'> | CitedSource<SourceDocumentUIPart, 'document'>
   startIndex?: number
   endIndex?: number
   citedText?: string
 }
+
+type CitedSource<Part, Type> = { type: 'source'; sourceType: Type; id: string } & Omit<
+  Part,
+  'type' | 'sourceId'
+>
 
 /** An approval: the question to a person, and the answer. */
 interface ApprovalFields {
@@ -219,10 +207,7 @@ export type DynamicToolUIPart = {
 /** A tool call and its outcome. */
 export type ToolUIPart = StaticToolUIPart | DynamicToolUIPart
 
-/**
- * A tool part while it is being built, with the fields of every state. The finished part has only the fields
- * of its state.
- */
+/** A tool part while it is being built, with the fields of every state; a finished one has those of its state. */
 export interface OpenToolPart {
   type: string
   toolName?: string
