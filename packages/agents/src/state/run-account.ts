@@ -1,6 +1,6 @@
 import { isPlainObject } from '@skein/base'
 import { addUsage, type TokenUsage, zeroUsage } from '@skein/ai'
-import { misfit, type Rule } from './state-data.ts'
+import { misfit, type DataRule } from './state-data.ts'
 import type { AgentStateJSON, RunAccount, SubagentExecutionTrace } from './state-types.ts'
 
 /** The account of a run that has done nothing yet. */
@@ -52,10 +52,10 @@ export function spendingOf({
   return { usage, steps }
 }
 
-const count: Rule = (value) =>
+const count: DataRule = (value) =>
   typeof value === 'number' && value >= 0 ? undefined : 'a number from 0'
 
-const usage: Rule = {
+const usage: DataRule = {
   inputTokens: count,
   outputTokens: count,
   totalTokens: count,
@@ -65,7 +65,7 @@ const usage: Rule = {
 }
 
 /** The form of a run's account. */
-export const accountRule: Rule = {
+export const accountRule: DataRule = {
   id: 'string',
   'origin?': 'string',
   revision: count,

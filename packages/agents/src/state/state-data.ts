@@ -111,16 +111,16 @@ function read(value: unknown, depth: number): unknown {
  * What a part of stored data must be: a name of `typeof`, a list of such parts, an object with these members
  * (`name?` may be absent), or a function that returns what is expected if the value is something else.
  */
-export type Rule =
+export type DataRule =
   | 'string'
   | 'number'
   | 'boolean'
-  | readonly [Rule]
-  | { readonly [member: string]: Rule }
+  | readonly [DataRule]
+  | { readonly [member: string]: DataRule }
   | ((value: unknown) => string | undefined)
 
 /** Returns what is wrong with JSON data: where, what is there, and what was expected. Undefined if it fits. */
-export function misfit(value: unknown, rule: Rule, path = ''): string | undefined {
+export function misfit(value: unknown, rule: DataRule, path = ''): string | undefined {
   const not = (expected: string): string => `${path || 'it'} is ${kindOf(value)}, not ${expected}`
   if (typeof rule === 'string') return typeof value === rule ? undefined : not(`a ${rule}`)
   if (typeof rule === 'function') {
@@ -130,7 +130,7 @@ export function misfit(value: unknown, rule: Rule, path = ''): string | undefine
   let problem: string | undefined
   if (Array.isArray(rule)) {
     if (!Array.isArray(value)) return not('a list')
-    value.some((item, index) => (problem = misfit(item, rule[0] as Rule, `${path}[${index}]`)))
+    value.some((item, index) => (problem = misfit(item, rule[0] as DataRule, `${path}[${index}]`)))
     return problem
   }
   if (!isPlainObject(value)) return not('an object')

@@ -8,7 +8,7 @@ import {
   toResultJson,
 } from '@skein/ai'
 import { invalidUse } from '../contract/agent-error.ts'
-import { anId, checkJson, frozenData, misfit, readData, type Rule } from './state-data.ts'
+import { anId, checkJson, frozenData, misfit, readData, type DataRule } from './state-data.ts'
 import { accountRule } from './run-account.ts'
 import type {
   AgentStateJSON,
@@ -164,7 +164,7 @@ function invalid(problem: string): Error {
 
 const anObject = {}
 
-const traceRule: Rule = {
+const traceRule: DataRule = {
   subagentId: 'string',
   subagentType: 'string',
   parentToolCallId: 'string',
@@ -173,12 +173,12 @@ const traceRule: Rule = {
   endTime: 'number',
   success: 'boolean',
   'toolExecutions?': [{ toolName: 'string', arguments: anObject, result: 'string' }],
-  get 'children?'(): readonly [Rule] {
+  get 'children?'(): readonly [DataRule] {
     return [traceRule]
   },
 }
 
-const stateRule: Rule = {
+const stateRule: DataRule = {
   id: anId,
   step: (step) =>
     Number.isSafeInteger(step) && (step as number) >= 0 ? undefined : 'a whole number from 0',
@@ -212,6 +212,6 @@ const stateRule: Rule = {
   'run?': accountRule,
 }
 
-function oneOf(...names: readonly string[]): Rule {
+function oneOf(...names: readonly string[]): DataRule {
   return (value) => (names.includes(value as string) ? undefined : names.join(' or '))
 }

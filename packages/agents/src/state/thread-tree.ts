@@ -1,7 +1,7 @@
 import { type IdSource, uuidV4 } from '@skein/base'
 import type { Message } from '@skein/ai'
 import { invalidUse } from '../contract/agent-error.ts'
-import { anId, misfit, type Rule } from './state-data.ts'
+import { anId, misfit, type DataRule } from './state-data.ts'
 import type { AgentStateJSON } from './state-types.ts'
 import { AgentState } from './state.ts'
 
@@ -229,7 +229,7 @@ function readTreeJSON(json: unknown): {
   return { root, current, nodes }
 }
 
-const treeRule: Rule = {
+const treeRule: DataRule = {
   nodes: [
     {
       id: anId,

@@ -47,7 +47,7 @@ export function messageFromJSON(json: unknown): Message {
 
 function optionsOf(value: Record<string, unknown>): MessageOptions {
   const { id, timestamp, metadata } = value
-  if (typeof id !== 'string' || id === '') throw invalid('id', 'is not a non-empty string')
+  if (typeof id !== 'string' || id === '') throw invalid('id', 'is not an id')
   const date = new Date(typeof timestamp === 'string' ? timestamp : Number.NaN)
   if (Number.isNaN(date.getTime())) throw invalid('timestamp', 'is not an ISO 8601 time')
   if (metadata === undefined) return { id, timestamp: date }

@@ -57,7 +57,7 @@ export function optionsMetadata(
 /** The warning about reasoning of another vendor that was left out. */
 export const foreignReasoning: Warning = {
   code: 'foreign_reasoning_dropped',
-  message: 'Reasoning of another vendor or API was left out of the history: it cannot be verified.',
+  message: 'Reasoning of another vendor or API was left out.',
 }
 
 /** Makes the warning about an assistant block that this vendor's format cannot express. */

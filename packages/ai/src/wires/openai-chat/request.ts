@@ -104,7 +104,7 @@ function chatStructure(request: LLMRequest, dialect: OpenAIChatDialect): ChatStr
       warnings: [
         {
           code: 'structure_not_enforced',
-          message: 'The vendor guarantees JSON but no schema; the schema was told to the model.',
+          message: 'The vendor guarantees JSON, but no schema.',
           pointer: '/structure',
         },
       ],
@@ -223,7 +223,7 @@ function documentPart({ source, mimeType, title }: DocumentBlock, target: ChatTa
   throw requestError(
     target.provider,
     `${target.provider} does not take documents by address in Chat Completions.`,
-    'Load the document and send it as base64, or use a vendor or API that fetches addresses.',
+    'Send the document as base64.',
   )
 }
 
