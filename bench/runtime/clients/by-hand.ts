@@ -13,7 +13,7 @@ export interface Answer {
   ]
 }
 
-export const tools = [
+export const tools: readonly object[] = [
   { type: 'function', function: { name: 'look_up', description: 'Looks up.', parameters } },
 ]
 
