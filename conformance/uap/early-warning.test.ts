@@ -1,7 +1,13 @@
 /** The rows that show first when the step engine is wrong: boundaries, context, equality, checkpoints. */
-import { agent, AgentState, type AgentContext, type AgentStreamEvent } from '@skein/agents'
+import {
+  agent,
+  AgentState,
+  type AgentContext,
+  type AgentStreamEvent,
+  type ExecutionStrategy,
+} from '@skein/agents'
 import { loop, plan, react } from '@skein/agents/execution'
-import type { Tool } from '@skein/ai'
+import { type Tool, withToolContext } from '@skein/ai'
 import { calls, says, scripted, type ScriptStep } from '@skein/ai/testing'
 import { describe, expect, test } from 'vitest'
 import { collect, content, outline, recordingStore } from './support/state.ts'
@@ -193,6 +199,42 @@ test('UAP-151 leaving the loop aborts the run, and its result is CANCELLED', asy
   expect(model.requests).toHaveLength(2)
   expect(stream.state.step).toBe(2)
   expect(stream.state.messages.at(-1)?.type).toBe('tool_result')
+})
+
+test('UAP-151 abort reaches the tools of a built-in strategy inside another strategy', async () => {
+  for (const inner of [loop(), react()]) {
+    const outer: ExecutionStrategy = {
+      name: 'outer',
+      execute: (context) => inner.stream(context).result,
+      stream: (context) => inner.stream(context),
+    }
+    for (const isRead of [true, false]) {
+      let reached: (() => void) | undefined
+      const running = new Promise<void>((resolve) => (reached = resolve))
+      let signal: AbortSignal | undefined
+      const slow = withToolContext({
+        name: 'slow',
+        description: 'Never ends by itself.',
+        parameters: { type: 'object' },
+        run: (_: object, context: AgentContext) => {
+          signal = context.signal
+          reached?.()
+          return new Promise(() => {})
+        },
+      })
+      const model = scripted(({ tools }) => (tools.length > 0 ? calls('slow') : says('hm')))
+      const controller = new AbortController()
+      const worker = agent({ model, tools: [slow], execution: outer, signal: controller.signal })
+      const stream = worker.stream('go', AgentState.initial())
+      const result = isRead ? stream.result : worker.generate('go', AgentState.initial())
+      const ended = expect(result).rejects.toMatchObject({ code: 'CANCELLED' })
+      await running
+      if (isRead) stream.abort()
+      else controller.abort()
+      await ended
+      expect(signal?.aborted).toBe(true)
+    }
+  }
 })
 
 test('UAP-151 abort() rejects the result; leaving with the last event does not', async () => {

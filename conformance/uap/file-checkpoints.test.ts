@@ -140,6 +140,24 @@ test('UAP-168 two writers, a thousand saves: the file always parses, and the lat
   ])
 })
 
+test('UAP-168 another process saves between two saves of this one: the latest wins', async () => {
+  const here = fileCheckpoints({ dir, fsync: false })
+  vi.resetModules() // the modules of another process
+  const other = await import('@skein/agents/checkpoint')
+  const there = other.fileCheckpoints({ dir, fsync: false })
+  // So long that a save writes what has changed, not the whole state.
+  let state = AgentState.initial().withMessage(new UserMessage('x'.repeat(200_000)))
+  for (const [step, store] of [here, here, there, there, here, there, here].entries()) {
+    state = state.withMessage(new UserMessage(`step ${step}`)).withStep(step)
+    const saved = await store.save('s', state.toJSON())
+    for (const reader of [here, there]) {
+      expect(await reader.load('s'), `step ${step}`).toEqual(state.toJSON())
+      expect(await reader.loadVersion('s', saved!.checkpointId)).toEqual(state.toJSON())
+    }
+  }
+  expect((await here.history('s')).map(({ step }) => step)).toEqual([0, 1, 2, 3, 4, 5, 6])
+})
+
 test('UAP-168 compressed files are smaller, and either form is read by either store', async () => {
   const plain = fileCheckpoints({ dir })
   const packed = fileCheckpoints({ dir, compress: true })

@@ -105,16 +105,22 @@ describe.each([
   test('UAP-141 onError sees the failure and the last state, and may recover', async () => {
     for (const mode of ['generate', 'stream'] as const) {
       const seen: [string, number][] = []
+      let ended = 0
       const broken = [...script.slice(0, -1), fails('broken'), fails('broken')]
       const make = (strategy: AgentStrategy) => {
         const worker = agent({ model: scripted(broken), tools: [add], execution, strategy })
         return mode === 'generate' ? worker.generate('x', start) : worker.stream('x', start).result
       }
       await expect(
-        make({ onError: (error, state) => void seen.push([error.message, state.step]) }),
+        make({
+          onStepEnd: (step) => void (ended = step),
+          onError: (error, state) => void seen.push([error.message, state.step]),
+        }),
       ).rejects.toThrow('broken')
       expect(seen).toHaveLength(1)
       expect(seen[0]![0]).toContain('broken')
+      expect(seen[0]![1]).toBe(ended)
+      expect(ended).toBeGreaterThan(start.step)
       const recovery = { turn: {} as GenerateResult['turn'], state: start }
       const completed: unknown[] = []
       const result = await make({

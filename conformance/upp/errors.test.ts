@@ -168,6 +168,11 @@ describe('cause', () => {
     'UPP-035 $name: the network error itself, the parse error',
     async (operation) => {
       expect((await errorOf(operation, () => Promise.reject(refused))).cause).toBe(refused)
+      for (const name of ['AbortError', 'TimeoutError']) {
+        const stopped = new DOMException('by the fetch in use', name)
+        const { cause } = await errorOf(operation, () => Promise.reject(stopped))
+        expect(cause, name).toBe(stopped)
+      }
       const { cause } = await errorOf(operation, json('{"a":'))
       expect(cause).toBeInstanceOf(SyntaxError)
       const reason = new Error('the user left')

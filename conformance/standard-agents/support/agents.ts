@@ -91,7 +91,8 @@ export function tool(
     name,
     description: `Does ${name}.`,
     risk: 'read_only',
-    ...options,
+    // The types cannot see that a test which raises the risk also gives a rollback; loading checks it.
+    ...(options as typeof options & { readonly risk?: 'read_only' }),
     args: z.looseObject({}),
     execute: (state, args, { signal }) => execute(state, args, signal),
   })

@@ -256,6 +256,97 @@ describe('a crash inside a sub-agent', () => {
   })
 })
 
+describe('the session of a sub-agent follows from its call', () => {
+  /** Runs two calls of sub-agents that each have one effect; returns the sessions, and the keys of the effects. */
+  async function sessionsOf(ids: readonly string[], inner?: string) {
+    const [sessions, keys]: [Set<string>, string[]] = [new Set(), []]
+    const store = memoryCheckpoints()
+    const checkpoints: CheckpointStore = {
+      ...store,
+      save: (sessionId, ...rest) => {
+        sessions.add(sessionId)
+        return store.save(sessionId, ...rest)
+      },
+    }
+    const worker = (): Agent =>
+      agent({
+        model: scripted(({ messages }) =>
+          messages.length === 1 ? calls('pay', {}, { id: 'p' }) : says('paid'),
+        ),
+        tools: [effect('pay', keys)],
+        checkpoints,
+      })
+    const manager = agent({
+      model: scripted(({ messages }) =>
+        messages.length === 1 ? calls('worker', {}, { id: inner ?? 'w' }) : says('managed'),
+      ),
+      tools: [child('worker', worker())],
+      checkpoints,
+    })
+    const names = ['worker', inner === undefined ? 'worker' : 'manager']
+    const top = agent({
+      model: scripted(({ messages }) =>
+        messages.length === 1
+          ? ids.map((id, index) => calls(names[index]!, {}, { id }))
+          : says('done'),
+      ),
+      tools: [child('worker', worker()), child('manager', manager)],
+      checkpoints,
+      sessionId: 's',
+    })
+    await top.generate('go', start)
+    return { sessions: [...sessions].filter((id) => id !== 's'), keys }
+  }
+
+  test('two calls never share one, whatever their ids contain', async () => {
+    // The worker of the call "a/b", and the worker of the call "b" inside of the call "a".
+    const { sessions, keys } = await sessionsOf(['a/b', 'a'], 'b')
+    expect(sessions).toHaveLength(3)
+    expect(new Set(keys).size).toBe(2)
+  })
+
+  test('nor do two calls whose ids are too long for a file name', async () => {
+    const { sessions, keys } = await sessionsOf([`${'x'.repeat(300)}1`, `${'x'.repeat(300)}2`])
+    expect(sessions).toHaveLength(2)
+    expect(new Set(keys).size).toBe(2)
+    expect(sessions.every((id) => encodeURIComponent(id).length <= 255)).toBe(true)
+  })
+
+  test('an id whose characters become long in a file name is shortened', async () => {
+    const { sessions } = await sessionsOf(['語'.repeat(60), '😀'.repeat(60)])
+    expect(sessions).toHaveLength(2)
+    expect(sessions.every((id) => encodeURIComponent(id).length <= 255)).toBe(true)
+  })
+
+  test('a second call of the message does not continue the run of the first in a session that both use', async () => {
+    const asked: unknown[] = []
+    const kid = agent({
+      model: scripted(({ messages }) => {
+        asked.push(messages.map(({ text }) => text))
+        return says('ok')
+      }),
+      checkpoints: memoryCheckpoints(),
+      sessionId: 'kid',
+    })
+    const tool = subagent({
+      name: 'kid',
+      description: 'd',
+      parameters,
+      agent: kid,
+      prompt: ({ n }) => `task ${String(n)}`,
+      sequential: true,
+    })
+    const top = agent({
+      model: scripted(({ messages }) =>
+        messages.length === 1 ? [calls('kid', { n: 1 }), calls('kid', { n: 2 })] : says('done'),
+      ),
+      tools: [tool],
+    })
+    await top.generate('go', start)
+    expect(asked).toEqual([['task 1'], ['task 2']])
+  })
+})
+
 describe('a session of a sub-agent that waits', () => {
   const make = (checkpoints: CheckpointStore, ran: string[]) => {
     const kid = agent({

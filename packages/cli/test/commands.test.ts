@@ -18,6 +18,35 @@ describe('thread', { timeout }, () => {
     expect(tailed.code).toBe(0)
     expect(tailed.stdout).toMatch(/^1 +[\d:.]+ support thread_created /)
     expect(tailed.stdout).toMatch(/ session_end /)
+
+    // Each event is shown with the agent of its time, also when the thread was handed over later.
+    const lines = (await skein(['thread', 'export', ran.thread.id], { cwd })).stdout
+    const [header, ...rest] = lines
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    const seq = header.events + 1
+    const agents = { fromAgentId: 'support/a', toAgentId: 'refunds/a' }
+    const event = { type: 'agent_handoff', at: header.exportedAt, turnId: 't', ...agents }
+    const renamed = { type: 'thread_updated', at: header.exportedAt, title: 'After' }
+    const input = [
+      { ...header, events: seq + 1 },
+      ...rest.slice(0, header.events),
+      { seq, event },
+      { seq: seq + 1, event: renamed },
+      ...rest.slice(header.events),
+    ]
+      .map((line) => JSON.stringify(line))
+      .join('\n')
+    const imported = await skein(['thread', 'import', '-', '--json'], { cwd, input })
+    const { id } = JSON.parse(imported.stdout)
+    const tail = async (...more: string[]): Promise<string[]> =>
+      (await skein(['thread', 'tail', id, ...more], { cwd })).stdout.trimEnd().split('\n')
+    const whole = await tail()
+    expect(whole[0]).toMatch(/^1 +[\d:.]+ support thread_created /)
+    expect(whole.at(-2)).toMatch(/ support agent_handoff to refunds\/a$/)
+    expect(whole.at(-1)).toMatch(/ refunds thread_updated /)
+    expect(await tail('--after', String(seq))).toEqual(whole.slice(seq))
   })
 
   test('list, show, export, import, fork and stop', async () => {
@@ -89,6 +118,69 @@ describe('thread', { timeout }, () => {
     expect(nobody.stderr).toContain('[THREAD_NOT_FOUND]')
     expect(cut.code).toBe(0) // a reader that goes away is no trouble
     expect(cut.stderr).toBe('')
+  })
+})
+
+describe('provide', { timeout }, () => {
+  test('gives a subagent what it waits for, once, from a file or a pipe; no output has the values', async () => {
+    const cwd = tempFolder()
+    const write = (path: string, text: string): void => {
+      mkdirSync(join(cwd, 'defs', path, '..'), { recursive: true })
+      writeFileSync(join(cwd, 'defs', path), text)
+    }
+    const prompt = (name: string, rest: string): void =>
+      write(
+        `prompts/${name}.ts`,
+        `import { definePrompt } from '@skein/runtime'
+        import { calls, says, scripted } from '@skein/ai/testing'
+        export default definePrompt({ name: '${name}', prompt: 'Work.', ${rest} })`,
+      )
+    const agent = (name: string, rest: string): void =>
+      write(
+        `agents/${name}.ts`,
+        `import { defineAgent } from '@skein/runtime'
+        export default defineAgent({ name: '${name}', ${rest} })`,
+      )
+    prompt(
+      'boss',
+      `model: scripted(({ messages }) => messages.at(-1).type === 'user' && messages.at(-1).text === 'Go'
+        ? calls('courier', { message: 'Bring it.' }) : says('Asked.')),
+      tools: [{ name: 'courier', initUserMessageProperty: 'message' }]`,
+    )
+    prompt(
+      'courier',
+      `model: scripted(() => says('Brought.')), variables: [
+        { name: 'VAULT_CODE', type: 'secret', required: true, scoped: true },
+        { name: 'CITY', type: 'text', required: true, scoped: true }]`,
+    )
+    prompt('review', `model: scripted(() => says('Fine.'))`)
+    agent('boss', `sideA: { prompt: 'boss' }`)
+    agent(
+      'courier',
+      `type: 'dual_ai', exposeAsTool: true, toolDescription: 'Brings.', maxSessionTurns: 2,
+      sideA: { prompt: 'courier' }, sideB: { prompt: 'review' }`,
+    )
+    await startDev(['defs'], { cwd })
+    const ran = JSON.parse((await skein(['run', 'boss', 'Go', '--json'], { cwd })).stdout)
+    const { id } = ran.thread as { id: string }
+    const inbox = await skein(['inbox'], { cwd })
+    expect(inbox.stdout).toContain('boss needs VAULT_CODE (secret), CITY (text) for courier')
+    const input = 'VAULT_CODE=canary-of-a-code\n'
+    const [few, wrong] = await Promise.all([
+      skein(['provide', id], { cwd, input }),
+      skein(['provide', 'nowhere'], { cwd, input }),
+    ])
+    expect(few.code).toBe(1)
+    expect(few.stderr).toContain('also needs CITY')
+    expect(wrong.stderr).toContain('No request for variables matches nowhere.')
+    writeFileSync(join(cwd, 'values.env'), `${input}CITY=Ulm\n`)
+    const given = await skein(['provide', id.slice(-8), '--file', 'values.env', '--json'], { cwd })
+    expect(given.code).toBe(0)
+    expect(JSON.parse(given.stdout)).toMatchObject({ threadId: id, type: 'provide' })
+    const after = await skein(['provide', id], { cwd, input: `${input}CITY=Ulm\n` })
+    expect(after.code).toBe(1)
+    for (const { stdout, stderr } of [inbox, few, wrong, given, after])
+      expect(stdout + stderr).not.toContain('canary')
   })
 })
 

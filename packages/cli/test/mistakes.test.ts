@@ -95,6 +95,11 @@ const MISTAKES: ReadonlyArray<readonly [file: string, text: string, says: string
     'e.g. z.object({ … })',
   ],
   ['tools/t5.ts', `export default async () => 'x'`, 'not a function; defineTool({ … }) makes one'],
+  [
+    'tools/t7.ts',
+    tool('t7', `risk: 'write_high_risk', rollback: { tool: 'lok_up' }`),
+    'did you mean "look_up"?',
+  ],
   ['tools/t6.ts', tool('t_six', `risk: 'read_only'`), 'must be "t6", like its file'],
   [
     'hooks/h1.ts',

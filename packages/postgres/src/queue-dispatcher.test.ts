@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { describeDispatcher } from '@skein/runtime/testing'
 import { memoryStore, systemTimers } from '@skein/runtime'
+import { latch } from '../../../conformance/standard-agents/support/latch.ts'
 import { suiteFunctions } from '../../../conformance/support/suite-functions.ts'
 import { newSchema, noPostgres, startPostgres, type TestPostgres } from '../test/server.ts'
 import { queueDispatcher } from './queue-dispatcher.ts'
@@ -62,11 +63,11 @@ describe.skipIf(noPostgres !== undefined)('with PostgreSQL', () => {
       onError: (error) => errors.push(error),
     })
     const drained: string[] = []
-    const begun = Promise.withResolvers<void>()
-    const held = Promise.withResolvers<void>()
+    const begun = latch()
+    const held = latch()
     await dispatcher.start(async (id) => {
-      begun.resolve()
-      if (id === 'during') await held.promise
+      begun.open()
+      if (id === 'during') await held.reached
       await store.commit({ point: 'park', threads: [{ id, wake: { exactly: null } }] })
       drained.push(id)
     })
@@ -75,9 +76,9 @@ describe.skipIf(noPostgres !== undefined)('with PostgreSQL', () => {
       dispatcher.wake(id)
     }
     await wake('during')
-    await begun.promise
+    await begun.reached
     await own.kill9()
-    held.resolve()
+    held.open()
     await new Promise((resolve) => setTimeout(resolve, 500))
     await own.restart()
     await new Promise((resolve) => setTimeout(resolve, 3_000))

@@ -1,7 +1,7 @@
-import { mkdtemp, open, rm, type FileHandle } from 'node:fs/promises'
+import files, { mkdtemp, open, readdir, rm, stat, type FileHandle } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { basename, join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { AgentState } from '../index.ts'
 import { fileCheckpoints } from './index.ts'
 
@@ -32,4 +32,106 @@ test('a checkpoint and each recorded call are flushed to the disk, unless fsync 
   const quick = fileCheckpoints({ dir, journal: true, fsync: false })
   expect(await syncs(() => quick.save('s', state))).toBe(0)
   expect(await syncs(() => quick.record!('s', entry))).toBe(0)
+})
+
+/** Lists, in order, what is flushed, put in place and removed while `work` runs. */
+async function operations(work: () => Promise<unknown>): Promise<string[]> {
+  const done: string[] = []
+  const nameOf = (file: unknown): string => basename(String(file)).replace(/\.[^.]+\.tmp$/, '')
+  const { open: reallyOpen, rename, rm: remove } = files
+  const spies = [
+    vi.spyOn(files, 'open').mockImplementation(async (file, ...rest) => {
+      const handle = await reallyOpen(file, ...rest)
+      const sync = handle.sync.bind(handle)
+      handle.sync = async () => {
+        await sync()
+        done.push(`flush ${nameOf(file)}`)
+      }
+      return handle
+    }),
+    vi.spyOn(files, 'rename').mockImplementation(async (from, to) => {
+      await rename(from, to)
+      done.push(`replace ${nameOf(to)}`)
+    }),
+    vi.spyOn(files, 'rm').mockImplementation(async (file, options) => {
+      await remove(file, options)
+      done.push(`remove ${nameOf(file)}`)
+    }),
+  ]
+  try {
+    await work()
+    return done
+  } finally {
+    for (const spy of spies) spy.mockRestore()
+  }
+}
+
+/** A state that is too long to be written whole with each save. */
+const long = { ...state, metadata: { text: 'x'.repeat(100_000) } }
+
+describe('what a loss of power at any moment leaves behind can be read', () => {
+  test('a checkpoint is on the disk before it replaces the old one, and the journal goes last', async () => {
+    const store = fileCheckpoints({ dir, journal: true })
+    await store.save('order', state)
+    await store.record!('order', entry)
+    expect(await operations(() => store.save('order', { ...state, step: 1 }))).toEqual([
+      'flush checkpoint.json',
+      'replace checkpoint.json',
+      'replace metadata.json',
+      'remove checkpoint.json.gz',
+      'remove journal.ndjson',
+    ])
+  })
+
+  test('the change of a long state is on the disk before the journal goes', async () => {
+    const store = fileCheckpoints({ dir, journal: true })
+    await store.save('long', long)
+    expect(await operations(() => store.save('long', { ...long, step: 1 }))).toEqual([
+      'flush 00000001.ndjson',
+      'replace metadata.json',
+      'remove journal.ndjson',
+    ])
+    expect(await operations(() => store.record!('long', entry))).toEqual(['flush journal.ndjson'])
+  })
+
+  test('without fsync nothing is flushed', async () => {
+    const store = fileCheckpoints({ dir, fsync: false })
+    for (const next of [long, { ...long, step: 1 }, { ...state, step: 2 }]) {
+      const done = await operations(() => store.save('quick', next))
+      expect(done.filter((one) => one.startsWith('flush'))).toEqual([])
+    }
+  })
+})
+
+test('a save that fails leaves the checkpoint before it, and no file of its own', async () => {
+  const store = fileCheckpoints({ dir })
+  await store.save('full', state)
+  const { open: reallyOpen } = files
+  const spy = vi.spyOn(files, 'open').mockImplementation(async (file, ...rest) => {
+    const handle = await reallyOpen(file, ...rest)
+    if (String(file).endsWith('.tmp'))
+      handle.writeFile = () => Promise.reject(new Error('ENOSPC: no space left on device'))
+    return handle
+  })
+  try {
+    await expect(store.save('full', { ...long, step: 7 })).rejects.toThrow('ENOSPC')
+  } finally {
+    spy.mockRestore()
+  }
+  const names = await readdir(join(dir, 'full'))
+  expect(names.filter((name) => name.endsWith('.tmp'))).toEqual([])
+  expect(names).toContain('checkpoint.json')
+})
+
+test.skipIf(process.platform === 'win32')('nobody else may read what is stored', async () => {
+  const store = fileCheckpoints({ dir, journal: true })
+  await store.save('private', state)
+  await store.record!('private', entry)
+  const modes: Record<string, number> = {}
+  for (const name of await readdir(join(dir, 'private'), { recursive: true }))
+    modes[name] = (await stat(join(dir, 'private', name))).mode & 0o077
+  expect(Object.keys(modes)).toContain('journal.ndjson')
+  expect(Object.keys(modes)).toContain(join('versions', '00000001.ndjson'))
+  expect(Object.values(modes).every((others) => others === 0)).toBe(true)
+  expect((await stat(join(dir, 'private'))).mode & 0o077).toBe(0)
 })

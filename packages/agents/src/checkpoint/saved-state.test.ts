@@ -56,6 +56,19 @@ test('a call that the state already knows is not counted again', () => {
   expect(folded.run!.subagentUsage.totalTokens).toBe(5)
 })
 
+test('earlier answers and earlier tokens stay', () => {
+  const answered = new ToolResultMessage([{ toolCallId: 'a', result: 'early' }])
+  const subagentUsage = { ...zeroUsage, totalTokens: 7 }
+  const before = open.withRun({ ...open.run!, subagentUsage })
+  const json = before.withSuspension({ answered, deferred: [] }).toJSON()
+  const folded = foldJournal(json, [entry('b', 'late', true)])
+  expect(folded.suspension?.answered?.results).toMatchObject([
+    { toolCallId: 'a', result: 'early' },
+    { toolCallId: 'b', result: 'late' },
+  ])
+  expect(folded.run!.subagentUsage.totalTokens).toBe(12)
+})
+
 test('a call that waited and has a result now waits no longer', () => {
   const request = { kind: 'input', request: 'well?' } as const
   const deferred = ['a', 'b'].map((toolCallId) => ({ toolCallId, request }))
@@ -68,6 +81,12 @@ test('a call that waited and has a result now waits no longer', () => {
 test('a journal without results of open calls changes nothing', () => {
   const json = open.toJSON()
   expect(foldJournal(json, [entry('z', 'other', true)])).toBe(json)
+})
+
+test('an entry that is no result of a call is passed over', () => {
+  const other = { toolCallId: 'a', message: messageToJSON(new UserMessage('hi')) }
+  const folded = foldJournal(open.toJSON(), [other, entry('a', 'done')])
+  expect(folded.suspension?.answered?.results).toMatchObject([{ toolCallId: 'a', result: 'done' }])
 })
 
 test('the journal of a run has its finished calls, and not those that wait for an answer', async () => {
@@ -97,6 +116,60 @@ test('the journal of a run has its finished calls, and not those that wait for a
   const { interrupts } = await worker.generate('go', AgentState.initial())
   expect(interrupts?.map(({ toolCallId }) => toolCallId)).toEqual(['a'])
   expect(recorded).toEqual(['p'])
+})
+
+test('a call that failed or was denied is finished too: after a crash it is not tried again', async () => {
+  const ran: string[] = []
+  const parameters = { type: 'object' }
+  const store = memoryCheckpoints({ journal: true })
+  const died = new Error('the process dies here')
+  let isDying = true
+  const worker = agent({
+    model: scripted([
+      [
+        calls('fail', {}, { id: 'f' }),
+        calls('denied', {}, { id: 'd' }),
+        calls('die', {}, { id: 'x' }),
+      ],
+      says('done'),
+    ]),
+    tools: [
+      {
+        name: 'fail',
+        description: 'd',
+        parameters,
+        sequential: true,
+        run: () => {
+          ran.push('fail')
+          throw new Error('no money')
+        },
+      },
+      {
+        name: 'denied',
+        description: 'd',
+        parameters,
+        sequential: true,
+        approval: () => (ran.push('asked'), false),
+        run: () => 'never',
+      },
+      { name: 'die', description: 'd', parameters, sequential: true, run: () => 'alive' },
+    ],
+    checkpoints: store,
+    sessionId: 's',
+  })
+  const commit = (effect: {
+    readonly type: string
+    readonly call?: { readonly toolName: string }
+  }): void => {
+    if (isDying && effect.type === 'call_start' && effect.call?.toolName === 'die') throw died
+  }
+  await expect(worker.generate('go', AgentState.initial(), { commit })).rejects.toThrow()
+  await worker.flush()
+  expect(ran).toEqual(['fail', 'asked'])
+  isDying = false
+  const { turn } = await worker.resume(AgentState.fromJSON((await store.load('s'))!), {})
+  expect(turn.response.text).toBe('done')
+  expect(ran).toEqual(['fail', 'asked'])
 })
 
 test('a checkpoint names the session and the agent that saved it, also if a hook returns a state of others', async () => {

@@ -1,5 +1,6 @@
 import { isPlainObject } from '@skein/base'
 import { addUsage, type TokenUsage, zeroUsage } from '@skein/ai'
+import { misfit, type Rule } from './state-data.ts'
 import type { AgentStateJSON, RunAccount, SubagentExecutionTrace } from './state-types.ts'
 
 /** The account of a run that has done nothing yet. */
@@ -43,7 +44,7 @@ export function spendingOf({
     if (request.kind !== 'child' || !isPlainObject(inner)) continue
     // `AgentState.fromJSON` checks a child's state before it runs; a damaged one has no account to add.
     const child = inner as unknown as AgentStateJSON
-    if (!isRunAccount(child.run)) continue
+    if (misfit(child.run, accountRule) !== undefined) continue
     const spent = spendingOf(child)
     usage = addUsage(usage, spent.usage)
     steps += spent.steps
@@ -51,28 +52,26 @@ export function spendingOf({
   return { usage, steps }
 }
 
-/** True for the JSON of a run's account. */
-export function isRunAccount(value: unknown): value is RunAccount {
-  if (!isPlainObject(value)) return false
-  const { id, origin, revision, steps, subagentSteps, durationMs, usage, subagentUsage } = value
-  return (
-    typeof id === 'string' &&
-    (origin === undefined || typeof origin === 'string') &&
-    [revision, steps, subagentSteps, durationMs].every(isCount) &&
-    isUsage(usage) &&
-    isUsage(subagentUsage)
-  )
+const count: Rule = (value) =>
+  typeof value === 'number' && value >= 0 ? undefined : 'a number from 0'
+
+const usage: Rule = {
+  inputTokens: count,
+  outputTokens: count,
+  totalTokens: count,
+  cacheReadTokens: count,
+  cacheWriteTokens: count,
+  'costUsd?': count,
 }
 
-function isCount(value: unknown): boolean {
-  return typeof value === 'number' && value >= 0
-}
-
-function isUsage(value: unknown): boolean {
-  if (!isPlainObject(value)) return false
-  const { inputTokens, outputTokens, totalTokens, cacheReadTokens, cacheWriteTokens } = value
-  return (
-    [inputTokens, outputTokens, totalTokens, cacheReadTokens, cacheWriteTokens].every(isCount) &&
-    (value['costUsd'] === undefined || isCount(value['costUsd']))
-  )
+/** The form of a run's account. */
+export const accountRule: Rule = {
+  id: 'string',
+  'origin?': 'string',
+  revision: count,
+  steps: count,
+  subagentSteps: count,
+  durationMs: count,
+  usage,
+  subagentUsage: usage,
 }

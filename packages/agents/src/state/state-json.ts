@@ -5,19 +5,18 @@ import {
   messageFromJSON,
   type MessageJSON,
   messageToJSON,
-  type ToolResultMessage,
   toResultJson,
 } from '@skein/ai'
 import { invalidUse } from '../contract/agent-error.ts'
-import { checkJson, frozenData, readData } from './state-data.ts'
-import { isRunAccount } from './run-account.ts'
+import { anId, checkJson, frozenData, misfit, readData, type Rule } from './state-data.ts'
+import { accountRule } from './run-account.ts'
 import type {
   AgentStateJSON,
-  DeferredCall,
   PlanStep,
   RunAccount,
   SubagentExecutionTrace,
   Suspension,
+  SuspensionJSON,
 } from './state-types.ts'
 
 /** The UAP version written into states; states of every version 1.x can be read (UAP §12.3). */
@@ -106,128 +105,113 @@ function byResultRule(message: Message, path: string): MessageJSON {
 /** Reads untrusted JSON. Everything is checked at every depth before the state is built. */
 export function readStateJSON(json: unknown): StateParts {
   const value = readData(json)
-  if (!isPlainObject(value)) throw invalid('it', 'is not an object')
-  const { version, id, messages, step, metadata, reasoning, plan, ...others } = value
-  const { subagentTraces, suspension, run, ...unknown } = others
+  const { version } = isPlainObject(value) ? value : { version: UAP_VERSION }
   if (typeof version !== 'string' || !/^1(\.\d+){0,2}$/.test(version))
     throw invalidUse(
       `Unsupported UAP version: ${JSON.stringify(version) ?? 'none'}.`,
       `This release reads every 1.x and writes ${UAP_VERSION}.`,
     )
-  if (typeof id !== 'string' || id === '') throw invalid('id', 'is not an id')
-  if (!Number.isSafeInteger(step) || (step as number) < 0)
-    throw invalid('step', 'is not a whole number from 0')
-  if (!isPlainObject(metadata)) throw invalid('metadata', 'is not an object')
-  const reasons = optionalList(reasoning, 'reasoning', isString, 'is not a string')
-  const steps = plan === undefined ? undefined : list(plan, 'plan').map(readPlanStep)
-  const traces = optionalList(subagentTraces, 'subagentTraces', isTrace, 'is not a trace')
-  if (run !== undefined && !isRunAccount(run)) throw invalid('run', 'is not an account')
+  const problem = misfit(value, stateRule)
+  if (problem !== undefined) throw invalid(problem)
+  const {
+    version: _,
+    id,
+    messages,
+    step,
+    metadata,
+    reasoning = [],
+    plan,
+    ...others
+  } = value as Fields
+  const { subagentTraces = [], suspension, run, ...unknown } = others
   return {
     id,
-    messages: list(messages, 'messages').map((one, at) => readMessage(one, `messages[${at}]`)),
-    step: step as number, // checked just above
-    metadata: frozenData(metadata) as JsonObject, // parsed JSON, checked by readData
-    reasoning: reasons,
-    plan: steps && frozenData(steps),
-    subagentTraces: traces.map((trace) => frozenData(trace)),
-    suspension: suspension === undefined ? undefined : readSuspension(suspension),
+    messages: messages.map((one, at) => readMessage(one, `messages[${at}]`)),
+    step,
+    metadata: frozenData(metadata),
+    reasoning,
+    plan: plan && frozenData(plan.map((one) => ({ ...one, dependsOn: one.dependsOn ?? [] }))),
+    subagentTraces: subagentTraces.map((trace) => frozenData(trace)),
+    suspension: suspension && readSuspension(suspension),
     run: run && frozenData(run),
-    unknown: Object.keys(unknown).length > 0 ? (frozenData(unknown) as JsonObject) : undefined,
+    unknown: Object.keys(unknown).length > 0 ? frozenData(unknown) : undefined,
   }
 }
+
+/** A state that fits `stateRule`; its messages are read one by one. */
+type Fields = AgentStateJSON & JsonObject
 
 function readMessage(json: unknown, path: string): Message {
   try {
     return messageFromJSON(json)
   } catch (error) {
-    throw invalid(path, `is not a message (${messageOf(error)})`)
+    // The error of `messageFromJSON` begins with the path inside the message.
+    const text = messageOf(error).replace(/\.$/, '')
+    throw invalid(path + text.replace(/^(Message JSON: )?/, (own) => (own ? '.' : ': ')))
   }
 }
 
-function readPlanStep(step: unknown, index: number): PlanStep {
-  if (!isPlainObject(step)) throw invalid(`plan[${index}]`, 'is not an object')
-  const { id, description, tool, dependsOn = [], status } = step
-  const isPlanStep =
-    isString(id) &&
-    isString(description) &&
-    (tool === undefined || isString(tool)) &&
-    Array.isArray(dependsOn) &&
-    dependsOn.every(isString) &&
-    statuses.has(status as PlanStep['status'])
-  if (!isPlanStep) throw invalid(`plan[${index}]`, 'is not a plan step')
-  return { ...step, dependsOn } as unknown as PlanStep // its fields were checked just above
+function readSuspension({ answered, deferred }: SuspensionJSON): Suspension {
+  const path = 'suspension.answered'
+  const message = answered && readMessage(answered, path)
+  if (message && !isToolResultMessage(message)) throw invalid(`${path} is not a tool result`)
+  return Object.freeze({ answered: message, deferred: frozenData(deferred) })
 }
 
-const statuses = new Set<PlanStep['status']>(['pending', 'in_progress', 'completed', 'failed'])
-
-function isTrace(value: unknown): value is SubagentExecutionTrace {
-  if (!isPlainObject(value)) return false
-  const { subagentId, subagentType, parentToolCallId, prompt, startTime, endTime, success } = value
-  const { toolExecutions = [], children = [] } = value
-  return (
-    [subagentId, subagentType, parentToolCallId, prompt].every(isString) &&
-    Number.isFinite(startTime) &&
-    Number.isFinite(endTime) &&
-    typeof success === 'boolean' &&
-    Array.isArray(toolExecutions) &&
-    toolExecutions.every(
-      (one) =>
-        isPlainObject(one) &&
-        isString(one['toolName']) &&
-        isPlainObject(one['arguments']) &&
-        isString(one['result']),
-    ) &&
-    Array.isArray(children) &&
-    children.every(isTrace)
-  )
+function invalid(problem: string): Error {
+  return invalidUse(`This is not the JSON of an agent state: ${problem}.`)
 }
 
-function readSuspension(value: unknown): Suspension {
-  if (!isPlainObject(value)) throw invalid('suspension', 'is not an object')
-  const message = value['answered']
-  const answered = message === undefined ? undefined : readMessage(message, 'suspension.answered')
-  if (answered && !isToolResultMessage(answered))
-    throw invalid('suspension.answered', 'is not a tool result')
-  const deferred = list(value['deferred'], 'suspension.deferred')
-  if (!deferred.every(isDeferredCall))
-    throw invalid('suspension.deferred', 'is not a list of calls')
-  return Object.freeze({
-    answered: answered as ToolResultMessage | undefined, // checked just above
-    deferred: frozenData(deferred),
-  })
+const anObject = {}
+
+const traceRule: Rule = {
+  subagentId: 'string',
+  subagentType: 'string',
+  parentToolCallId: 'string',
+  prompt: 'string',
+  startTime: 'number',
+  endTime: 'number',
+  success: 'boolean',
+  'toolExecutions?': [{ toolName: 'string', arguments: anObject, result: 'string' }],
+  get 'children?'(): readonly [Rule] {
+    return [traceRule]
+  },
 }
 
-function isDeferredCall(value: unknown): value is DeferredCall {
-  if (!isPlainObject(value) || !isString(value['toolCallId'])) return false
-  const { request, answer = {}, answers = {} } = value
-  if (!isPlainObject(answer) || !isPlainObject(answers)) return false
-  return isPlainObject(request) && kinds.has(request['kind']) && 'request' in request
+const stateRule: Rule = {
+  id: anId,
+  step: (step) =>
+    Number.isSafeInteger(step) && (step as number) >= 0 ? undefined : 'a whole number from 0',
+  metadata: anObject,
+  messages: [anObject],
+  'reasoning?': ['string'],
+  'plan?': [
+    {
+      id: 'string',
+      description: 'string',
+      'tool?': 'string',
+      'dependsOn?': ['string'],
+      status: oneOf('pending', 'in_progress', 'completed', 'failed'),
+    },
+  ],
+  'subagentTraces?': [traceRule],
+  'suspension?': {
+    'answered?': anObject,
+    deferred: [
+      {
+        toolCallId: 'string',
+        request: {
+          kind: oneOf('approval', 'input', 'in_doubt', 'child', 'timer'),
+          request: (request) => (request === undefined ? 'JSON' : undefined),
+        },
+        'answer?': anObject,
+        'answers?': anObject,
+      },
+    ],
+  },
+  'run?': accountRule,
 }
 
-const kinds = new Set<unknown>(['approval', 'input', 'in_doubt', 'child', 'timer'])
-
-function isString(value: unknown): value is string {
-  return typeof value === 'string'
-}
-
-function list(value: unknown, field: string): readonly unknown[] {
-  if (!Array.isArray(value)) throw invalid(field, 'is not a list')
-  return value
-}
-
-function optionalList<T>(
-  value: unknown,
-  field: string,
-  isItem: (item: unknown) => item is T,
-  problem: string,
-): readonly T[] {
-  if (value === undefined) return []
-  return list(value, field).map((item, index) => {
-    if (!isItem(item)) throw invalid(`${field}[${index}]`, problem)
-    return item
-  })
-}
-
-function invalid(field: string, problem: string): Error {
-  return invalidUse(`This is not the JSON of an agent state: ${field} ${problem}.`)
+function oneOf(...names: readonly string[]): Rule {
+  return (value) => (names.includes(value as string) ? undefined : names.join(' or '))
 }

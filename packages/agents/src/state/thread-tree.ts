@@ -1,6 +1,7 @@
-import { type IdSource, isPlainObject, uuidV4 } from '@skein/base'
+import { type IdSource, uuidV4 } from '@skein/base'
 import type { Message } from '@skein/ai'
 import { invalidUse } from '../contract/agent-error.ts'
+import { anId, misfit, type Rule } from './state-data.ts'
 import type { AgentStateJSON } from './state-types.ts'
 import { AgentState } from './state.ts'
 
@@ -200,15 +201,17 @@ function readTreeJSON(json: unknown): {
   current: ThreadNode
   nodes: ReadonlyMap<string, ThreadNode>
 } {
-  if (!isPlainObject(json)) throw invalid('it is not an object')
-  const { rootId, currentId } = json
-  if (!Array.isArray(json['nodes'])) throw invalid('nodes is not a list')
-  const list = json['nodes'].map(readNode)
+  const problem = misfit(json, treeRule)
+  if (problem !== undefined) throw invalid(problem)
+  const { rootId, currentId, nodes: given } = json as ThreadTreeJSON
+  const list = given.map(
+    (node) => new ThreadNode({ ...node, state: AgentState.fromJSON(node.state) }),
+  )
   const nodes = new Map(list.map((node) => [node.id, node]))
   if (nodes.size < list.length) throw invalid('two nodes have one id')
-  const root = nodes.get(rootId as string) // `get` returns undefined if `rootId` is not a string
+  const root = nodes.get(rootId) // undefined if `rootId` is not a string
   if (!root || root.parentId !== null) throw invalid('rootId does not name a root')
-  const current = nodes.get(currentId as string)
+  const current = nodes.get(currentId)
   if (!current) throw invalid('currentId does not name a node')
   // Each child must name its parent. Then no node is reached twice, so there is no cycle; a node that is not
   // reached is not connected to the root.
@@ -226,17 +229,18 @@ function readTreeJSON(json: unknown): {
   return { root, current, nodes }
 }
 
-function readNode(value: unknown, index: number): ThreadNode {
-  const at = `nodes[${index}]`
-  if (!isPlainObject(value)) throw invalid(`${at} is not an object`)
-  const { id, parentId, name, state, children } = value
-  if (typeof id !== 'string' || id === '') throw invalid(`${at}.id is not a non-empty string`)
-  if (parentId !== null && typeof parentId !== 'string')
-    throw invalid(`${at}.parentId is not an id`)
-  if (name !== undefined && typeof name !== 'string') throw invalid(`${at}.name is not a string`)
-  if (!Array.isArray(children) || new Set(children).size < children.length)
-    throw invalid(`${at}.children is not a list of different ids`)
-  return new ThreadNode({ id, parentId, children, state: AgentState.fromJSON(state), name })
+const treeRule: Rule = {
+  nodes: [
+    {
+      id: anId,
+      parentId: (id) => (id === null ? undefined : anId(id)),
+      'name?': 'string',
+      children: (ids) =>
+        Array.isArray(ids) && new Set(ids).size === ids.length
+          ? undefined
+          : 'a list of different ids',
+    },
+  ],
 }
 
 function invalid(problem: string): Error {

@@ -193,6 +193,8 @@ function mapObject(object: Record<string, unknown>, map: Map): Record<string, un
 export function resultText(result: unknown): string {
   if (typeof result === 'string') return result
   try {
+    // A function that `JSON.stringify` calls for each member makes it several times slower.
+    if (isBareJson(result)) return JSON.stringify(result) ?? ''
     // `this[key]` is the value before `toJSON`, which for a Buffer would list every byte.
     const readable = function (
       this: Record<string, unknown>,
@@ -213,3 +215,15 @@ export function resultText(result: unknown): string {
     return `[The result cannot be written as JSON: ${(error as Error).message.split('\n')[0]}]`
   }
 }
+
+/** True for data that JSON writes as it is: lists, plain objects without a mark for bytes, and single values. */
+function isBareJson(value: unknown, depth = 0): boolean {
+  if (typeof value !== 'object' || value === null) return typeof value !== 'bigint'
+  if (depth > MAX_BARE_DEPTH || 'toJSON' in value) return false
+  if (Array.isArray(value)) return value.every((item) => isBareJson(item, depth + 1))
+  if (!isPlainObject(value) || '$bytes' in value) return false
+  for (const key in value) if (!isBareJson(value[key], depth + 1)) return false
+  return true
+}
+
+const MAX_BARE_DEPTH = 64

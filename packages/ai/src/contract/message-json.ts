@@ -55,9 +55,21 @@ function optionsOf(value: Record<string, unknown>): MessageOptions {
   return { id, timestamp: date, metadata: metadata as Record<string, JsonObject> }
 }
 
-/** Returns the list of blocks. Only checks that it is a list; the message constructors check each block. */
+/** Checks that each block has its data. The message constructors check which blocks they may contain. */
 function blocks(value: Record<string, unknown>): unknown[] {
-  return list(value['content'] ?? [], 'content')
+  return list(value['content'] ?? [], 'content').map((block, index) => {
+    const at = `content[${index}]`
+    // An instance of `Image` is a block too, so the object need not be plain.
+    if (typeof block !== 'object' || block === null) throw invalid(at, 'is not an object')
+    const { type, text, source, data } = block as Record<string, unknown>
+    const isText = type === 'text' || type === 'reasoning'
+    if (isText && typeof text !== 'string') throw invalid(`${at}.text`, 'is not a string')
+    const isSourced = type === 'image' || type === 'document'
+    if (isSourced && !isPlainObject(source)) throw invalid(`${at}.source`, 'is not an object')
+    const isBytes = type === 'audio' || type === 'video' || type === 'binary'
+    if (isBytes && !ArrayBuffer.isView(data)) throw invalid(`${at}.data`, 'is not bytes')
+    return block
+  })
 }
 
 function calls(value: Record<string, unknown>): ToolCall[] | undefined {

@@ -94,7 +94,7 @@ class Execution {
     this.#settled = calls.map(() => undefined)
     this.#unlink = linkAbort([batch.signal], this.#controller)
     this.#controller.signal.addEventListener('abort', () => this.#wake(), { once: true })
-    calls.forEach((call, position) => this.#reuse(call, position))
+    if (batch.settled) calls.forEach((call, position) => this.#reuse(call, position))
   }
 
   startReady(): void {
@@ -217,6 +217,8 @@ interface ScheduleInput {
   /** Tools that succeeded earlier in the conversation. */
   readonly succeeded: ReadonlySet<string>
 }
+
+const NO_EDGES: ReadonlySet<number> = new Set()
 
 type Status = 'pending' | 'running' | 'settled' | 'blocked'
 
@@ -396,8 +398,11 @@ class Schedule {
   }
 
   #edges(): ReadonlySet<number>[] {
-    const byId = new Map(this.#input.calls.map((call, position) => [call.toolCallId, position]))
-    return this.#input.calls.map((call, position) => {
+    const { calls } = this.#input
+    const isOrdered = calls.some(({ after }, position) => after || this.#tool(position)?.dependsOn)
+    if (!isOrdered) return calls.map(() => NO_EDGES)
+    const byId = new Map(calls.map((call, position) => [call.toolCallId, position]))
+    return calls.map((call, position) => {
       const edges = new Set<number>()
       for (const name of this.#dependencies(position, this.warnings))
         for (const other of this.#callsTo(name, position)) edges.add(other)

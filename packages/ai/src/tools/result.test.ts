@@ -1,3 +1,4 @@
+import { isDeepFrozen } from '@skein/base'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { messageFromJSON, messageToJSON } from '../contract/message-json.ts'
@@ -60,11 +61,13 @@ describe('the result rule', () => {
     const result = toResultJson(returned)
     expect(result).toEqual(json)
     expect(JSON.parse(JSON.stringify(result))).toEqual(json)
+    expect(isDeepFrozen(result)).toBe(true)
   })
 
   const wide = Array.from({ length: 600_000 }, () => 0)
   const refused: [name: string, returned: () => unknown, message: string][] = [
     ['NaN', () => ({ rows: [{ score: NaN }] }), 'result.rows[0].score is NaN'],
+    ['a member whose name is no word', () => ({ 'a b': [NaN] }), 'result["a b"][0] is NaN'],
     ['infinity', () => [Float32Array.of(-Infinity)], 'result[0][0] is -Infinity'],
     ['an invalid Date', () => new Date(NaN), 'result is an invalid Date'],
     ['a function', () => ({ 'to do': () => 1 }), 'result["to do"] is a function'],
@@ -178,6 +181,7 @@ test('law: whatever a tool returns or throws, it runs once and the history is JS
       const model = scripted([calls('odd', {}), says('Done.')])
       const turn = await llm({ model, tools: [tool] }).generate('go')
       expect(ran).toBe(1)
+      if (!throws) expectFrozen(given)
       expect(turn.response.text).toBe('Done.')
       const [execution] = turn.toolExecutions
       expect(JSON.stringify(toStable(execution!.result))).toBe(JSON.stringify(execution!.result))
@@ -189,6 +193,17 @@ test('law: whatever a tool returns or throws, it runs once and the history is JS
     { seed: 5, numRuns: process.env['SKEIN_DEEP'] ? 20_000 : 400 },
   )
 })
+
+/** What `toResultJson` makes of a value, if it accepts it, is frozen before anything else freezes it. */
+function expectFrozen(given: unknown): void {
+  let result: unknown
+  try {
+    result = toResultJson(given)
+  } catch {
+    return
+  }
+  expect(isDeepFrozen(result)).toBe(true)
+}
 
 const toStable = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 

@@ -291,8 +291,9 @@ class Call {
   }
 }
 
-/** Returns the middleware hooks of a batch. */
-export function toolHooks(run: MiddlewareRun): NonNullable<ToolBatch['hooks']> {
+/** Returns the middleware hooks of a batch; undefined without middleware, so that no call waits for them. */
+export function toolHooks(run: MiddlewareRun): ToolBatch['hooks'] {
+  if (run.isEmpty) return undefined
   return {
     onToolCall: (call) => run.toolCall(call),
     onToolResult: (call, result, outcome) => run.toolResult(call, result, outcome),

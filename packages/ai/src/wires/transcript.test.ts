@@ -1,4 +1,5 @@
 import { sequentialIds } from '@skein/base'
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
   AssistantMessage,
@@ -158,8 +159,24 @@ describe('resultText', () => {
     ['a big integer', { n: 10n }, '{"n":"10"}'],
     ['an error', new TypeError('no'), '{"name":"TypeError","message":"no"}'],
     ['a function', () => 1, ''],
+    ['bytes as JSON', [1, { b: { $bytes: 'aGV5' } }], '[1,{"b":"[binary data, 3 bytes]"}]'],
+    ['a time', { at: new Date(0) }, '{"at":"1970-01-01T00:00:00.000Z"}'],
+    ['bytes behind toJSON', { toJSON: () => [new Uint8Array(3)] }, '["[binary data, 3 bytes]"]'],
+    ['a member that is undefined', { a: undefined, b: [undefined] }, '{"b":[null]}'],
   ])('%s', (_, result, expected) => {
     expect(resultText(result)).toBe(expected)
+  })
+
+  test('law: data that is JSON already is written as JSON writes it', () => {
+    const isMarked = (text: string): boolean => text.includes('"$bytes"')
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        const json = JSON.stringify(value)
+        if (isMarked(json)) return
+        expect(resultText(value)).toBe(typeof value === 'string' ? value : json)
+      }),
+      { seed: 7, numRuns: 300 },
+    )
   })
 
   test('what JSON cannot say does not throw', () => {

@@ -11,6 +11,7 @@ import {
   SERVER_OPTIONS,
   THREAD_OPERAND,
   defineCommand,
+  usageError,
 } from '../terminal/command.ts'
 import { costText, lineText } from '../terminal/output.ts'
 
@@ -158,16 +159,26 @@ export const threadTail: Command = defineCommand({
   },
 })
 
-/** Yields the stored events. Without a server nothing is running, so no other events can follow. */
+/**
+ * Yields the stored events, each with the agent that the thread had then. Without a server nothing is running,
+ * so no other events can follow.
+ */
 async function* stored(
   { threads }: Client,
-  { id }: ThreadInfo,
+  { id, agent }: ThreadInfo,
   from = '0',
-): AsyncGenerator<NumberedEvent, void, undefined> {
-  for (let after = Math.trunc(Number.parseFloat(from)); ;) {
+): AsyncGenerator<Shown, void, undefined> {
+  const first = Math.trunc(Number.parseFloat(from))
+  if (Number.isNaN(first)) throw usageError(`--after takes the id of an event, not "${from}".`)
+  let path = [agent]
+  for (let after = 0; ;) {
     const page = await threads.events(id, { after, limit: 1000 })
     if (page.length === 0) return
-    for (const { seq, event } of page) yield { id: String(seq), event }
+    for (const { seq, event } of page) {
+      if (event.type === 'thread_created') path = [event.agent]
+      if (seq > first) yield { id: String(seq), event, path }
+      if (event.type === 'agent_handoff') path = [event.toAgentId.replace(/\/[ab]$/, '')]
+    }
     after = page.at(-1)!.seq
   }
 }

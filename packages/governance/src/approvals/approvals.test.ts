@@ -109,6 +109,21 @@ describe('jose', () => {
   })
 })
 
+test('UAICP-24 a token within the allowed difference of clocks is accepted, once', async () => {
+  const { approvals, sign, clock } = await desk({ skewMs: 60_000 })
+  const asked = request()
+  const token = await sign(asked, { ttlMs: 60_000 })
+  clock.advance(110_000)
+  expect(await approvals.redeem([token], asked)).toMatchObject({ ok: true })
+  for (const ms of [0, 9_000]) {
+    clock.advance(ms)
+    expect(await approvals.redeem([token], asked)).toMatchObject({
+      ok: false,
+      reason: { code: 'APPROVAL_REPLAYED' },
+    })
+  }
+})
+
 describe('quorum', () => {
   test('counts people, not tokens', async () => {
     const { approvals, sign } = await desk()

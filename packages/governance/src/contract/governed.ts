@@ -1,4 +1,4 @@
-import type { JsonSchema, JsonValue } from '@skein/base'
+import type { JsonObject, JsonSchema, JsonValue } from '@skein/base'
 import { type Risk, RISKS, type RollbackAction } from './envelope.ts'
 import {
   type Check,
@@ -28,12 +28,15 @@ export interface Governance<Args, Result> {
   /** Returns the risk for these arguments. It can raise the declared risk but not lower it. */
   readonly raise?: (args: Args) => Risk
   /**
-   * Returns the action that undoes the call. It is computed and logged before the tool runs;
-   * `write_high_risk` requires it. `'impossible'` declares that a call cannot be undone, e.g. an e-mail: the
-   * approval says so, and if the run fails, the write is reported as not undone.
+   * The action that undoes the call, or a function that returns it. It is computed and logged before the tool
+   * runs; `write_high_risk` requires it. `{ tool }` names the tool that undoes: if no tool has that name, the
+   * definitions are refused, whereas a name that a function returns is checked with each call. `'impossible'`
+   * declares that a call cannot be undone, e.g. an e-mail: the approval says so, and if the run fails, the
+   * write is reported as not undone.
    */
   readonly rollback?:
     | ((args: Args, context: GovernedContext) => RollbackAction | Promise<RollbackAction>)
+    | UndoneBy<Args>
     | 'impossible'
   /**
    * Finds out whether a call had its effect, when its outcome is not known. It must not change anything.
@@ -47,6 +50,12 @@ export interface Governance<Args, Result> {
   readonly timeoutMs?: number
   /** Returns the evidence that the call yields; by default a `tool_result` whose payload is the result. */
   readonly evidence?: (result: Result, args: Args) => EvidenceClaim
+}
+
+/** The tool that undoes a call, and the arguments that it is called with; by default those of the call. */
+interface UndoneBy<Args> {
+  readonly tool: string
+  readonly args?: (args: Args, context: GovernedContext) => JsonObject | Promise<JsonObject>
 }
 
 /** The answer of a probe: the effect happened, did not happen, or cannot be determined. */
@@ -99,12 +108,11 @@ export interface ToolCore {
 const cores = new WeakMap<object, ToolCore>()
 
 /**
- * Puts a tool under governance. Only `risk` is required and, for high-risk writes, `rollback` (a function, or
- * `'impossible'`).
+ * Puts a tool under governance. Only `risk` is required and, for high-risk writes, `rollback`.
  *
  *     const refund = governed(refundTool, {
  *       risk: 'write_high_risk',
- *       rollback: ({ order }) => ({ type: 'tool_call', target: 'charge', payload: { order } }),
+ *       rollback: { tool: 'charge', args: ({ order }) => ({ order }) },
  *     })
  *
  * The result looks like a tool and can be listed anywhere, but only a governed run can call it.
@@ -121,7 +129,8 @@ export function governed<Args, Result>(
   if (!RISKS.includes(risk)) problems.push(`its risk is not one of ${RISKS.join(', ')}`)
   if (timeoutMs !== undefined && !(timeoutMs > 0)) problems.push('timeoutMs is not positive')
   if (rollback !== undefined && rollback !== 'impossible' && typeof rollback !== 'function')
-    problems.push('its rollback is neither a function nor "impossible"')
+    if (typeof rollback?.tool !== 'string')
+      problems.push('its rollback is no function, { tool } or "impossible"')
   if (problems.length > 0) {
     throw new GovernanceError(
       `The tool "${name}" cannot be governed: ${problems.join('; ')}.`,
@@ -208,8 +217,11 @@ export function defineTaskClass(task: TaskClass): TaskClass {
 
   const toolNames = tools.map((tool) => tool.name)
   for (const tool of tools) {
-    if (toolCore(tool)) continue
-    problems.push(`the tool "${tool.name}" declares no risk; wrap it with governed()`)
+    const core = toolCore(tool)
+    if (!core) problems.push(`the tool "${tool.name}" declares no risk; wrap it with governed()`)
+    const undo = core?.governance.rollback
+    if (typeof undo === 'object' && !toolNames.includes(undo.tool))
+      problems.push(`"${tool.name}" is undone by "${undo.tool}", which is none of its tools`)
   }
   if (new Set(toolNames).size < toolNames.length) problems.push('two tools have the same name')
   for (const { type, source, min = 1 } of needs) {

@@ -149,7 +149,15 @@ export async function declareRollback(
     return Object.freeze({ type: rollback, target: made.tool, payload: 'This cannot be undone.' })
   try {
     const call = toAdmitted(request, { ...made, attempt: state.attempt }, made.args)
-    const declared = await rollback(made.args, toolContext(request, call))
+    const context = toolContext(request, call)
+    const declared =
+      typeof rollback === 'function'
+        ? await rollback(made.args, context)
+        : {
+            type: 'tool_call',
+            target: rollback.tool,
+            payload: (await rollback.args?.(made.args, context)) ?? made.args,
+          }
     const action = freezeJson(JSON.parse(canonicalJson(declared)) as RollbackAction)
     const [issue] = findRollbackIssues(action)
     if (issue) return refuse(`${issue.path} ${issue.message}`)

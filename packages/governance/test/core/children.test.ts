@@ -261,6 +261,22 @@ test('UAICP-17 the policy of a parent’s task binds its children', async () => 
   expect(world.done).toEqual([])
 })
 
+test('UAICP-23 a child with a policy of its own is judged by those above it, too', async () => {
+  const { governor, world } = await kit()
+  const write = toolOf(world, 'write', { risk: 'write_low_risk' })
+  const policyOf = (id: string, effect: 'allow' | 'deny') =>
+    rules([{ when: ({ tool }) => tool === 'write', effect }], { id })
+  const inner = { ...nest('inner', [write]), policy: policyOf('child', 'allow') }
+  for (const effect of ['allow', 'deny'] as const) {
+    const outer = { ...nest('outer', []), policy: policyOf('parent', effect) }
+    const result = await governor.run(outer, init, (run) =>
+      run.child(inner, {}, async (child) => (await child.call(write, {})).result),
+    )
+    expect(result.state).toBe(effect === 'allow' ? 'deliver' : 'fail_safe')
+  }
+  expect(world.done).toHaveLength(1)
+})
+
 test('UAICP-18 cancelling a parent that waits ends its children and undoes what they did', async () => {
   const { governor, world, restart, entries } = await kit()
   const write = toolOf(world, 'write', { risk: 'write_low_risk', rollback: undoBy('write') })

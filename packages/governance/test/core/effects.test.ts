@@ -132,6 +132,48 @@ test('UAICP-25 only the declaration of a tool can say that it cannot be undone',
   expect(world.done).toEqual([])
 })
 
+describe('a rollback that names its tool', () => {
+  test('undoes with the arguments that it says, or with those of the call', async () => {
+    const { governor, world, entries } = await kit()
+    const pay = toolOf(world, 'pay', {
+      risk: low,
+      rollback: { tool: 'refund', args: async ({ cents }) => ({ amount: cents! }) },
+    })
+    const lock = toolOf(world, 'lock', { risk: low, rollback: { tool: 'unlock' } })
+    const inverses = ['refund', 'unlock'].map((name) => toolOf(world, name, { risk: low }))
+    const task = taskOf({ tools: [pay, lock, ...inverses], needs: [never] })
+    await governor.run(task, init, async (run) => {
+      await run.call(pay, { cents: 5 })
+      await run.call(lock, { door: 1 })
+      return 1
+    })
+    expect(world.done.slice(2)).toEqual(['unlock {"door":1}', 'refund {"amount":5}'])
+    const started = (await entries()).filter(({ type }) => type === 'call_started')
+    expect(started.map(({ envelope }) => envelope.rollback_action)).toEqual([
+      { type: 'tool_call', target: 'refund', payload: { amount: 5 } },
+      { type: 'tool_call', target: 'unlock', payload: { door: 1 } },
+    ])
+  })
+
+  test('is refused with the task class if the task has no such tool', () => {
+    const world = new World()
+    const pay = toolOf(world, 'pay', { risk: low, rollback: { tool: 'refnud' } })
+    expect(() => taskOf({ tools: [pay, toolOf(world, 'refund')] })).toThrow(
+      expect.objectContaining({
+        code: 'GOVERNANCE_DEFINITION_INVALID',
+        message: expect.stringContaining('"pay" is undone by "refnud", which is none of its tools'),
+      }),
+    )
+  })
+
+  test('is refused by governed() if it names nothing', () => {
+    for (const rollback of [{}, { tool: 7 }, null, 'never', 5])
+      expect(() => toolOf(new World(), 'pay', { risk: low, rollback: rollback as never })).toThrow(
+        'rollback',
+      )
+  })
+})
+
 test('UAICP-34 cancelling stops the run but not its undo, and nothing starts after it', async () => {
   const { governor, world, time } = await kit()
   const abort = new AbortController()
@@ -253,6 +295,29 @@ test('a write is refused when its intent cannot be written, and the result says 
     expect(codesOf(result)).toContain('AUDIT_UNAVAILABLE')
     expect(world.done).toEqual([])
   }
+})
+
+test('UAICP-34 a write whose end cannot be logged is reported as not undone', async () => {
+  const { log, options, world } = await kit()
+  const audit: GovernorOptions['audit'] = {
+    read: (read) => log.read(read),
+    append: (entry, append) => {
+      if (entry.line.includes('"call_settled"')) throw new Error('disk full')
+      return log.append(entry, append)
+    },
+  }
+  const write = toolOf(world, 'write', { risk: low, rollback: undoBy('write') })
+  const { governor } = await import('../../src/index.ts')
+  const task = taskOf({ tools: [write, toolOf(world, 'undo_write')] })
+  const result = await governor({ ...options, audit }).run(task, init, async (run) => {
+    await run.call(write, {}).catch(() => undefined)
+    return 1
+  })
+  expect(codesOf(result)).toContain('AUDIT_UNAVAILABLE')
+  expect(world.done).toEqual(['write {}'])
+  expect(result).toMatchObject({
+    undo: [{ tool: 'write', action: { target: 'undo_write' }, status: 'failed' }],
+  })
 })
 
 test('arguments are a snapshot: what was judged is what runs', async () => {

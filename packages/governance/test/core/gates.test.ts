@@ -170,7 +170,15 @@ describe('UAICP-19', () => {
   const need: Need = { type: 'tool_result', source: 'ledger', maxAgeMs: 1000, min: 2 }
 
   async function attempt(
-    change: 'none' | 'remove' | 'relabel' | 'age' | 'corrupt' | 'predicate' | 'take from elsewhere',
+    change:
+      | 'none'
+      | 'remove'
+      | 'relabel'
+      | 'age'
+      | 'postdate'
+      | 'corrupt'
+      | 'predicate'
+      | 'take from elsewhere',
   ) {
     const payloads = memoryPayloads()
     const { governor, world, time, restart } = await kit({ payloads })
@@ -196,16 +204,18 @@ describe('UAICP-19', () => {
       await run.call(ledger, { n: 1 })
       const second = change === 'take from elsewhere' ? other : ledger
       if (change !== 'remove') await run.call(second, { n: 2 })
-      if (change === 'corrupt') await run.call(high, {}).catch(() => undefined)
+      if (change === 'corrupt' || change === 'postdate')
+        await run.call(high, {}).catch(() => undefined)
       if (change === 'age') await time.advance(1001)
       return 1
     }
     const result = await governor.run(task, init, body)
     if (result.outcome !== 'pending') return result
-    // Somebody changes what was stored while the run waits.
-    payloads.put(hashJson({ n: 2 }), '{"n":3}')
+    // Somebody changes what was stored while the run waits, or another clock says that it is from tomorrow.
+    if (change === 'corrupt') payloads.put(hashJson({ n: 2 }), '{"n":3}')
+    const now = () => time.now() - (change === 'postdate' ? 1001 : 0)
     const [request] = result.waiting
-    return restart().resume(result.request_id, task, body, {
+    return restart({ clock: { now } }).resume(result.request_id, task, body, {
       denials: [{ id: request?.id ?? '', reason: 'no' }],
     })
   }
@@ -219,6 +229,7 @@ describe('UAICP-19', () => {
     ['relabel', ['EVIDENCE_MISSING']],
     ['take from elsewhere', ['EVIDENCE_MISSING']],
     ['age', ['EVIDENCE_MISSING', 'EVIDENCE_STALE']],
+    ['postdate', ['EVIDENCE_MISSING', 'EVIDENCE_STALE']],
     ['predicate', ['EVIDENCE_MISSING', 'EVIDENCE_INVALID']],
     ['corrupt', ['EVIDENCE_INVALID', 'EVIDENCE_MISSING']],
   ] as const)('UAICP-19 to %s required evidence blocks delivery', async (change, codes) => {
@@ -271,6 +282,11 @@ describe('UAICP-20', () => {
       'VERIFIER_INCONSISTENT',
       (report) => ({ ...report, evidence_ids: [] }),
     ],
+    [
+      'looked at a part of the evidence',
+      'VERIFIER_INCONSISTENT',
+      (report) => ({ ...report, evidence_ids: report.evidence_ids.slice(1) }),
+    ],
   ]
 
   async function verify(
@@ -294,7 +310,10 @@ describe('UAICP-20', () => {
       })
     const verifiers = [defineVerifier({ id: 'v', timeoutMs: 50, check, mechanical })]
     const task = taskOf({ tools: [read], verifiers })
-    const running = governor.run(task, init, async (run) => (await run.call(read, {})).result)
+    const running = governor.run(task, init, async (run) => {
+      await run.call(read, { n: 1 })
+      return (await run.call(read, { n: 2 })).result
+    })
     await time.advance(51)
     return running
   }

@@ -166,6 +166,50 @@ test('UAICP-16 a repair goes on counting, also when it streams the same text aga
   expect((await entries()).filter(({ type }) => type === 'chunk')).toHaveLength(6)
 })
 
+test('UAICP-16 a repair that waited and goes on repeats its own chunks, not those before it', async () => {
+  const { governor, world, restart, sign } = await kit()
+  const high = toolOf(world, 'high', { risk: 'write_high_risk', rollback: undoBy('high') })
+  const task = taskOf({
+    tools: [high, toolOf(world, 'undo_high')],
+    needs: [{ type: 'tool_result', source: 'high' }],
+    repair: { max: 1 },
+  })
+  const passes: Envelope[][] = [[], []]
+  const body: Parameters<typeof governor.run>[2] = async (run) => {
+    run.chunk(`attempt ${run.attempt}`)
+    if (run.attempt === 2) await run.call(high, {})
+    run.chunk('done')
+    return 1
+  }
+  const first = await governor.run(
+    task,
+    { ...init, onChunk: (chunk) => passes[0]?.push(chunk) },
+    body,
+  )
+  if (first.outcome !== 'pending') throw new Error('not pending')
+  const tokens = [await sign(first.waiting[0]!)]
+  const second = await restart().resume(first.request_id, task, body, {
+    tokens,
+    onChunk: (chunk) => passes[1]?.push(chunk),
+  })
+  expect(second.state).toBe('deliver')
+  const shown = passes.map((pass) =>
+    pass.map(({ streaming }) => [streaming?.stream_index, streaming?.['uaicp:text']]),
+  )
+  expect(shown).toEqual([
+    [
+      [0, 'attempt 1'],
+      [1, 'done'],
+      [2, 'attempt 2'],
+    ],
+    [
+      [2, 'attempt 2'],
+      [3, 'done'],
+      [4, undefined],
+    ],
+  ])
+})
+
 test('UAICP-32 what was streamed ends with success or uncertain, and is pending before', async () => {
   for (const isGood of [true, false]) {
     const { governor } = await kit()

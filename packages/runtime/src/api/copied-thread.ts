@@ -53,7 +53,9 @@ export async function storeCopy(context: ApiContext, copy: Copy): Promise<Thread
   }
   try {
     const wake = next && { by: context.clock.now() }
-    const threads = redacted(context, state, [{ id, create, append, wake }])
+    // What the history used, as the drains of the copy will count it too.
+    const { startedAt: _, ...head } = state.usage
+    const threads = redacted(context, state, [{ id, create, append, head, wake }])
     await context.commit({ point, threads, blobs })
   } catch (error) {
     throw toRuntimeError(error)

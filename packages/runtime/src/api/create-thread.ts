@@ -42,6 +42,11 @@ export async function createThread(context: ApiContext, thread: CreateThread): P
       code: 'INPUT_INVALID',
       hint: 'Limit tokens with maxTokens, or give the models prices.',
     })
+  if (thread.metadata && Object.hasOwn(thread.metadata, 'forked_from'))
+    throw new RuntimeError('The metadata of a thread cannot have "forked_from".', {
+      code: 'INPUT_INVALID',
+      hint: 'The runtime writes it into forks. Fork the thread, or use another name.',
+    })
   const message = thread.message === undefined ? undefined : queuedMessage(context, thread.message)
   const path = message?.attachments?.[0]
   if (path !== undefined)
@@ -155,7 +160,7 @@ export async function forkStoredThread(
   const copy = { id, title: title ?? head.title }
   const metadata = {
     ...first.metadata,
-    forked_from: forkPlace(threadId, upTo ?? lastMessage(log.slice(0, end), before)),
+    forked_from: forkPlace(threadId, upTo ?? lastMessage(log.slice(0, end))),
   }
   const { vault } = context
   const by = owner ?? head.owner
@@ -193,9 +198,8 @@ function forkPlace(threadId: string, messageId: string | undefined): JsonObject 
     : { thread_id: threadId, message_id: messageId }
 }
 
-/** Returns the last message of a copy that ends before a message; undefined for a copy of everything. */
-function lastMessage(log: readonly RuntimeEvent[], before: string | undefined): string | undefined {
-  if (before === undefined) return undefined
+/** Returns the last message of a copy; undefined for a copy that begins with nothing. */
+function lastMessage(log: readonly RuntimeEvent[]): string | undefined {
   const last = log.findLast((event) => event.type === 'message_added')
   return last?.type === 'message_added' ? last.message.id : undefined
 }

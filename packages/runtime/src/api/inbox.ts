@@ -508,7 +508,7 @@ function toItem(context: ApiContext, { head, state, open, path }: Found): Waitin
     openedAt,
     expiresAt,
     risk,
-    isIrreversible: isIrreversible(approval) || undefined,
+    isIrreversible: approval && isIrreversible(approval),
     request: approval,
     question: approval ? undefined : ((interrupt.request ?? null) as JsonValue), // the log is JSON
   }

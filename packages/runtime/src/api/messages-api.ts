@@ -227,16 +227,26 @@ export function queuedMessage(context: ApiContext, sent: SendMessage | string): 
   }
 }
 
+/**
+ * The fields of metadata that the runtime writes and believes: who sent a message (`from`), what it is (`kind`),
+ * which side it is for (`for`), and how it is answered.
+ */
+const OWN_FIELDS = ['from', 'kind', 'for', CHOSEN_RUN] as const
+
 /** Returns the metadata of a message, with the model, settings or call that it chooses for its run. */
 function messageMetadata(
   context: ApiContext,
   { metadata, model, settings, call }: SendMessage,
 ): JsonObject | undefined {
   const own = metadata && checkedMetadata(metadata, 'the message')
-  if (own && CHOSEN_RUN in own)
-    throw new RuntimeError(`The metadata of a message cannot have "${CHOSEN_RUN}".`, {
+  const taken = own && OWN_FIELDS.find((name) => Object.hasOwn(own, name))
+  if (taken !== undefined)
+    throw new RuntimeError(`The metadata of a message cannot have "${taken}".`, {
       code: 'INPUT_INVALID',
-      hint: 'Give `model` and `settings` beside the metadata.',
+      hint:
+        taken === CHOSEN_RUN
+          ? 'Give `model` and `settings` beside the metadata.'
+          : 'The runtime marks its own messages with from, kind and for. Use another name.',
     })
   if (model === undefined && settings === undefined && call === undefined) return own
   if (model !== undefined && !modelNamed(context.registry, model))

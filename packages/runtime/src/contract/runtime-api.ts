@@ -289,6 +289,7 @@ export interface SendMessage {
   /** Paths of files of the thread. */
   readonly attachments?: readonly string[]
   readonly userId?: string
+  /** Without `from`, `kind` and `for`, by which the runtime knows its own messages. */
   readonly metadata?: JsonObject
   /** If two messages are sent with the same id, only the first is queued. */
   readonly messageId?: string
@@ -352,7 +353,7 @@ export interface WaitingItem {
   readonly openedAt: string
   readonly expiresAt?: string
   readonly risk?: Risk
-  /** For approvals: true if the call, once it has run, cannot be undone; absent otherwise. */
+  /** For approvals: whether the call, once it has run, cannot be undone. */
   readonly isIrreversible?: boolean
   /** For approvals: the request that has to be signed. */
   readonly request?: ApprovalRequest

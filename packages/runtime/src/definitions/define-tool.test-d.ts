@@ -5,7 +5,7 @@ import { agent } from '@skein/agents'
 import type { JsonObject } from '@skein/base'
 import { llm, tool, type Tool } from '@skein/ai'
 import { says, scripted } from '@skein/ai/testing'
-import { governed } from '@skein/governance'
+import { governed, type Risk } from '@skein/governance'
 import type { StoredMessage, ThreadState } from '../contract/thread-state.ts'
 import { createRegistry } from './load/registry.ts'
 import { defineAgent, defineEffect, defineHook, definePrompt } from './define.ts'
@@ -94,6 +94,65 @@ test('risk has to be said, and is one of three', () => {
   defineTool({ name: 'a', description: '', risk: 'harmless' })
   // @ts-expect-error -- no risk
   toolFrom(tool({ ...base, parameters: z.object({}), run: () => 1 }), {})
+})
+
+test('a high-risk write that runs here says how it is undone', () => {
+  const risky = { name: 'pay', description: '', risk: 'write_high_risk' } as const
+  const args = z.object({ cents: z.number() })
+  // @ts-expect-error -- no rollback
+  defineTool({ ...risky, execute: () => 1 })
+  // @ts-expect-error -- no rollback
+  defineTool({ name: 'pay', description: '', risk: 'write_high_risk', args, execute: () => 1 })
+  // @ts-expect-error -- undefined is none
+  defineTool({ ...risky, rollback: undefined, execute: () => 1 })
+  // @ts-expect-error -- no such word
+  defineTool({ ...risky, rollback: 'perhaps', execute: () => 1 })
+  // @ts-expect-error -- no rollback
+  toolFrom(tool({ ...risky, parameters: args, run: () => 1 }), { risk: 'write_high_risk' })
+
+  defineTool({ ...risky, rollback: 'impossible', execute: () => 1 })
+  const pay = defineTool({
+    name: 'pay',
+    description: '',
+    risk: 'write_high_risk',
+    args,
+    rollback: ({ cents }, { idempotencyKey }) => {
+      expectTypeOf(cents).toBeNumber()
+      expectTypeOf(idempotencyKey).toBeString()
+      return { type: 'tool_call', target: 'refund', payload: { cents } }
+    },
+    execute: (state, { cents }) => {
+      expectTypeOf(state).toEqualTypeOf<ThreadState>()
+      return { paid: cents }
+    },
+    evidence: (result) => ({ type: 'tool_result', payload: result.paid }),
+  })
+  expectTypeOf(pay.run).returns.resolves.toEqualTypeOf<{ paid: number }>()
+  defineTool({
+    ...risky,
+    args,
+    rollback: {
+      tool: 'refund',
+      args: ({ cents }, { idempotencyKey }) => {
+        expectTypeOf(cents).toBeNumber()
+        return { cents, idempotencyKey }
+      },
+    },
+    execute: () => 1,
+  })
+  // @ts-expect-error -- it names no tool
+  defineTool({ ...risky, args, rollback: { args: () => ({}) }, execute: () => 1 })
+  toolFrom(tool({ name: 'a', description: '', parameters: args, run: () => 1 }), {
+    risk: 'write_high_risk',
+    rollback: ({ cents }) => ({ type: 'tool_call', target: 'refund', payload: { cents } }),
+  })
+  // A risk that is known only at run time needs a rollback, because it may be the highest.
+  const risk = 'write_low_risk' as Risk
+  defineTool({ name: 'pay', description: '', risk, rollback: 'impossible', execute: () => 1 })
+  // @ts-expect-error -- it may be the highest
+  defineTool({ name: 'pay', description: '', risk, execute: () => 1 })
+  // A tool of the client runs elsewhere.
+  expectTypeOf(defineTool(risky)).toEqualTypeOf<ToolDefinition>()
 })
 
 test('a tool from elsewhere keeps its types for governance', () => {

@@ -86,6 +86,21 @@ describe('defineTool', () => {
     expect(evidence?.('done', { order: 'a' })).toMatchObject({ payload: { cents: 5 } })
   })
 
+  test('so does the rollback that names its tool', async () => {
+    const refund = defineTool({
+      ...base,
+      args,
+      rollback: { tool: 'charge', args: ({ cents }) => ({ cents }) },
+      execute: () => 'done',
+    })
+    const { rollback } = refund.governance as unknown as {
+      readonly rollback: { tool: string; args: (params: unknown) => Promise<unknown> }
+    }
+    expect(rollback.tool).toBe('charge')
+    expect(await rollback.args({ order: 'a', cents: '7' })).toEqual({ cents: 7 })
+    await expect(rollback.args({ order: 7 })).rejects.toThrow('order')
+  })
+
   test('only what was given is there', () => {
     expect(Object.keys(defineTool({ ...base }).governance)).toEqual(['risk'])
   })
@@ -124,7 +139,7 @@ describe('toolFrom', () => {
   test('carries name, schema, risk and limits', () => {
     const made = toolFrom(
       { ...base, parameters: { type: 'object' }, run: () => 1, timeoutMs: 9 },
-      { risk: 'write_high_risk', idempotent: true, uses: ['other'] },
+      { risk: 'write_high_risk', rollback: 'impossible', idempotent: true, uses: ['other'] },
     )
     expect(made).toMatchObject({
       kind: 'tool',

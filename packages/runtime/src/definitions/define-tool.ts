@@ -36,6 +36,14 @@ export interface ToolOptions<Args, Result> extends Omit<
   ) => Result | Promise<Result>
 }
 
+/**
+ * What the types ask of a tool that runs in this process: a high-risk write says how a call is undone. Loading
+ * asks the same of definitions that no compiler has seen.
+ */
+type Undoable =
+  | { readonly risk: 'read_only' | 'write_low_risk' }
+  | { readonly risk: 'write_high_risk'; readonly rollback: NonNullable<unknown> }
+
 /** The type of the arguments of a tool without arguments. */
 export type NoArguments = Readonly<Record<string, never>>
 
@@ -61,12 +69,11 @@ export interface RunnableTool<Args = never, Result = unknown> extends ToolDefini
  *     })
  */
 export function defineTool<Args = NoArguments, Result = unknown>(
-  options: ToolOptions<Args, Result> & {
-    readonly execute: NonNullable<ToolOptions<Args, Result>['execute']>
-  },
+  options: ToolOptions<Args, Result> &
+    Undoable & { readonly execute: NonNullable<ToolOptions<Args, Result>['execute']> },
 ): RunnableTool<Args, Result>
 export function defineTool<Args = NoArguments, Result = unknown>(
-  options: ToolOptions<Args, Result>,
+  options: ToolOptions<Args, Result> & (Undoable | { readonly execute?: undefined }),
 ): ToolDefinition
 export function defineTool<Args = NoArguments, Result = unknown>(
   options: ToolOptions<Args, Result>,
@@ -113,6 +120,12 @@ function withCheckedArguments<Args, Result>(
   if (typeof rollback === 'function') {
     wrapped['rollback'] = async (params: unknown, context: Parameters<typeof rollback>[1]) =>
       rollback(await check(params), context)
+  }
+  const undoArgs = typeof rollback === 'object' ? rollback?.args : undefined
+  if (typeof undoArgs === 'function') {
+    const args = async (params: unknown, context: Parameters<typeof undoArgs>[1]) =>
+      undoArgs(await check(params), context)
+    wrapped['rollback'] = { ...(rollback as object), args }
   }
   if (typeof probe === 'function') {
     wrapped['probe'] = async (params: unknown, context: Parameters<typeof probe>[1]) =>
@@ -165,7 +178,7 @@ interface Typed<Args, Result> {
  */
 export function toolFrom<Args, Result>(
   tool: Tool & Typed<Args, Result>,
-  options: ToolFromOptions<NoInfer<Args>, NoInfer<Result>>,
+  options: ToolFromOptions<NoInfer<Args>, NoInfer<Result>> & Undoable,
 ): RunnableTool<Args, Result> {
   const { variables, uses, ...governance } = options
   const { name, description, parameters } = tool
@@ -241,9 +254,10 @@ export function asToolDefinition(value: unknown): ToolDefinition | undefined {
   const { risk = DEFAULT_RISK } = value as { readonly risk?: Risk }
   // A governed tool refuses calls outside a governed run. The runtime governs every call itself, so it uses
   // the tool that was wrapped.
+  // Whether it can be undone is checked when it is loaded.
   const definition = core
-    ? toolFrom(core.tool as unknown as Tool, core.governance)
-    : toolFrom(value as Tool, { risk })
+    ? toolFrom(core.tool as unknown as Tool, core.governance as typeof core.governance & Undoable)
+    : toolFrom(value as Tool, { risk } as ToolFromOptions<unknown, unknown> & Undoable)
   converted.set(value, definition)
   return definition
 }

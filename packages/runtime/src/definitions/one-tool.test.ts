@@ -176,8 +176,23 @@ describe('the registry', () => {
       rollback: 'never' as 'impossible',
       execute: () => 1,
     })
-    await expect(registryOf(wrong)).rejects.toThrow(/must be a function or 'impossible'/)
+    await expect(registryOf(wrong)).rejects.toThrow(
+      /must be a function, \{ tool \} or 'impossible'/,
+    )
+    const unknown = { ...base, risk: 'write_low_risk' as const, execute: () => 1 }
+    for (const [rollback, said] of [
+      [{ tool: 'wether' }, /rollback\.tool: .*"wether".*did you mean "weather"/],
+      [{ tool: '' }, /rollback\.tool/],
+      [{ args: () => ({}) }, /rollback\.tool: is required/],
+      [{ tool: 'weather', args: 5 }, /rollback\.args: must be a function/],
+      [{ tool: 'weather', arg: () => ({}) }, /rollback\.arg: is not a known field; did you mean "args"/],
+    ] as const)
+      await expect(registryOf(defineTool({ ...unknown, rollback: rollback as never }))).rejects.toThrow(said) // prettier-ignore
+    await registryOf(defineTool({ ...unknown, rollback: { tool: 'weather' } }))
+    await registryOf(governed(plain, { risk: 'write_high_risk', rollback: { tool: 'weather' } }))
     // The client itself decides about a tool that runs there.
+    const atClient = defineTool({ ...base, risk: 'write_low_risk', rollback: { tool: 'weather' } })
+    await expect(registryOf(atClient)).rejects.toThrow(/runs at the client, and cannot undo/)
     await registryOf(defineTool({ ...base, risk: 'write_high_risk' }))
   })
 })

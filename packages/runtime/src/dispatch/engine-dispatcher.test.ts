@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { manualClock } from '@skein/base'
 import { suiteFunctions } from '../../../../conformance/support/suite-functions.ts'
 import { memoryStore } from '../store/memory-store.ts'
@@ -120,6 +120,37 @@ test('a thread whose owner died or froze is run without the engine, which may st
   expect(ran).toEqual([])
   await timers.advance(1_600)
   expect(ran).toEqual(['a'])
+  await dispatcher.stop()
+})
+
+test('a thread whose owner died is run when its lease ends, not only at the next sweep', async () => {
+  const { clock, timers, store, engine, ask } = await setUp('a')
+  await ask('a')
+  await store.claim('a', { owner: 'dead', leaseMs: 5_000 })
+  const ends = clock.now() + 5_000
+  // A store that nodes share also tells when the leases of others end.
+  const shared: Pick<Store, 'due' | 'head' | 'nextWake'> = {
+    due: (now, limit) => store.due(now, limit),
+    head: (id) => store.head(id),
+    nextWake: async (after = 0) => (after < ends ? ends : undefined),
+  }
+  const random = vi.spyOn(Math, 'random').mockReturnValue(0.9)
+  const dispatcher = engineDispatcher({
+    store: shared,
+    timers,
+    engine: engine.node(),
+    sweepMs: 2_000, // at 2.8 s and at 5.6 s
+  })
+  const drained: number[] = []
+  await dispatcher.start(async (id) => {
+    drained.push(clock.now())
+    await store.commit({ point: 'park', threads: [{ id, wake: { exactly: null } }] })
+  })
+  await timers.advance(4_999)
+  expect(drained).toEqual([])
+  await timers.advance(101)
+  expect(drained).toHaveLength(1)
+  random.mockRestore()
   await dispatcher.stop()
 })
 

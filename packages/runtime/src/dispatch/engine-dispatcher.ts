@@ -47,7 +47,7 @@ export interface EngineNode {
 
 /** Options of `engineDispatcher`. The first three come from the runtime. */
 interface EngineDispatcherOptions {
-  readonly store: Pick<Store, 'due' | 'head'>
+  readonly store: Pick<Store, 'due' | 'head' | 'nextWake'>
   readonly timers: Timers
   readonly onError?: (error: unknown, threadId?: string) => void
   /** How many drains may run on this node at once. Default 128. */
@@ -308,6 +308,8 @@ class EngineDispatcher implements Dispatcher {
   /** Sends or runs the threads that have been due for `overdueMs` and that nobody works on. */
   async #sweep(overdueMs: number): Promise<void> {
     const { store, timers, sweepMs = 1000 } = this.#options
+    // Randomised, so that nodes that were started together do not all sweep at the same time.
+    let wait = sweepMs * (0.5 + Math.random())
     try {
       const now = timers.now()
       const limit = this.#running.size + this.#retries.size + BATCH
@@ -330,12 +332,14 @@ class EngineDispatcher implements Dispatcher {
         else void this.#send(threadId, { key: `sweep ${mark} ${Math.floor(now / RESCUE_MS)}` })
       }
       this.#found = found
+      // The lease of a node that died may end before: its threads go on then.
+      const next = (await store.nextWake(now)) ?? Infinity
+      const jitter = Math.random() * QUIET_MS
+      wait = Math.min(wait, Math.max(next - timers.now(), sweepMs / 10) + jitter)
     } catch (error) {
       if (!this.#isStopped) this.#report(error)
     }
     if (this.#isStopped) return
-    // Randomised, so that nodes that were started together do not all sweep at the same time.
-    const wait = sweepMs * (0.5 + Math.random())
     this.#sweepTimer = timers.set(wait, () => void this.#sweep(sweepMs))
   }
 

@@ -17,7 +17,7 @@ export interface ThreadHead {
   readonly title: string | null
   /** The beginning of the first message that a person or a parent sent, safe to show on one line. */
   readonly firstWords: string | null
-  /** The thread that this one is a fork of, and the last message that was copied; null if all were. */
+  /** The thread that this one is a fork of, and the last message that was copied; null if none was. */
   readonly forkedFrom: { readonly threadId: string; readonly messageId: string | null } | null
   readonly tags: readonly string[]
   /** The names of the tools that its models have called, each once, in the order of the first calls. */

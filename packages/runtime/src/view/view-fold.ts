@@ -157,11 +157,13 @@ export class ViewFold {
     turn_start: ({ agentId, continues }) => {
       this.#agentId = agentId
       this.#view.status = 'running'
+      this.#view.draft = undefined
       if (continues === undefined) this.#spend({ turns: 1 })
     },
     turn_end: () => void (this.#view.draft = undefined),
     step_start: ({ stepId }) => {
       this.#view.status = 'running'
+      this.#view.draft = undefined // of a process that died in this step
       this.#waiting.delete(stepId)
     },
     step_reset: () => void (this.#view.draft = undefined),

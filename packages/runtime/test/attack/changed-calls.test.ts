@@ -258,7 +258,7 @@ test('what was signed for a call that cannot be undone counts only for that', as
   // People are asked again, about what would run now.
   const waiting = await runtime.inbox.list()
   expect(waiting).toMatchObject([{ arguments: half }])
-  expect(waiting[0]!.isIrreversible).toBeUndefined()
+  expect(waiting[0]!.isIrreversible).toBe(false)
 })
 
 test('a policy that allows it does not make a call run that cannot be undone', async () => {

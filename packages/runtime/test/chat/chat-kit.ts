@@ -80,7 +80,7 @@ const done = defineTool({
   execute: (_, { text }) => text,
 })
 
-const worker = defineAgent({
+export const worker: AgentDefinition = defineAgent({
   name: 'worker',
   type: 'dual_ai',
   exposeAsTool: true,

@@ -192,7 +192,13 @@ test('a fork with an edited message goes on from there, and says what the origin
   await threads.settled(first.id)
   expect(first).toMatchObject({ forkedFrom: { threadId: id, messageId: null }, firstWords: 'note' })
   const rest = await threads.fork(id)
-  expect(rest).toMatchObject({ lifecycle: 'idle', runsAgain: { modelCalls: 0, calls: [] } })
+  // Only a fork that begins with nothing has no last message.
+  const last = messages.at(-1)!.id
+  expect(rest).toMatchObject({
+    lifecycle: 'idle',
+    forkedFrom: { threadId: id, messageId: last },
+    runsAgain: { modelCalls: 0, calls: [] },
+  })
 
   const branches = await threads.list({ forkedFrom: id })
   expect(new Set(branches.map((one) => one.id))).toEqual(
@@ -200,6 +206,70 @@ test('a fork with an edited message goes on from there, and says what the origin
   )
   expect(await clientOf('bob').threads.list({ forkedFrom: id })).toEqual([])
   expect(await clientOf('rival').threads.list({ forkedFrom: id })).toEqual([])
+})
+
+test('a copy says from the first moment what its history has used', async () => {
+  const id = await threadOf('ada', 'Say one')
+  const { tokens, outputTokens, inputTokens, cachedTokens, costUsd, tree } =
+    await kit.runtime.threads.get(id)
+  expect({ tokens, outputTokens, inputTokens }).toEqual({
+    tokens: 15,
+    outputTokens: 5,
+    inputTokens: 10,
+  })
+  const used = { tokens, outputTokens, inputTokens, cachedTokens, costUsd, tree }
+  const imported = await kit.runtime.threads.import(await kit.runtime.threads.export(id))
+  const forked = await kit.runtime.threads.fork(id)
+  for (const copy of [imported, forked]) {
+    expect(await kit.runtime.threads.get(copy.id)).toMatchObject(used)
+    // What the copy itself uses is added.
+    await kit.runtime.threads.run(copy.id, 'Say two')
+    expect(await kit.runtime.threads.get(copy.id)).toMatchObject({ tokens: 30, outputTokens: 10 })
+  }
+})
+
+test('the path of an event names the agent of that moment, before and after a handoff', async () => {
+  const lines = (await kit.runtime.threads.export(await threadOf('ada', 'Say one')))
+    .trimEnd()
+    .split('\n')
+  const [header, ...events] = lines.map((line) => JSON.parse(line) as Record<string, unknown>)
+  const isEvent = (line: Record<string, unknown>): boolean => 'seq' in line
+  const logged = events.filter(isEvent)
+  const handoff = {
+    type: 'agent_handoff',
+    at: new Date().toISOString(),
+    turnId: 't',
+    fromAgentId: 'desk/a',
+    toAgentId: 'worker/a',
+  }
+  const seq = logged.length + 1
+  const after = { type: 'thread_updated', at: handoff.at, title: 'After' }
+  const { id } = await kit.runtime.threads.import(
+    [
+      { ...header, events: seq + 1 },
+      ...logged,
+      { seq, event: handoff },
+      { seq: seq + 1, event: after },
+      ...events.filter((line) => !isEvent(line)),
+    ]
+      .map((line) => JSON.stringify(line))
+      .join('\n'),
+    { tenant: 'acme', owner: 'ada' },
+  )
+  const pathsAfter = async (from: number): Promise<string[]> => {
+    const paths: string[] = []
+    for await (const { path, event } of clientOf('ada').streamTree(id, { after: String(from) })) {
+      paths.push(`${path.join('/')} ${event.type}`)
+      if (from + paths.length > seq) break
+    }
+    return paths
+  }
+  const paths = await pathsAfter(0)
+  expect(paths[0]).toBe('desk thread_created')
+  expect(paths.at(-2)).toBe('desk agent_handoff')
+  expect(paths.at(-1)).toBe('worker thread_updated')
+  expect(await pathsAfter(1)).toEqual(paths.slice(1))
+  expect(await pathsAfter(seq)).toEqual(paths.slice(seq))
 })
 
 test('a fork that cannot be made changes nothing', async () => {

@@ -114,6 +114,25 @@ test('a stream folds to the same view as the log, and shows what is being said',
   expect(fold.view).toEqual(await view())
 })
 
+test('a step or a turn that begins again begins with an empty draft', () => {
+  const at = '2026-01-01T00:00:00.000Z'
+  const turn = { at, turnId: 't' }
+  const fold = new ViewFold()
+  const delta = (text: string): void =>
+    fold.push({ type: 'text_delta', ...turn, blockId: 'b', text }, 0)
+  fold.push({ type: 'turn_start', ...turn, agentId: 'desk/a' }, 1)
+  fold.push({ type: 'step_start', ...turn, stepId: 's' }, 2)
+  delta('Half a sen')
+  // The process died here: another one takes the step up again.
+  fold.push({ type: 'step_start', ...turn, stepId: 's' }, 3)
+  expect(fold.view.draft).toBeUndefined()
+  delta('A whole ')
+  delta('sentence.')
+  expect(fold.view.draft).toBe('A whole sentence.')
+  fold.push({ type: 'turn_start', at, turnId: 'u', agentId: 'desk/a' }, 4)
+  expect(fold.view.draft).toBeUndefined()
+})
+
 test('a message that waits is shown as queued until the thread reads it; a stop is told', async () => {
   const { kit, id, view } = await start()
   await kit.runtime.threads.send(id, 'hang')

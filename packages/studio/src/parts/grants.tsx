@@ -121,7 +121,8 @@ export function AllGrants(): ReactNode {
   return (
     <div>
       <button type="button" className="link" onClick={() => setOpen(true)}>
-        <KeyRound size={13} aria-hidden /> {plural(active.length, 'tool')} allowed for a time
+        <KeyRound size={13} className="in-line" aria-hidden /> {plural(active.length, 'tool')}{' '}
+        allowed for a time
       </button>
       {isOpen && (
         <Dialog title="Allowed for a time" onClose={() => setOpen(false)}>
@@ -139,9 +140,9 @@ export function AllGrants(): ReactNode {
                 {' '}
                 in{' '}
                 <To className="link" address={{ screen: 'thread', threadId: grant.threadId }}>
-                  {line(grant.title ?? grant.agent, 60)}
+                  {line(grant.title ?? 'a thread without words', 60)}
                 </To>{' '}
-                · {line(grant.agent, 40)}
+                of {line(grant.agent, 40)},
               </GrantRow>
             ))}
           </ul>

@@ -65,6 +65,11 @@ export function Shell(): ReactNode {
   const waiting = useStore(lists.inbox).items.length
   useBadge(waiting)
   useEffect(() => {
+    // In a narrow window the navigation is scrolled; where one is stays in sight.
+    const here = document.querySelector('.topbar nav [aria-current]')
+    here?.scrollIntoView({ block: 'nearest', inline: 'center' })
+  }, [address.screen, who])
+  useEffect(() => {
     document.addEventListener('keydown', onPageKey)
     const timer = setTimeout(() => void readAhead(), 500)
     return () => {

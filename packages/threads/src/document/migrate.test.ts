@@ -4,6 +4,7 @@ import {
   UnsupportedVersionError,
   stringifyThread,
   toModelMessages,
+  toolCalls,
   validateThread,
   type AgentTurn,
 } from '../index.ts'
@@ -334,6 +335,9 @@ describe('0.0.3 and 0.0.4', () => {
       ],
     })
     expect(inferred.map(({ pointer }) => pointer)).toContain('/turns/0/completed_at')
+    // Returns without an id answer the calls without one in the order in which they were made.
+    const settled = toolCalls(value).map(({ answer }) => answer?.content)
+    expect(settled).toEqual([1, 2])
     expect(toModelMessages(value, 'ada')).toHaveLength(2)
   })
 })

@@ -24,17 +24,21 @@ export function systemMessageOf(
     case 'agent_handoff': {
       const { fromAgentId: from, toAgentId: to, reason, at } = event
       const data = { from, to, reason }
-      return { ...message('agent.handoff', data, at), source_agent: from, target_agents: [to] }
+      return {
+        ...systemMessage('agent.handoff', data, at),
+        source_agent: from,
+        target_agents: [to],
+      }
     }
     case 'source_added': {
       const { sourceId: source_id, url, title, mediaType: media_type, filename, at } = event
       return url === undefined
-        ? message('source.document', { source_id, media_type, title, filename }, at)
-        : message('source.url', { source_id, url, title }, at)
+        ? systemMessage('source.document', { source_id, media_type, title, filename }, at)
+        : systemMessage('source.url', { source_id, url, title }, at)
     }
     case 'custom_event': {
       const system: SystemMessage & { event_id?: string } = {
-        ...message(event.name, event.data ?? null, event.at),
+        ...systemMessage(event.name, event.data ?? null, event.at),
         event_id: event.id,
       }
       return system
@@ -79,10 +83,15 @@ export function systemMessageOf(
  */
 function plainMessage(event: ThreadEvent | UnknownThreadEvent): SystemMessage {
   const { type, at, turnId: _, ...data } = event as UnknownThreadEvent // any event is an object with these fields
-  return message(type.replace('_', '.'), data, at)
+  return systemMessage(type.replace('_', '.'), data, at)
 }
 
-function message(event_type: string, event_data: unknown, timestamp: string): SystemMessage {
+/** Creates a system message of a document. */
+export function systemMessage(
+  event_type: string,
+  event_data: unknown,
+  timestamp: string,
+): SystemMessage {
   return { message_type: 'system', timestamp, event_type, event_data }
 }
 
@@ -93,7 +102,7 @@ function opened({
   const { id, toolCallId: tool_call_id, kind, path, request } = interrupt
   const where = path === undefined ? {} : { path }
   if (kind !== 'approval') {
-    return message(
+    return systemMessage(
       'interrupt.opened',
       { interrupt_id: id, tool_call_id, kind, ...where, request },
       at,
@@ -102,7 +111,7 @@ function opened({
   const reason = (request as { reason?: unknown } | null | undefined)?.reason
   const why = typeof reason === 'string' ? { reason } : {}
   const asked = request === undefined ? {} : { request }
-  return message(
+  return systemMessage(
     'tool.approval.requested',
     { approval_id: id, tool_call_id, ...why, ...where, ...asked },
     at,
@@ -116,13 +125,17 @@ function answered(
   const by = answeredBy === undefined ? {} : { answered_by: answeredBy }
   const call = interrupt ? { tool_call_id: interrupt.toolCallId } : {}
   if (answer.type !== 'approve' && answer.type !== 'deny') {
-    return message('interrupt.answered', { interrupt_id: interruptId, ...call, answer, ...by }, at)
+    return systemMessage(
+      'interrupt.answered',
+      { interrupt_id: interruptId, ...call, answer, ...by },
+      at,
+    )
   }
   const { reason } = answer
   const why = reason === undefined ? {} : { reason }
   const approved = answer.type === 'approve'
   // The approval token is left out: it is a credential, and documents are copied and shared.
-  return message(
+  return systemMessage(
     'tool.approval.responded',
     { approval_id: interruptId, ...call, approved, ...why, ...by },
     at,

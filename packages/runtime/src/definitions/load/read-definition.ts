@@ -87,13 +87,21 @@ export const variable: Reader<VariableDefinition> = readFields<VariableDefinitio
   ['name'],
 )
 
+/** The tool that undoes a call; whether it exists is known when all definitions are read. */
+const undoneBy = readFields<{ readonly tool?: string; readonly args?: unknown }>(
+  { tool: word, args: callback() },
+  ['tool'],
+)
+
 const governance: Fields<ToolGovernance> = {
   risk: oneOf<Risk>(...RISKS),
   raise: callback(),
-  rollback: (value, place) =>
-    value === 'impossible' || typeof value === 'function'
-      ? (value as ToolGovernance['rollback'])
-      : report(place, `must be a function or 'impossible', not ${kindOf(value)}`),
+  rollback: (value, place) => {
+    if (value === 'impossible' || typeof value === 'function')
+      return value as ToolGovernance['rollback']
+    if (isPlainObject(value)) return undoneBy(value, place) as ToolGovernance['rollback']
+    return report(place, `must be a function, { tool } or 'impossible', not ${kindOf(value)}`)
+  },
   probe: callback(),
   idempotent: flag,
   timeoutMs: count,
@@ -136,7 +144,7 @@ export const readTool: Reader<ReadTool> = (value, place) => {
   if (tool?.run && tool.governance?.risk === 'write_high_risk' && isUndeclared)
     report(
       at(place, 'rollback'),
-      "is required for write_high_risk: a function that returns how to undo a call, or 'impossible'",
+      "is required for write_high_risk: { tool, args }, a function that returns how to undo a call, or 'impossible'",
     )
   return tool
 }

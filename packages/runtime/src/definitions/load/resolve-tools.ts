@@ -258,9 +258,18 @@ export function withUses(
   return reached
 }
 
-/** Reports names in `uses` that are unknown. */
+/**
+ * Reports names in `uses` that are unknown, and a rollback by a tool that is unknown or does not run here: the
+ * governor would refuse every call.
+ */
 export function checkUses({ read, place }: GatheredDefinition<ReadTool>, catalog: Catalog): void {
   for (const [index, reference] of (read.uses ?? []).entries()) {
     find(catalog.tool, reference, { kind: 'tool', place: at(at(place, 'uses'), index) })
   }
+  const { rollback } = read.governance ?? {}
+  if (typeof rollback !== 'object') return
+  const named = at(at(place, 'rollback'), 'tool')
+  const undo = find(catalog.tool, rollback.tool, { kind: 'tool', place: named })
+  if (undo && !undo.read.run)
+    report(named, `"${rollback.tool}" runs at the client, and cannot undo`)
 }

@@ -256,44 +256,47 @@ async function untilResting(
 async function sendMessage(call: A2aCall): Promise<NamedTask> {
   const { runtime, principal, params, given } = call
   const message = isPlainObject(given['message']) ? (given['message'] as JsonObject) : {}
-  const { contextId: context, taskId, messageId } = message
+  const context = idIn(message, 'contextId')
+  const taskId = idIn(message, 'taskId', MAX_TASK_ID)
+  const messageId = idIn(message, 'messageId') // the same message is taken once, also when it is sent again
   const parts = Array.isArray(message['parts']) ? (message['parts'] as readonly JsonValue[]) : []
-  if (typeof taskId === 'string' && taskId !== '') {
+  if (taskId !== undefined) {
     const named = await namedTask(call, taskId)
-    if (context !== undefined && context !== '' && context !== contextId(named.thread))
+    if (context !== undefined && context !== contextId(named.thread))
       throw new A2aError(RpcCode.InvalidParams, 'The task is of another context.')
-    await continueTask(call, named, parts)
+    await continueTask(call, named, { parts, messageId })
     return named
   }
-  const content = toUserContent(parts.flatMap(pagePart), 'message') // throws before anything is made
+  const content = toUserContent(parts.map(pagePart), 'message') // throws before anything is made
   const { tenant, user } = principal
   const thread =
-    typeof context === 'string' && context !== ''
-      ? await openChat(runtime, principal, {
-          chatId: context.slice(0, MAX_ID + 1),
-          agent: params.agent,
-        })
+    context !== undefined
+      ? await openChat(runtime, principal, { chatId: context, agent: params.agent })
       : await runtime.threads.create({ agent: params.agent, tenant, owner: user, tags: ['a2a'] })
-  const sent = await runtime.threads.send(thread.id, {
-    content,
-    userId: user,
-    // The same message is taken once, also when a client sends it again.
-    messageId: isId(messageId) ? messageId : undefined,
-  })
+  const sent = await runtime.threads.send(thread.id, { content, userId: user, messageId })
   return { thread, start: { threadId: thread.id, queueId: sent.queueId, seq: sent.seq } }
 }
 
-const MAX_ID = 200
+/** The ids that clients choose are labels of the runtime; an id of a task contains one. */
+const MAX_ID = 256
+const MAX_TASK_ID = 4 * MAX_ID
 
-function isId(value: JsonValue | undefined): value is string {
-  return typeof value === 'string' && value !== '' && value.length <= MAX_ID
+/** Reads an id of a message; undefined if it has none. */
+function idIn(message: JsonObject, name: string, maxLength = MAX_ID): string | undefined {
+  const id = message[name] ?? ''
+  if (typeof id !== 'string' || id.length > maxLength)
+    throw new A2aError(
+      RpcCode.InvalidParams,
+      `${name} must be a text of at most ${maxLength} characters.`,
+    )
+  return id === '' ? undefined : id
 }
 
 /** Answers what a task waits for, or sends a message to a task that is at work. */
 async function continueTask(
   call: A2aCall,
   named: NamedTask,
-  parts: readonly JsonValue[],
+  { parts, messageId }: { readonly parts: readonly JsonValue[]; readonly messageId?: string },
 ): Promise<void> {
   const { runtime, principal } = call
   const { thread } = named
@@ -306,7 +309,7 @@ async function continueTask(
   const decisions = parts.flatMap((part) => decisionsIn(part, waiting))
   for (const { about, given } of decisions) await giveAnswer(call, thread, about, given)
   if (decisions.length > 0) return
-  const content = toUserContent(parts.flatMap(pagePart), 'message')
+  const content = toUserContent(parts.map(pagePart), 'message')
   const [only, ...others] = waiting
   if (only?.kind === 'input' && others.length === 0) {
     const value = content.map((block) => (block.type === 'text' ? block.text : '')).join('')
@@ -318,7 +321,7 @@ async function continueTask(
       RpcCode.InvalidParams,
       'The task waits for a decision. Send a data part with the interruptId and, for an approval, decision (approve or deny) and digest.',
     )
-  await runtime.threads.send(thread.id, { content, userId: principal.user })
+  await runtime.threads.send(thread.id, { content, userId: principal.user, messageId })
 }
 
 /** Reads the answers to waiting calls in a data part. */
@@ -356,20 +359,23 @@ function decisionsIn(
 }
 
 /** Converts a part of either version to the part of a page's message, which has one parser. */
-function pagePart(part: JsonValue): readonly JsonObject[] {
-  if (!isPlainObject(part)) return []
+function pagePart(part: JsonValue): JsonObject {
+  if (!isPlainObject(part)) throw unreadable()
   const { text, data, raw: bytes, url, mediaType, filename, file } = part as JsonObject
-  if (typeof text === 'string') return [{ type: 'text', text }]
-  if (data !== undefined) return [{ type: 'text', text: JSON.stringify(data) }]
+  if (typeof text === 'string') return { type: 'text', text }
+  if (data !== undefined) return { type: 'text', text: JSON.stringify(data) }
   const old = isPlainObject(file) ? (file as JsonObject) : {}
   const type = mediaType ?? old['mimeType'] ?? 'application/octet-stream'
   const base64 = bytes ?? old['bytes']
-  const address =
-    typeof base64 === 'string' ? `data:${String(type)};base64,${base64}` : (url ?? old['uri'])
+  const isData = typeof base64 === 'string' && typeof type === 'string'
+  const address = isData ? `data:${type};base64,${base64}` : (url ?? old['uri'])
   const name = filename ?? old['name'] ?? ''
-  return address === undefined
-    ? []
-    : [{ type: 'file', url: address, mediaType: type, filename: name }]
+  if (address === undefined) throw unreadable()
+  return { type: 'file', url: address, mediaType: type, filename: name }
+}
+
+function unreadable(): A2aError {
+  return new A2aError(RpcCode.InvalidParams, 'A part has neither text, data, raw nor url.')
 }
 
 /** Converts a value of A2A 1.0 (`task`, `statusUpdate` or `artifactUpdate` in an object) to A2A 0.3. */

@@ -22,10 +22,10 @@ import { eventResponse } from '../stream/event-stream.ts'
 import { admitChat, type AdmittedChat, type ChatCall } from './answer-chat.ts'
 import { answerStream, type AnswerStreamOptions } from './answer-stream.ts'
 import {
-  changedArguments,
   type ChatBody,
   type ClientAnswer,
   invalid,
+  toDecision,
   toUserContent,
 } from './chat-body.ts'
 import { chatHistory } from './chat-operations.ts'
@@ -199,7 +199,7 @@ function parseAgUiBody(body: AgUiBody, principal: Principal): ChatBody {
       message.role === 'user'
         ? [
             {
-              content: toUserContent(pageParts(message), `body.messages[${start + index}]`),
+              content: contentOf(message, `body.messages[${start + index}]`),
               messageId: message.id,
               userId: principal.user,
             },
@@ -234,11 +234,8 @@ function decision(
   const shown = (toolCallId: string) => shownArguments(messages, toolCallId)
   const given = { type: 'decision', approvalId: interruptId, shown } as const
   if (status === 'cancelled') return { ...given, isApproved: false }
-  if (!isPlainObject(payload) || typeof payload['approved'] !== 'boolean')
-    throw invalid(field, 'must be an object with the boolean approved')
-  const { approved: isApproved, reason, with: args } = payload as JsonObject
-  const why = typeof reason === 'string' && reason !== '' ? { reason } : {}
-  return { ...given, isApproved: isApproved === true, ...why, ...changedArguments(args) }
+  if (!isPlainObject(payload)) throw invalid(field, 'must be an object with the boolean approved')
+  return { ...given, ...toDecision(payload as JsonObject, field) } // the body is JSON
 }
 
 /** Returns the arguments of a call as the client holds them. */
@@ -254,18 +251,21 @@ function shownArguments(messages: AgUiBody['messages'], toolCallId: string): Jso
   return undefined
 }
 
-/** Converts the content of a user message to the parts of a page's message, which have one parser. */
-function pageParts({ content }: JsonObject): readonly JsonObject[] {
-  if (typeof content === 'string') return [{ type: 'text', text: content }]
-  if (!Array.isArray(content)) return []
-  return content.flatMap((part): JsonObject[] => {
-    if (!isPlainObject(part)) return []
-    const { type, text, source } = part as JsonObject // the body is JSON
-    if (type === 'text') return [{ type: 'text', text: text ?? null }]
-    if (!isPlainObject(source)) return []
-    const { type: kind, value, mimeType } = source as JsonObject
-    const mediaType = mimeType ?? `${String(type)}/*`
-    const url = kind === 'data' ? `data:${String(mimeType)};base64,${String(value)}` : value
-    return [{ type: 'file', url: url ?? null, mediaType }]
+/** Converts the content of a user message to that of a page's message, which has one parser. */
+function contentOf({ content }: JsonObject, field: string): ReturnType<typeof toUserContent> {
+  if (!Array.isArray(content)) return toUserContent([{ type: 'text', text: content ?? '' }], field)
+  const parts = content.map((part, index): JsonObject => {
+    const { type, text, source } = (isPlainObject(part) ? part : {}) as JsonObject // the body is JSON
+    if (type === 'text') return { type, text: text ?? null }
+    if (!isPlainObject(source) || typeof type !== 'string')
+      throw invalid(`${field}.content[${index}]`, 'must be text, or a file with a source')
+    const { type: kind, value = null, mimeType = `${type}/*` } = source as JsonObject
+    const isData = kind === 'data' && typeof value === 'string' && typeof mimeType === 'string'
+    return {
+      type: 'file',
+      url: isData ? `data:${mimeType};base64,${value}` : value,
+      mediaType: mimeType,
+    }
   })
+  return toUserContent(parts, field)
 }

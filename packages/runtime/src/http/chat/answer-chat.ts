@@ -20,12 +20,15 @@ import {
 import { eventResponse } from '../stream/event-stream.ts'
 import { answerStream, type AnswerStreamOptions } from './answer-stream.ts'
 import {
-  historyIsFixed,
+  MAX_NEW_MESSAGES,
+  newMessages,
   parseChatBody,
+  tooMany,
   type ChatBody,
   type ClientAnswer,
   type PageBody,
 } from './chat-body.ts'
+import { childOn } from './children.ts'
 import { findAnswer } from './find-answer.ts'
 import { holds } from './shown-events.ts'
 
@@ -75,9 +78,13 @@ export async function admitChat(
   const { runtime, principal, params, services } = call
   // Checked first, so that a request which cannot be answered changes nothing.
   services.streams.checkRoom(accountOf(principal))
-  const thread = await openChat(runtime, principal, { chatId: body.chatId, agent: params.agent })
+  const { chatId } = body
+  const isMany = body.messages.length > MAX_NEW_MESSAGES
+  if (isMany && !(await ifFound(findChat(runtime, principal, chatId)))) throw tooMany()
+  const thread = await openChat(runtime, principal, { chatId, agent: params.agent })
   const place = await findAnswer(runtime, thread.id, thread.seq)
   const messages = await newMessages(runtime, thread, body)
+  if (messages.length > MAX_NEW_MESSAGES) throw tooMany()
   let queueId = ''
   const sendAll = async (): Promise<void> => {
     // The first message cuts the turn or is refused; the others follow it.
@@ -134,30 +141,6 @@ function nothingNew(call: ChatCall, messageId?: string): Response {
     yield { type: 'finish', finishReason: 'interrupted' }
   })
 }
-
-/**
- * Returns the messages that the thread does not have yet. Throws when a known message id comes with another
- * text.
- */
-async function newMessages(
-  runtime: Runtime,
-  { id, seq }: ThreadInfo,
-  { messages }: ChatBody,
-): Promise<ChatBody['messages']> {
-  if (messages.length === 0 || seq <= FIRST_EVENTS) return messages
-  const known = new Map<string, string>()
-  for (const { message } of await runtime.threads.messages(id, { order: 'desc', limit: 1000 }))
-    known.set(message.id, message.text)
-  return messages.filter(({ messageId, content = [] }) => {
-    const stored = known.get(messageId)
-    const text = content.map((block) => (block.type === 'text' ? block.text : '')).join('')
-    if (stored !== undefined && stored !== text) throw historyIsFixed()
-    return stored === undefined
-  })
-}
-
-/** A thread with at most this many events has just been created and contains no messages. */
-const FIRST_EVENTS = 2
 
 /**
  * Sends chunks as the UI message stream that `useChat` reads. Closing the connection does not stop the
@@ -220,7 +203,8 @@ async function giveAnswers(
   if (answers.length === 0) return 0
   const { tenant, rootId } = thread
   const waiting = await runtime.inbox.list({ tenant, rootId })
-  const given = answers.flatMap((answer) => {
+  const given: { readonly item: WaitingItem; readonly answer: ClientAnswer }[] = []
+  for (const answer of answers) {
     const item = waiting.find(({ kind, interruptId, threadId, toolCallId }) =>
       answer.type === 'decision'
         ? kind === 'approval' && interruptId === answer.approvalId
@@ -228,8 +212,8 @@ async function giveAnswers(
           threadId === thread.id &&
           toolCallId === answer.toolCallId,
     )
-    return item ? [{ item, answer }] : []
-  })
+    if (item && (await isWithin(runtime, thread, item))) given.push({ item, answer })
+  }
   // All answers are checked before the first one is recorded.
   for (const { item, answer } of given) {
     if (item.kind === 'input') continue
@@ -240,6 +224,16 @@ async function giveAnswers(
   let count = 0
   for (const { item, answer } of given) if (await give(runtime, principal, item, answer)) count++
   return count
+}
+
+/** Whether a call waits in the thread or below it. The chat of a child shows nothing of its parent. */
+async function isWithin(
+  runtime: Runtime,
+  { id, parentId }: ThreadInfo,
+  { threadId }: WaitingItem,
+): Promise<boolean> {
+  if (parentId === null || threadId === id) return true
+  return (await childOn(runtime, id, threadId)) !== undefined
 }
 
 /** Returns what a page says about a call in doubt. A page that only reports a failure does not know. */

@@ -12,7 +12,12 @@ import {
   maxText,
   type Shape,
 } from '../../operations/shape.ts'
-import { IF_BUSY, type SendMessage } from '../../contract/runtime-api.ts'
+import {
+  IF_BUSY,
+  type Runtime,
+  type SendMessage,
+  type ThreadInfo,
+} from '../../contract/runtime-api.ts'
 
 /** A person's decision, or the result of a tool that ran in the page. */
 export type ClientAnswer =
@@ -116,6 +121,38 @@ export function historyIsFixed(): HttpError {
   })
 }
 
+/**
+ * Returns the messages that the thread does not have yet. Throws when a known message id comes with another
+ * text.
+ */
+export async function newMessages(
+  runtime: Runtime,
+  { id, seq }: ThreadInfo,
+  { messages }: ChatBody,
+): Promise<ChatBody['messages']> {
+  const known = new Map<string, string>()
+  if (messages.length > 0 && seq > FIRST_EVENTS)
+    for (const { message } of await runtime.threads.messages(id, { order: 'desc', limit: 1000 }))
+      known.set(message.id, message.text)
+  return messages.filter(({ messageId, content = [] }) => {
+    const stored = known.get(messageId)
+    const text = content.map((block) => (block.type === 'text' ? block.text : '')).join('')
+    if (stored !== undefined && stored !== text) throw historyIsFixed()
+    known.set(messageId, text)
+    return stored === undefined
+  })
+}
+
+/** Each message is a commit of its own, so one request may not bring any number of them. */
+export const MAX_NEW_MESSAGES = 100
+
+export function tooMany(): HttpError {
+  return invalid('body.messages', `must have at most ${MAX_NEW_MESSAGES} new messages`)
+}
+
+/** A thread with at most this many events has just been created and contains no messages. */
+const FIRST_EVENTS = 2
+
 const ANSWERED: ReadonlySet<unknown> = new Set([
   'approval-responded',
   'output-available',
@@ -136,26 +173,30 @@ function toAnswer(part: JsonObject): ClientAnswer[] {
       { toolCallId, type: 'failure', message: typeof errorText === 'string' ? errorText : '' },
     ]
   if (!isPlainObject(approval) || typeof approval['id'] !== 'string') return []
-  const {
-    id: approvalId,
-    approved,
-    reason,
-    with: args,
-  } = approval as { id: string; approved?: unknown; reason?: unknown; with?: JsonValue }
-  const why = typeof reason === 'string' && reason !== '' ? reason : undefined
   const shown = (id: string): JsonValue | undefined => (id === toolCallId ? input : undefined)
-  const isApproved = approved === true
-  return [
-    { type: 'decision', approvalId, isApproved, reason: why, shown, ...changedArguments(args) },
-  ]
+  const decision = toDecision(approval as JsonObject, 'approval') // the body is JSON
+  return [{ type: 'decision', approvalId: approval['id'], shown, ...decision }]
 }
 
-/** Reads the arguments with which a person approves a call; anything but an object is refused. */
-export function changedArguments(given: JsonValue | undefined): { readonly with?: JsonObject } {
-  if (given === undefined) return {}
-  if (isPlainObject(given)) return { with: given as JsonObject }
-  throw invalid('approval.with', 'must be an object: all arguments of the call')
+/** Reads how a person decided. A decision that is not a clear yes or no is refused. */
+export function toDecision(
+  { approved, reason, with: args }: JsonObject,
+  field: string,
+): Pick<Extract<ClientAnswer, { type: 'decision' }>, 'isApproved' | 'reason' | 'with'> {
+  if (typeof approved !== 'boolean') throw invalid(`${field}.approved`, 'must be true or false')
+  if (typeof reason === 'string' && reason.length > MAX_REASON)
+    throw invalid(`${field}.reason`, `must have at most ${MAX_REASON} characters`)
+  if (args !== undefined && !isPlainObject(args))
+    throw invalid(`${field}.with`, 'must be an object: all arguments of the call')
+  return {
+    isApproved: approved,
+    reason: typeof reason === 'string' && reason !== '' ? reason : undefined,
+    with: args as JsonObject | undefined, // the body is JSON
+  }
 }
+
+/** As for decisions in the inbox. */
+const MAX_REASON = 10_000
 
 export function invalid(field: string, message: string): HttpError {
   return new HttpError(`${field} ${message}.`, {
@@ -187,15 +228,25 @@ function fileBlock({ url, mediaType, filename }: JsonObject, field: string): Use
   const data = /^data:[^,]*;base64,([\w+/=-]*)$/.exec(url)?.[1]
   if (data === undefined && !url.startsWith('https://'))
     throw invalid(`${field}.url`, 'must be a data: URL in base64, or begin with https://')
+  const content = data === undefined ? undefined : bytesOf(data, field)
   const source =
     data === undefined ? ({ type: 'url', url } as const) : ({ type: 'base64', data } as const)
   if (mediaType.startsWith('image/')) return { type: 'image', source, mimeType: mediaType }
   const title = typeof filename === 'string' ? filename : undefined
   if (mediaType === 'application/pdf' || mediaType.startsWith('text/'))
     return { type: 'document', source, mimeType: mediaType, title }
-  if (data === undefined) throw invalid(`${field}.url`, 'must be a data: URL for this mediaType')
-  const bytes = { data: decodeBase64(data), mimeType: mediaType }
+  if (content === undefined) throw invalid(`${field}.url`, 'must be a data: URL for this mediaType')
+  const bytes = { data: content, mimeType: mediaType }
   if (mediaType.startsWith('audio/')) return { type: 'audio', ...bytes }
   if (mediaType.startsWith('video/')) return { type: 'video', ...bytes }
   return { type: 'binary', ...bytes }
+}
+
+function bytesOf(base64: string, field: string): Uint8Array<ArrayBuffer> {
+  try {
+    return decodeBase64(base64)
+  } catch {
+    // The error of the decoder does not name the field.
+    throw invalid(`${field}.url`, 'must contain padded base64 with the characters + and /')
+  }
 }

@@ -43,6 +43,7 @@ export class ChildChunks {
     const own = (async () => {
       for await (const chunk of chunks) if (!(await this.#queue.put(chunk))) return
     })().finally(() => this.#queue.close())
+    own.catch(() => undefined) // reported below, unless the reader has left
     try {
       for await (const chunk of this.#queue.read()) yield chunk
       await own
@@ -99,7 +100,7 @@ export async function approvalsBelow(
 }
 
 /** Finds the child of an ancestor through which a descendant is reached. */
-async function childOn(
+export async function childOn(
   runtime: Runtime,
   ancestorId: string,
   threadId: string,

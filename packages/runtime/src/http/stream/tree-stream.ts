@@ -27,7 +27,8 @@ export interface TreeEvent extends NumberedEvent {
 interface Followed {
   readonly threadId: string
   readonly parentId: string | undefined
-  readonly path: readonly string[]
+  /** Ends with the agent of the streamed thread at this point of its log, or with the name of a child. */
+  path: readonly string[]
   readonly position: TreePosition
 }
 
@@ -105,8 +106,9 @@ class Tree {
         }
         const { source, numbered } = item
         source.position.id = numbered.id
-        const { threadId, path } = source
         const { event } = numbered
+        if (event.type === 'thread_created') this.#name(source, event)
+        const { threadId, path } = source
         if (event.type === 'subagent_created') {
           const position: TreePosition = { id: '0', children: [] }
           source.position.children.push(position)
@@ -114,6 +116,7 @@ class Tree {
           this.#follow({ ...child, path: [...path, event.name] })
         }
         yield { ...numbered, threadId, path, position: formatPosition(this.#root.position) }
+        if (event.type === 'agent_handoff') this.#name(source, event)
         if (this.#lastSeqs && (await this.#hasAll(this.#lastSeqs))) return
       }
       if (this.#failure) throw this.#failure.error
@@ -121,6 +124,13 @@ class Tree {
       this.#options.signal.removeEventListener('abort', leave)
       this.#leave()
     }
+  }
+
+  /** Sets the agent of the streamed thread from an event that names it; its children keep their names. */
+  #name(thread: Followed, event: NumberedEvent['event']): void {
+    if (thread !== this.#root) return
+    if (event.type === 'thread_created' && 'agent' in event) thread.path = [event.agent]
+    if (event.type === 'agent_handoff') thread.path = [event.toAgentId.replace(/\/[ab]$/, '')]
   }
 
   /** Follows a thread, and the children that were created before its position. */
@@ -133,25 +143,29 @@ class Tree {
       const head = await this.#headOf(child)
       if (!head || head.parentId !== child.parentId) continue
       const { position } = child
-      if (position.id === LATER) position.id = isOver(head) ? SKIPPED : String(head.seq)
+      const isOver = head.lifecycle === 'terminated' || head.lifecycle === 'erased'
+      if (position.id === LATER) position.id = isOver ? SKIPPED : String(head.seq)
       if (position.id !== SKIPPED) await this.#resume(child)
     }
   }
 
-  async #createdBefore({ threadId, path, position }: Followed): Promise<readonly Followed[]> {
+  async #createdBefore(thread: Followed): Promise<readonly Followed[]> {
+    const { threadId, position } = thread
     const children: Followed[] = []
     const end = Math.trunc(Number(position.id))
     for (let after = 0; after < end;) {
       const events = await this.#runtime.threads.events(threadId, { after, limit: 1000 })
       for (const { seq, event } of events) {
         after = seq
-        if (event.type !== 'subagent_created' || seq > end) continue
+        if (seq > end) break
+        this.#name(thread, event)
+        if (event.type !== 'subagent_created') continue
         const id = this.#options.isLive ? LATER : '0'
         const place = (position.children[children.length] ??= { id, children: [] })
         children.push({
           threadId: event.reference,
           parentId: threadId,
-          path: [...path, event.name],
+          path: [...thread.path, event.name],
           position: place,
         })
       }
@@ -226,10 +240,6 @@ class Tree {
     this.#abort.abort()
     this.#queue.close()
   }
-}
-
-function isOver({ lifecycle }: ThreadInfo): boolean {
-  return lifecycle === 'terminated' || lifecycle === 'erased'
 }
 
 function isGone(error: unknown): boolean {

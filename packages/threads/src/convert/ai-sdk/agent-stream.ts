@@ -2,6 +2,7 @@ import {
   type AssistantMessageJSON,
   type Clock,
   type IdSource,
+  isObject,
   systemClock,
   uuidV4,
 } from '@skein/base'
@@ -84,27 +85,23 @@ export type UIAnswers = Readonly<
   Record<string, { readonly type: 'approve' } | { readonly type: 'deny'; readonly reason: string }>
 >
 
-interface AnsweredPart {
-  readonly state?: string
-  readonly toolCallId?: string
-  readonly approval?: { readonly approved?: boolean; readonly reason?: string }
-}
-
 /**
  * Returns what the person has answered in the last message of a chat: the answers for `agent.resumeStream`, by
- * tool call id. Empty if the last message asks something new.
+ * tool call id. Empty if the last message asks something new. A page may send anything: what is not exactly a
+ * yes is a no, and what is not an answer is left out.
  */
 export function uiAnswers(messages: readonly UIMessage[]): UIAnswers {
   const last = messages.at(-1)
   if (last?.role !== 'assistant') return {}
+  const parts: readonly unknown[] = [last.parts].flat() // `flat`, because it may be no list
   return Object.fromEntries(
-    last.parts.flatMap((part) => {
-      // A part of a tool has these fields; a part of another type has no such state.
-      const { state, approval, toolCallId } = part as AnsweredPart
-      if (state !== 'approval-responded' || toolCallId === undefined) return []
-      const answer = approval?.approved
-        ? { type: 'approve' as const }
-        : { type: 'deny' as const, reason: approval?.reason ?? 'The person said no.' }
+    parts.filter(isObject).flatMap(({ state, approval, toolCallId }) => {
+      if (state !== 'approval-responded' || typeof toolCallId !== 'string') return []
+      const { approved, reason } = isObject(approval) ? approval : {}
+      const answer: UIAnswers[string] =
+        approved === true
+          ? { type: 'approve' }
+          : { type: 'deny', reason: textOf(reason) || 'The person said no.' }
       return [[toolCallId, answer]]
     }),
   )

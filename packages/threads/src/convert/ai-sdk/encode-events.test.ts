@@ -5,8 +5,9 @@ import { isEphemeralEvent, type ThreadEvent } from '../../events/event.ts'
 import { threadFromEvents } from '../../events/event-to-thread.ts'
 import { validateThread } from '../../document/validate.ts'
 import { UIStreamEncoder, type UIStreamEncoderOptions } from './encode-events.ts'
+import { uiAnswers } from './agent-stream.ts'
 import { toUIMessages } from './to-ui-messages.ts'
-import type { UIMessageChunk } from './types.ts'
+import type { UIMessage, UIMessageChunk } from './types.ts'
 
 function encode(
   events: readonly ThreadEvent[],
@@ -40,6 +41,21 @@ describe('live events as a UI message stream', () => {
     const durable = events.filter((event) => !isEphemeralEvent(event))
     const end = await realChat(stored.slice(0, 1), encode(durable))
     expect(end.messages).toEqual(stored)
+  })
+
+  test('TP-42 text and reasoning of one block id are two blocks', () => {
+    const at = '2026-05-01T13:00:00Z'
+    const base = { at, turnId: 'r1', messageId: 'm1', blockId: '0' }
+    const chunks = encode([
+      { type: 'turn_start', at, turnId: 'r1', agentId: 'guide/a' },
+      { type: 'reasoning_delta', ...base, text: 'Hm.' },
+      { type: 'text_delta', ...base, text: 'Yes.' },
+    ])
+    const words = chunks.flatMap((chunk) => ('delta' in chunk ? [[chunk.type, chunk.delta]] : []))
+    expect(words).toEqual([
+      ['reasoning-delta', 'Hm.'],
+      ['text-delta', 'Yes.'],
+    ])
   })
 
   test('a message that differs from what was streamed replaces it', async () => {
@@ -214,5 +230,37 @@ describe('live events as a UI message stream', () => {
       { type: 'turn_end', at, turnId: 'f1', outcome: 'interrupted' },
     ])
     expect(chunks.at(-1)).toEqual({ type: 'finish', finishReason: 'interrupted' })
+  })
+})
+
+describe('answers of a page', () => {
+  const answersTo = (parts: unknown) =>
+    uiAnswers([{ id: 'a', role: 'assistant', parts } as unknown as UIMessage])
+  const answered = (approval: unknown, toolCallId: unknown = 'c') => ({
+    type: 'tool-pay',
+    state: 'approval-responded',
+    toolCallId,
+    approval,
+  })
+
+  test('a yes is exactly true; anything else is a no', () => {
+    expect(answersTo([answered({ approved: true })])).toEqual({ c: { type: 'approve' } })
+    for (const approved of ['false', 'true', 1, {}, [], null, undefined, false])
+      expect(answersTo([answered({ approved })])).toMatchObject({ c: { type: 'deny' } })
+    expect(answersTo([answered('yes')])).toMatchObject({ c: { type: 'deny' } })
+    expect(answersTo([answered({ approved: false, reason: { toString: 1 } })])).toEqual({
+      c: { type: 'deny', reason: 'The person said no.' },
+    })
+  })
+
+  test('what is no answer is left out, whatever it is', () => {
+    for (const id of [null, 5, {}, { toString: 1 }])
+      expect(answersTo([answered({ approved: true }, id)])).toEqual({})
+    expect(answersTo([null, 'x', 5, [], answered({ approved: true })])).toEqual({
+      c: { type: 'approve' },
+    })
+    for (const parts of [undefined, null, 'x', {}, 5]) expect(answersTo(parts)).toEqual({})
+    const odd = answersTo([answered({ approved: true }, '__proto__')])
+    expect(Object.keys(odd)).toEqual(['__proto__'])
   })
 })

@@ -1,6 +1,7 @@
 import { joinPointer, type Loss } from '../../issue.ts'
 import type { AgentTurn, SystemMessage, ThreadMessage } from '../../document/thread.ts'
 import type { MessagePart } from '../../document/part.ts'
+import { systemMessage } from '../../events/system-message.ts'
 import { isToolPart } from './assemble-tools.ts'
 import { carried, messageCarrier, omitKeys } from './carrier.ts'
 import {
@@ -172,12 +173,7 @@ class TurnReader {
   }
 
   #event(event_type: string, event_data: unknown, id?: string): void {
-    const event = {
-      message_type: 'system',
-      timestamp: this.#context.at,
-      event_type,
-      event_data,
-    } as const
+    const event = systemMessage(event_type, event_data, this.#context.at)
     const list = this.#step.parts.length === 0 ? this.#step.before : this.#step.after
     list.push(id === undefined ? event : ({ ...event, event_id: id } as SystemMessage))
   }

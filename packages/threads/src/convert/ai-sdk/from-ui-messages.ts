@@ -83,13 +83,10 @@ export function fromUIMessages(
 /** Returns the message without the data under our key, on the message and on its parts. */
 function withoutCarrier(message: UIMessage): UIMessage {
   const parts = message.parts.filter(({ type }) => !type.startsWith('data-tp-')).map(partWithout)
-  const isSame =
-    parts.length === message.parts.length &&
-    parts.every((part, index) => part === message.parts[index])
   const { metadata } = message
-  const own = isObject(metadata) && Object.hasOwn(metadata, CARRIER)
-  if (isSame && !own) return message
-  return own ? { ...message, parts, metadata: omitKeys(metadata, CARRIER) } : { ...message, parts }
+  return isObject(metadata)
+    ? { ...message, parts, metadata: omitKeys(metadata, CARRIER) }
+    : { ...message, parts }
 }
 
 const METADATA = ['providerMetadata', 'callProviderMetadata', 'resultProviderMetadata'] as const

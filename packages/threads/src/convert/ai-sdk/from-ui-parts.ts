@@ -6,6 +6,7 @@ import type {
   ThreadMessage,
 } from '../../document/thread.ts'
 import type { MessagePart, UserContent } from '../../document/part.ts'
+import { systemMessage } from '../../events/system-message.ts'
 import { carried, CARRIER, omitKeys } from './carrier.ts'
 import { contentOfUrl } from '../bridge/media.ts'
 import type { OpenToolPart, UIProviderMetadata, UIFinishReason, UIMessagePart } from './types.ts'
@@ -178,32 +179,20 @@ export function approvalEvents(tool: OpenToolPart, timestamp: string): SystemMes
     is_automatic: isAutomatic,
     signature,
   }
-  const base = { message_type: 'system', timestamp } as const
-  const asked: SystemMessage = {
-    ...base,
-    event_type: 'tool.approval.requested',
-    event_data: request,
-  }
+  const asked = systemMessage('tool.approval.requested', request, timestamp)
   if (approved === undefined) return [asked]
-  const answer = {
-    approval_id,
-    tool_call_id: toolCallId,
-    approved,
-    reason,
-  }
-  return [asked, { ...base, event_type: 'tool.approval.responded', event_data: answer }]
+  const answer = { approval_id, tool_call_id: toolCallId, approved, reason }
+  return [asked, systemMessage('tool.approval.responded', answer, timestamp)]
 }
 
 /** Returns the events that record how the stream ended: errors and an abort. */
 export function endEvents(notes: StreamNotes, timestamp: string): SystemMessage[] {
-  const failed = notes.errors.map((message) => streamEvent('stream.error', { message }, timestamp))
+  const failed = notes.errors.map((message) =>
+    systemMessage('stream.error', { message }, timestamp),
+  )
   if (!notes.isAborted) return failed
   const why = notes.abortReason === undefined ? {} : { reason: notes.abortReason }
-  return [...failed, streamEvent('stream.aborted', why, timestamp)]
-}
-
-function streamEvent(event_type: string, event_data: unknown, timestamp: string): SystemMessage {
-  return { message_type: 'system', timestamp, event_type, event_data }
+  return [...failed, systemMessage('stream.aborted', why, timestamp)]
 }
 
 const FINISH: Readonly<Partial<Record<UIFinishReason, FinishReason>>> = {

@@ -1,6 +1,6 @@
 import { isObject } from '@skein/base'
 import type { ConfigStore } from './config-store.ts'
-import { keepJsonText, stringifyJson } from '../../json/json-stringify.ts'
+import { jsonNotesOf, keepJsonText, stringifyJson } from '../../json/json-stringify.ts'
 import { setOwn } from '../../json/json-parse.ts'
 import type { SystemPromptMark } from '../../document/thread.ts'
 import type { ToolReturnStatus } from '../../document/part.ts'
@@ -89,7 +89,7 @@ function convert(source: Fields, options: MessageImport, isChecked: boolean): Dr
   }
   if (owner === 'agent') draft['agent_id'] = options.agentId
   if (origin['fields']) {
-    origin['keys'] = Object.keys(source)
+    origin['keys'] = jsonNotesOf(source)?.keys ?? Object.keys(source)
     keepJsonText(source, origin['fields'])
   }
   draft['pydantic_ai'] = origin

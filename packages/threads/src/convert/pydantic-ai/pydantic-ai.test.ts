@@ -99,6 +99,20 @@ describe('byte for byte', () => {
     },
   )
 
+  test('TP-53 keys that look like numbers stay where they were, also beside fields of threads', () => {
+    for (const source of [
+      '[{"parts":[{"content":"a","part_kind":"text"}],"zz":1,"7":2,"kind":"response"}]',
+      '[{"kind":"response","parts":[],"zz":1,"7":2.0,"finish_reason":"odd"}]',
+      '[{"parts":[],"agent_id":"x","7":2,"kind":"response"}]',
+      '[{"parts":[{"content":"a","part_kind":"user-prompt"}],"turn_id":"x","7":2,"kind":"request"}]',
+    ]) {
+      const { value, configs } = fromPydanticAI(source, fixed)
+      const stored = parseThread(stringifyThread(value))
+      for (const thread of [value, stored])
+        expect(toPydanticAIText(thread, { configs, policy: 'raw' }).value).toBe(source)
+    }
+  })
+
   test('TP-47 provider fields stay where they were, under their names', () => {
     const { value } = fromPydanticAI(everyKind(), fixed)
     const messages = value.turns.flatMap((turn) =>
