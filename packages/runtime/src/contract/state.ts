@@ -36,7 +36,7 @@ export interface KernelState {
   /** Limits of the thread itself; they replace the limits of its agent. */
   budget: Budget | undefined
   metadata: Readonly<Record<string, unknown>>
-  entries: Entry[]
+  readonly entries: Entry[]
   /** The index in `entries` of each message, by message id. */
   readonly places: Map<string, number>
   /**

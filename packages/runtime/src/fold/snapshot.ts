@@ -217,6 +217,8 @@ function packEntries(entries: readonly Entry[]): PackedEntries {
  */
 function decodeLater(state: KernelState, bodies: (Uint8Array | undefined)[], size: number): void {
   const { entries } = state
+  // Only here is the list of a state replaced, by one with the same entries.
+  const holder: { entries: Entry[] } = state
   let left = bodies.length
   const decode = (part: number): void => {
     const body = bodies[part]
@@ -226,14 +228,14 @@ function decodeLater(state: KernelState, bodies: (Uint8Array | undefined)[], siz
       const place = part * size + at
       if (!Object.hasOwn(entries, place)) entries[place] = unpackEntry(packed)
     }
-    if (--left === 0) state.entries = entries
+    if (--left === 0) holder.entries = entries
   }
   // The name of a member that is no index gives NaN, which is no part.
   const decodeAt = (key: string | symbol): void => {
     if (left > 0 && typeof key === 'string') decode(Math.floor(Number(key) / size))
   }
   if (left === 0) return
-  state.entries = new Proxy(entries, {
+  holder.entries = new Proxy(entries, {
     get(_, key) {
       decodeAt(key)
       return Reflect.get(entries, key) as unknown
