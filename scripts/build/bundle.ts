@@ -94,9 +94,16 @@ function moduleOf(id: string, context: ChunkingContext): Module {
   return {
     bytes: info.code?.length ?? 0,
     isPortable: !info.importedIds.some((imported) => imported.startsWith('node:')),
+    packages: info.importedIds.flatMap((imported) => packageOf(imported) ?? []),
     imports: own(info.importedIds),
     lazyImports: own(info.dynamicallyImportedIds),
   }
+}
+
+/** `@skein/ai` of `@skein/ai/vendors`; undefined for files, private (`#`) imports and modules of Node. */
+function packageOf(imported: string): string | undefined {
+  if (/^[./#]/.test(imported) || imported.startsWith('node:')) return undefined
+  return imported.split('/', imported.startsWith('@') ? 2 : 1).join('/')
 }
 
 /** The built JavaScript files that a manifest names: exports, private imports and commands. */

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { planChunks } from './chunks.ts'
 import type { Module } from './chunks.ts'
 
-/** Modules by name; a name that begins with `n` stands for one that only Node can load. */
+/** Modules by name; one that begins with `n` is for Node alone, one that begins with `p` imports a package. */
 function planOf(
   entries: readonly string[],
   graph: Readonly<Record<string, readonly string[]>>,
@@ -13,7 +13,8 @@ function planOf(
 }
 
 function moduleOf(id: string, imports: readonly string[], bytes = 100): Module {
-  return { bytes, imports, lazyImports: [], isPortable: !id.startsWith('n') }
+  const packages = id.startsWith('p') ? ['@other/package'] : []
+  return { bytes, imports, lazyImports: [], isPortable: !id.startsWith('n'), packages }
 }
 
 test('what one entry loads stays with it; what two load shares a chunk', () => {
@@ -30,9 +31,17 @@ test('a large module is not forced on an entry that does not need it', () => {
   expect(large.get('small')).not.toBe(large.get('large'))
 })
 
+test('no entry loads another package only because it shares a chunk', () => {
+  const graph = { a: ['p1', 'shared'], b: ['p1', 'shared'], help: ['shared'] }
+  const plan = planOf(['a', 'b', 'help'], graph)
+  expect(plan.get('p1')).not.toBe(plan.get('shared'))
+  const all = planOf(['a', 'b', 'help'], { ...graph, help: ['p2', 'shared'] })
+  expect(all.get('p1')).toBe(all.get('shared'))
+})
+
 test('an entry for browsers never loads what only Node has', () => {
-  const graph = { a: ['n1', 'shared'], b: ['n1', 'shared'], portable: ['shared'] }
-  const plan = planOf(['a', 'b', 'portable'], graph)
+  const graph = { a: ['n1', 'shared'], b: ['n1', 'shared'], browser: ['shared'] }
+  const plan = planOf(['a', 'b', 'browser'], graph)
   expect(plan.get('n1')).not.toBe(plan.get('shared'))
 })
 

@@ -3,6 +3,8 @@ export interface Module {
   readonly bytes: number
   /** Whether it imports nothing that only Node has. */
   readonly isPortable: boolean
+  /** Other packages that it imports, such as `@skein/ai`. */
+  readonly packages: readonly string[]
   /** Files it imports when it is loaded. */
   readonly imports: readonly string[]
   /** Files it imports with `import()`, later or never. */
@@ -50,8 +52,22 @@ export function planChunks(
   const nodeEntries = new Set(
     [...loadedBy].flatMap(([id, by]) => (modules.get(id)!.isPortable ? [] : [...by])),
   )
+  const packagesOf = new Map(roots.map((entry) => [entry, new Set<string>()]))
+  for (const [id, by] of loadedBy)
+    for (const name of modules.get(id)!.packages)
+      for (const entry of by) packagesOf.get(entry)!.add(name)
+  // An entry that runs in browsers must not load a chunk that does not. No entry may load another package
+  // only because it shares a chunk: `skein --help` would load the code of every vendor.
+  const isAllowed = ({ isPortable, entries: readers, modules: ids }: Chunk): boolean => {
+    const packages = ids.flatMap((id) => modules.get(id)!.packages)
+    return [...readers].every(
+      (entry) =>
+        (isPortable || nodeEntries.has(entry)) &&
+        packages.every((name) => packagesOf.get(entry)!.has(name)),
+    )
+  }
   const plan = new Map<string, string>()
-  joinChunks(sharedChunks(modules, loadedBy), modules, nodeEntries).forEach((chunk, index) => {
+  joinChunks(sharedChunks(modules, loadedBy), modules, isAllowed).forEach((chunk, index) => {
     for (const id of chunk.modules) plan.set(id, `shared-${index + 1}`)
   })
   return plan
@@ -79,12 +95,9 @@ function sharedChunks(
 function joinChunks(
   start: readonly Chunk[],
   modules: ReadonlyMap<string, Module>,
-  nodeEntries: ReadonlySet<string>,
+  isAllowed: (chunk: Chunk) => boolean,
 ): Chunk[] {
   let chunks = [...start]
-  // An entry that runs in browsers must not load a chunk that does not.
-  const isAllowed = ({ isPortable, entries }: Chunk): boolean =>
-    isPortable || [...entries].every((entry) => nodeEntries.has(entry))
   for (;;) {
     let best: { saved: number; joined: Chunk[] } | undefined
     for (const [index, a] of chunks.entries()) {

@@ -193,8 +193,6 @@ function mapObject(object: Record<string, unknown>, map: Map): Record<string, un
 export function resultText(result: unknown): string {
   if (typeof result === 'string') return result
   try {
-    // A function that `JSON.stringify` calls for each member makes it several times slower.
-    if (isBareJson(result)) return JSON.stringify(result) ?? ''
     // `this[key]` is the value before `toJSON`, which for a Buffer would list every byte.
     const readable = function (
       this: Record<string, unknown>,
@@ -210,7 +208,8 @@ export function resultText(result: unknown): string {
       const bytes = bytesInJson(value)
       return bytes ? `[binary data, ${bytes.byteLength} bytes]` : value
     }
-    return JSON.stringify(result, readable) ?? ''
+    // Calling a function for each member makes `JSON.stringify` several times slower.
+    return JSON.stringify(result, isBareJson(result) ? undefined : readable) ?? ''
   } catch (error) {
     return `[The result cannot be written as JSON: ${(error as Error).message.split('\n')[0]}]`
   }

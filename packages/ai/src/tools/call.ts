@@ -144,7 +144,7 @@ export async function runToolCall(
   const { settings, signal, report } = environment
   const { hooks } = settings
   const ports = settings.open?.(requested) ?? {}
-  const { journal } = ports
+  const { journal, gate } = ports
   if (ports.settled) {
     const { settled } = ports
     const outcome = settled.type === 'done' ? doneOutcome(requested, settled.result) : settled
@@ -172,7 +172,7 @@ export async function runToolCall(
 
   // The gate settles only here, after the hooks, which may take long, so that its records belong to the same
   // commit as the journal's `call_end`.
-  if (!refused && own.type !== 'deferred' && ports.gate?.settle) await ports.gate.settle(call, own)
+  if (!refused && own.type !== 'deferred') await gate?.settle?.(call, own)
   if (journal) await journal.commit({ type: 'call_end', call, outcome })
   const settled = { call, outcome, durationMs }
   if (outcome.type === 'deferred') return settled

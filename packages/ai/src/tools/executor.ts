@@ -94,7 +94,7 @@ class Execution {
     this.#settled = calls.map(() => undefined)
     this.#unlink = linkAbort([batch.signal], this.#controller)
     this.#controller.signal.addEventListener('abort', () => this.#wake(), { once: true })
-    if (batch.settled) calls.forEach((call, position) => this.#reuse(call, position))
+    calls.forEach((call, position) => this.#reuse(call, position))
   }
 
   startReady(): void {
@@ -217,8 +217,6 @@ interface ScheduleInput {
   /** Tools that succeeded earlier in the conversation. */
   readonly succeeded: ReadonlySet<string>
 }
-
-const NO_EDGES: ReadonlySet<number> = new Set()
 
 type Status = 'pending' | 'running' | 'settled' | 'blocked'
 
@@ -398,11 +396,8 @@ class Schedule {
   }
 
   #edges(): ReadonlySet<number>[] {
-    const { calls } = this.#input
-    const isOrdered = calls.some(({ after }, position) => after || this.#tool(position)?.dependsOn)
-    if (!isOrdered) return calls.map(() => NO_EDGES)
-    const byId = new Map(calls.map((call, position) => [call.toolCallId, position]))
-    return calls.map((call, position) => {
+    const byId = new Map(this.#input.calls.map((call, position) => [call.toolCallId, position]))
+    return this.#input.calls.map((call, position) => {
       const edges = new Set<number>()
       for (const name of this.#dependencies(position, this.warnings))
         for (const other of this.#callsTo(name, position)) edges.add(other)

@@ -224,7 +224,5 @@ function refused({ root, path }: Walk, problem: string, cause?: unknown): ToolRe
 
 /** Returns a step of a path as it is written in code: `.rows`, `["a b"]`, `[3]`. */
 function nameInCode(name: string | number): string {
-  return typeof name === 'string' && /^[a-z_$][\w$]*$/i.test(name)
-    ? `.${name}`
-    : `[${JSON.stringify(name)}]`
+  return /^[a-z_$][\w$]*$/i.test(String(name)) ? `.${name}` : `[${JSON.stringify(name)}]`
 }

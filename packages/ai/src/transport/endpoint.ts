@@ -105,7 +105,7 @@ export function requestHeaders(parts: HeaderParts, context: ErrorContext): Recor
   for (const layer of layers) {
     for (const [name, value] of Object.entries(layer)) addHeader(headers, name, value, context)
   }
-  return Object.fromEntries([...headers])
+  return Object.fromEntries(headers)
 }
 
 const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
