@@ -64,8 +64,11 @@ export class Connections {
     this.#isOwn = pool === undefined
     this.#isPooled = isPooled
     this.#retryMs = retryMs
+    if (!this.#isOwn) return
     // An idle connection that breaks is removed from the pool; the next statement opens another.
-    if (this.#isOwn) this.#pool.on('error', () => {})
+    this.#pool.on('error', () => {})
+    // A server may end in the moment when a connection is ready, before anybody has it: that would end the process.
+    this.#pool.on('connect', (client) => client.on('error', () => {}))
   }
 
   /** Runs one statement by itself. It may run twice if its connection breaks, so it has to be repeatable. */

@@ -1,5 +1,6 @@
 import { isStoreError, type StoreErrorCode } from '@skein/runtime'
 import { postgresStore } from '@skein/postgres'
+import { type AddressInfo, createServer } from 'node:net'
 import { inspect } from 'node:util'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -160,6 +161,36 @@ describe.skipIf(noPostgres !== undefined)('a server that fails', () => {
     expect(performance.now() - begun).toBeGreaterThan(300)
     await store.close()
   }, 60_000)
+
+  test('a server that ends in the moment when a connection is ready does not end the process', async () => {
+    const message = (type: string, body: Buffer): Buffer => {
+      const head = Buffer.alloc(5)
+      head.write(type)
+      head.writeInt32BE(body.length + 4, 1)
+      return Buffer.concat([head, body])
+    }
+    const fatal = 'SFATAL\0VFATAL\0C57P01\0Mterminating connection\0\0'
+    const fake = createServer((socket) => {
+      socket.on('error', () => {})
+      // Authenticated, ready and ended, in one piece.
+      socket.once('data', () =>
+        socket.end(
+          Buffer.concat([
+            message('R', Buffer.alloc(4)),
+            message('Z', Buffer.from('I')),
+            message('E', Buffer.from(fatal)),
+          ]),
+        ),
+      )
+    })
+    await new Promise<void>((resolve) => fake.listen(0, '127.0.0.1', resolve))
+    const { port } = fake.address() as AddressInfo
+    const connectionString = `postgres://someone@127.0.0.1:${port}/none`
+    expect(await codeOf(postgresStore({ connectionString, retryMs: 200 }))).toBe(
+      'STORE_UNREACHABLE',
+    )
+    fake.close()
+  })
 
   test('no error contains the password', async () => {
     const secret = 'canary-4711'
