@@ -125,7 +125,7 @@ export default defineAgent({ name: 'keyless', sideA: { prompt } })
     const grantId = listed.stdout.slice(0, 36)
     const all = await skein(['grant', 'list'], { cwd })
     expect(all.stdout).toMatch(
-      new RegExp(`^${thread} +${grantId} +refund +by \\S+ until \\S+Z +refunds`),
+      new RegExp(`^${thread} +${grantId} +refund +active +by \\S+ until \\S+Z`),
     )
     const found = await skein(['thread', 'list', '--tool', 'refund'], { cwd })
     expect(found.stdout).toMatch(new RegExp(`^${thread} `))

@@ -160,15 +160,8 @@ const TABLES = {
 } as const satisfies Partial<Record<StoreRow['type'], readonly [string, readonly string[], string]>>
 
 /** Facts that heads of older stores do not have. */
-const LATER = {
-  firstWords: null,
-  forkedFrom: null,
-  tools: [],
-  grantedUntil: null,
-  outputTokens: 0,
-  cachedTokens: 0,
-  change: 0,
-}
+const NONE = { firstWords: null, forkedFrom: null, tools: [], grantedUntil: null }
+const LATER = { ...NONE, outputTokens: 0, cachedTokens: 0, change: 0 }
 
 const MOST_ROWS = 500
 const MOST_CHARS = 4_000_000

@@ -202,8 +202,7 @@ ALTER TABLE ${s}.lanes ENABLE ROW LEVEL SECURITY;
   {
     version: 2,
     sql: (s) => `
--- The tools that the models of a thread have called. Those of threads of version 1 are read from the texts of their
--- messages: jsonb would refuse texts with an escaped NUL.
+-- The tools that the models of a thread have called; read from texts, because jsonb refuses an escaped NUL.
 ALTER TABLE ${s}.threads ADD COLUMN tools jsonb NOT NULL DEFAULT '[]';
 UPDATE ${s}.threads SET tools = called.names FROM (
   SELECT log_id, jsonb_agg(DISTINCT found.parts[1]) AS names FROM ${s}.events,

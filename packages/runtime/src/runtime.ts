@@ -18,9 +18,8 @@ import {
   threadInfos,
 } from './api/api-context.ts'
 import { createInbox } from './api/inbox.ts'
-import { userValuesApi } from './api/contents-api.ts'
 import { createThreads } from './api/threads.ts'
-import { withState } from './api/with-state.ts'
+import { userValuesApi, withState } from './api/with-state.ts'
 import { noPrice, unpriced } from './definitions/load/prices.ts'
 import { RuntimeError } from './contract/error.ts'
 import {

@@ -56,7 +56,7 @@ const DECISION_OPERANDS: readonly Operand[] = [
   THREAD_OPERAND,
   {
     name: 'interrupt',
-    description: 'Id of the waiting call, or enough of it; not needed if only one call waits.',
+    description: 'Id of what waits, or enough of it; not needed if there is only one.',
     isOptional: true,
   },
 ]
@@ -157,14 +157,7 @@ export const settleCommand: Command = defineCommand({
 
 /** `skein provide` */
 export const provideCommand: Command = defineCommand({
-  operands: [
-    THREAD_OPERAND,
-    {
-      name: 'request',
-      description: 'Id of the request, or enough of it; not needed if there is only one.',
-      isOptional: true,
-    },
-  ],
+  operands: DECISION_OPERANDS,
   options: {
     file: {
       type: 'string',
@@ -203,7 +196,7 @@ interface DecisionInput {
  */
 function decideOne(
   { values, operands, output }: DecisionInput,
-  verb: keyof typeof DECIDED,
+  verb: keyof typeof VERBS,
   decide: (client: Client, item: WaitingItem) => Promise<void>,
   changed?: JsonObject,
 ): Promise<ExitCode> {
@@ -211,11 +204,11 @@ function decideOne(
     values,
     output,
     async ({ client, url }) => {
-      const item = await findWaiting(client, KINDS[verb], operands)
+      const item = await findWaiting(client, VERBS[verb].kind, operands)
       const { threadId, interruptId, rootId } = item
       const before = await client.threads.get(rootId)
       await decide(client, item)
-      output.say(`${DECIDED[verb]}: ${callText(item.toolName, changed ?? item.arguments)}`)
+      output.say(`${VERBS[verb].done}: ${callText(item.toolName, changed ?? item.arguments)}`)
       if (values.follow || url === undefined)
         return (await showRun(client, before, output, { ...values, before })).code
       if (values.json) output.json({ threadId, interruptId, type: verb })
@@ -225,18 +218,12 @@ function decideOne(
   )
 }
 
-const DECIDED = {
-  approve: 'approved',
-  deny: 'denied',
-  settle: 'settled',
-  provide: 'given',
-} as const
-
-const KINDS = {
-  approve: 'approval',
-  deny: 'approval',
-  settle: 'in_doubt',
-  provide: 'variables',
+/** What each command answers, and how its answer is called. */
+const VERBS = {
+  approve: { kind: 'approval', done: 'approved' },
+  deny: { kind: 'approval', done: 'denied' },
+  settle: { kind: 'in_doubt', done: 'settled' },
+  provide: { kind: 'variables', done: 'given' },
 } as const
 
 function callOf({ toolName, arguments: args }: WaitingItem): string {
@@ -250,46 +237,28 @@ export const grantList: Command = defineCommand({
   examples: ['skein grant list', "skein grant list 7f3a --json | jq '.grants[0]'"],
   async run({ values, operands: [text], output }) {
     return withConnection(values, output, async ({ client }) => {
-      if (text === undefined) return listAllGrants(client, output, values.json)
-      const { id } = await findThreadByPrefix(client, text)
-      const grants = await client.threads.grants.list(id)
+      const { grants: api } = client.threads
+      const one = text === undefined ? undefined : await findThreadByPrefix(client, text)
+      const grants = one ? await api.list(one.id) : await api.all()
       if (values.json) output.json({ grants })
-      else if (grants.length === 0) output.say('Nobody has allowed a tool in this thread.')
+      else if (grants.length === 0)
+        output.say(`Nobody has allowed a tool in ${one ? 'this thread' : 'any thread'}.`)
       if (values.json) return ExitCode.Done
-      const rows = grants.map(({ grantId, tool, status, by, expiresAt, revoked, reason }) => [
-        grantId,
-        tool,
-        status,
-        revoked ? `by ${by}, revoked by ${revoked.by}` : `by ${by} until ${expiresAt}`,
-        reason ?? '',
+      const rows = grants.map((grant) => [
+        ...('threadId' in grant ? [String(grant.threadId)] : []),
+        grant.grantId,
+        grant.tool,
+        grant.status,
+        grant.revoked
+          ? `by ${grant.by}, revoked by ${grant.revoked.by}`
+          : `by ${grant.by} until ${grant.expiresAt}`,
+        grant.reason ?? '',
       ])
       for (const line of textTable(rows)) output.line(line.trimEnd())
       return ExitCode.Done
     })
   },
 })
-
-/** Lists the grants that hold now, over all threads. */
-async function listAllGrants(
-  client: Client,
-  output: Output,
-  isJson: boolean | undefined,
-): Promise<ExitCode> {
-  const grants = await client.threads.grants.all()
-  if (isJson) output.json({ grants })
-  else if (grants.length === 0) output.say('No tool is allowed for a time.')
-  if (isJson) return ExitCode.Done
-  const rows = grants.map(({ threadId, grantId, tool, by, expiresAt, agent, title }) => [
-    threadId,
-    grantId,
-    tool,
-    `by ${by} until ${expiresAt}`,
-    agent,
-    title ?? '',
-  ])
-  for (const line of textTable(rows)) output.line(line.trimEnd())
-  return ExitCode.Done
-}
 
 /** `skein grant make` */
 export const grantMake: Command = defineCommand({

@@ -1,10 +1,9 @@
-import { checkedValue, checkUserKey, facadeFiles, facadeValues } from '../thread/values.ts'
+import { facadeFiles, facadeValues } from '../thread/values.ts'
 import type {
   ThreadEffects,
   ThreadEnv,
   ThreadFiles,
   ThreadValues,
-  UserValues,
 } from '../contract/runtime-api.ts'
 import {
   type ApiContext,
@@ -13,7 +12,6 @@ import {
   editThread,
   editWith,
   load,
-  toRuntimeError,
 } from './api-context.ts'
 import { envSet, isSecret } from '../thread/env.ts'
 import { inheritedEnv } from '../thread/changes.ts'
@@ -52,33 +50,6 @@ export function filesApi(context: ApiContext): ThreadFiles {
         files.moveFile(from, to)
         return files.statFile(to)!
       }),
-  }
-}
-
-/** Creates the functions for the values of users. */
-export function userValuesApi(context: ApiContext): UserValues {
-  const { store } = context
-  const get: UserValues['get'] = async (of, key) => {
-    checkUserKey(key)
-    return (await store.userValues(of, key)).find((one) => one.key === key)
-  }
-  return {
-    list: (of, prefix) => store.userValues(of, prefix),
-    get,
-    async set(of, key, value, { expectVersion } = {}) {
-      const { tenant, user } = of
-      checkUserKey(key)
-      checkLabel(user, 'The name of the user')
-      const copy = value === null ? null : checkedValue(key, value)
-      const change = { tenant, user, key, value: copy, at: context.at(), expectVersion }
-      try {
-        await context.commit({ point: 'set_user_value', threads: [], userValues: [change] })
-      } catch (error) {
-        throw toRuntimeError(error)
-      }
-      return get(of, key)
-    },
-    erase: (of) => store.eraseUserValues(of),
   }
 }
 

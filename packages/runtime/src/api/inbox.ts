@@ -642,11 +642,7 @@ function variablesDetail(
   const isOpen = openVariables(found.state, context.clock.now()).some(
     (one) => one.requested === requested,
   )
-  const given = provided && {
-    type: 'provided' as const,
-    at: provided.at,
-    ...(provided.by !== undefined && { by: provided.by }),
-  }
+  const given = provided && ({ type: 'provided', at: provided.at, by: provided.by } as const)
   return {
     ...item,
     status: given ? 'decided' : isOpen ? 'waiting' : 'over',
@@ -654,7 +650,7 @@ function variablesDetail(
     undo: null,
     evidence: [],
     approvedBy: [],
-    ...(given && { decision: given }),
+    decision: given,
   }
 }
 

@@ -2,12 +2,21 @@ import { registryOf } from '../contract/state.ts'
 import { writeOf } from '../thread/changes.ts'
 import { createEnvReader } from '../thread/env.ts'
 import { createThreadFacade, type FacadeChanges } from '../thread/facade.ts'
-import { checkReads, freshUserValues, userChanges, withUpdates } from '../thread/values.ts'
+import {
+  checkedValue,
+  checkReads,
+  checkUserKey,
+  freshUserValues,
+  userChanges,
+  withUpdates,
+} from '../thread/values.ts'
 import type { ThreadState } from '../contract/thread-state.ts'
 import { RuntimeError } from '../contract/error.ts'
+import type { UserValues } from '../contract/runtime-api.ts'
 import { isStoreError } from '../store/store.ts'
 import { rememberRedactor } from '../telemetry/logger.ts'
 import {
+  checkLabel,
   isOver,
   load,
   redacted,
@@ -141,5 +150,32 @@ async function store(
       // Another writer committed first; if it left the values alone, the same changes are committed again.
       if (!isGuarded || !isStoreError(error, 'LOG_MOVED')) throw error
     }
+  }
+}
+
+/** Creates the functions for the values of users. */
+export function userValuesApi(context: ApiContext): UserValues {
+  const { store } = context
+  const get: UserValues['get'] = async (of, key) => {
+    checkUserKey(key)
+    return (await store.userValues(of, key)).find((one) => one.key === key)
+  }
+  return {
+    list: (of, prefix) => store.userValues(of, prefix),
+    get,
+    async set(of, key, value, { expectVersion } = {}) {
+      const { tenant, user } = of
+      checkUserKey(key)
+      checkLabel(user, 'The name of the user')
+      const copy = value === null ? null : checkedValue(key, value)
+      const change = { tenant, user, key, value: copy, at: context.at(), expectVersion }
+      try {
+        await context.commit({ point: 'set_user_value', threads: [], userValues: [change] })
+      } catch (error) {
+        throw toRuntimeError(error)
+      }
+      return get(of, key)
+    },
+    erase: (of) => store.eraseUserValues(of),
   }
 }

@@ -6,9 +6,9 @@ import { afterAll, expect, test } from 'vitest'
 import { valueSet } from '../testing/contract.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
 import { newThread } from '../testing/contract.ts'
-import { packText } from './packed-text.ts'
+import { packText, rowSum } from './packed-text.ts'
 import { listStatement } from './sqlite-rows.ts'
-import { migrate, migrations, rowSum, type StoreMigration } from './migrations.ts'
+import { migrate, migrations, type StoreMigration } from './migrations.ts'
 import { sqliteStore } from './sqlite-store.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'skein-migrations-'))

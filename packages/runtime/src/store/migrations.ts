@@ -1,7 +1,6 @@
-import { crc32 } from 'node:zlib'
 import type { DatabaseSync } from 'node:sqlite'
 import type { RuntimeEvent } from '../contract/event.ts'
-import { unpackText } from './packed-text.ts'
+import { rowSum, unpackText } from './packed-text.ts'
 import { StoreError } from './store.ts'
 import { calledTools } from './thread-head.ts'
 
@@ -217,9 +216,7 @@ CREATE TABLE snapshots (id INTEGER PRIMARY KEY NOT NULL, bytes BLOB NOT NULL);
 -- both the same; the rows of a thread go with it. The calls of earlier versions are read from the logs.
 ALTER TABLE threads ADD COLUMN tools TEXT NOT NULL DEFAULT '[]';
 CREATE TABLE thread_tools (
-  tool TEXT NOT NULL,
-  thread_id TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
-  root_id TEXT NOT NULL,
+  tool TEXT NOT NULL, thread_id TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE, root_id TEXT NOT NULL,
   PRIMARY KEY (tool, thread_id)
 ) WITHOUT ROWID;
 CREATE INDEX thread_tools_by_thread ON thread_tools (thread_id);
@@ -241,19 +238,6 @@ CREATE INDEX threads_by_grant ON threads (granted_until) WHERE granted_until IS 
 `,
   },
 ]
-
-/**
- * Returns the checksum of a row: CRC-32 of its content, which also depends on the key of the row, so that
- * rows that changed places are noticed. It guards against damage, not against intent; tamper evidence is the
- * audit log.
- */
-export function rowSum(key: string, number: number, content: string | Uint8Array): number {
-  // A whole log has one key, so its part of the sum is computed once.
-  if (key !== last.key) last = { key, sum: crc32(key) }
-  return crc32(content, (last.sum ^ number) >>> 0)
-}
-
-let last = { key: '', sum: 0 }
 
 /** The application id that identifies our database files ("skei"). */
 const APPLICATION_ID = 0x73_6b_65_69

@@ -1,3 +1,5 @@
+import { crc32 } from 'node:zlib'
+
 /**
  * Texts that are frequent in events and audit lines. A text is packed as its place in this list, so places never
  * change and nothing is removed: new texts are added at the end, up to `MAX_WORDS`. The first 26 take one byte, the
@@ -298,3 +300,16 @@ export function unpackText(packed: string | Uint8Array): string {
   }
   return text.toString(isAscii ? 'latin1' : 'utf8', 0, size)
 }
+
+/**
+ * Returns the checksum of a row: CRC-32 of its content, which also depends on the key of the row, so that
+ * rows that changed places are noticed. It guards against damage, not against intent; tamper evidence is the
+ * audit log.
+ */
+export function rowSum(key: string, number: number, content: string | Uint8Array): number {
+  // A whole log has one key, so its part of the sum is computed once.
+  if (key !== last.key) last = { key, sum: crc32(key) }
+  return crc32(content, (last.sum ^ number) >>> 0)
+}
+
+let last = { key: '', sum: 0 }

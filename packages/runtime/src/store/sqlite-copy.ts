@@ -1,9 +1,8 @@
 import { existsSync, renameSync, rmSync } from 'node:fs'
 import { backup, DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
-import { rowSum } from './migrations.ts'
 import { COUNTERS } from './plan-commit.ts'
 import { createPrivately, openDatabase, sqliteFailure } from './sqlite-file.ts'
-import { packText } from './packed-text.ts'
+import { packText, rowSum } from './packed-text.ts'
 import {
   damaged,
   headFrom,

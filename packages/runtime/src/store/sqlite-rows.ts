@@ -1,7 +1,6 @@
 import type { SQLInputValue, SQLOutputValue } from 'node:sqlite'
 import type { RuntimeEvent, StoredEvent } from '../contract/event.ts'
-import { rowSum } from './migrations.ts'
-import { unpackText } from './packed-text.ts'
+import { unpackText, rowSum } from './packed-text.ts'
 import {
   type Lease,
   StoreError,

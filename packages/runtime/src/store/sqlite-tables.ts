@@ -1,7 +1,6 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import type { StoredEvent } from '../contract/event.ts'
-import { rowSum } from './migrations.ts'
-import { packText } from './packed-text.ts'
+import { packText, rowSum } from './packed-text.ts'
 import type { BlobName, CommitPlan, EventRow, StoreView } from './plan-commit.ts'
 import {
   damaged,

@@ -397,8 +397,8 @@ describe('the list over all threads', () => {
     const ask = async (key: number, method: string, path: string) => {
       const headers = { authorization: `Bearer ${keys[key]!.key}`, host: '127.0.0.1' }
       const response = await http.fetch(new Request(`http://localhost${path}`, { method, headers }))
-      const body = response.status === 204 ? undefined : ((await response.json()) as never)
-      return { status: response.status, ...(body ?? {}) } as {
+      const body = response.status === 204 ? undefined : ((await response.json()) as object)
+      return { status: response.status, ...body } as {
         status: number
         grants?: readonly { readonly title: string }[]
       }

@@ -55,6 +55,14 @@ function usePaletteKey(): readonly [boolean, (isOpen: boolean) => void] {
   return [isOpen, setOpen]
 }
 
+/** Keeps the link to the current page in sight: in a narrow window the navigation is scrolled. */
+function useNavigation(place: string): void {
+  useEffect(() => {
+    const here = document.querySelector('.topbar nav [aria-current]')
+    here?.scrollIntoView({ block: 'nearest', inline: 'center' })
+  }, [place])
+}
+
 /** The frame around every screen. */
 export function Shell(): ReactNode {
   const { lists, me } = useStudio()
@@ -64,11 +72,7 @@ export function Shell(): ReactNode {
   const [isPaletteOpen, setPaletteOpen] = usePaletteKey()
   const waiting = useStore(lists.inbox).items.length
   useBadge(waiting)
-  useEffect(() => {
-    // In a narrow window the navigation is scrolled; where one is stays in sight.
-    const here = document.querySelector('.topbar nav [aria-current]')
-    here?.scrollIntoView({ block: 'nearest', inline: 'center' })
-  }, [address.screen, who])
+  useNavigation(`${address.screen} ${who === undefined}`)
   useEffect(() => {
     document.addEventListener('keydown', onPageKey)
     const timer = setTimeout(() => void readAhead(), 500)
