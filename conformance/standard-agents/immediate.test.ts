@@ -106,6 +106,29 @@ test('SA-52 immediate children of the new prompt start at a handoff, before its 
   expect(await agentsOf(it, id)).toEqual(['second', 'helper'])
 })
 
+test('SA-51 the immediate children of side B start with the thread, too', async () => {
+  const [first, second] = [child('first'), child('second')]
+  const done = tool('done')
+  const duo = pair('duo', {
+    a: { script: [says('A draft.')], tools: [{ name: first, immediate: true }] },
+    b: {
+      script: [calls('done')],
+      tools: [done, { name: second, immediate: true }],
+      sessionStop: 'done',
+    },
+  })
+  const it = await simulate({ agents: [duo] })
+  const { id, outcome } = await it.ask('go')
+  expect(outcome).toBe('completed')
+  const made = await it.events(id, 'subagent_created')
+  expect(made.map(({ name, isImmediate }) => [name, isImmediate])).toEqual([
+    ['first', true],
+    ['second', true],
+  ])
+  const types = await it.eventTypes(id)
+  expect(types.lastIndexOf('subagent_created')).toBeLessThan(types.indexOf('step_start'))
+})
+
 test('SA-52 they start also if the agent before had immediate children of its own', async () => {
   const [early, late] = [child('early'), child('late')]
   const second = solo(

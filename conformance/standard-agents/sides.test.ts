@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { calls, says, type ScriptStep } from '@skein/ai/testing'
+import { agent as uapAgent } from '@skein/agents'
+import { react } from '@skein/agents/execution'
+import { calls, says, scripted, type ScriptStep } from '@skein/ai/testing'
 import { linesOf, pair, requestsOf, solo, tool } from './support/agents.ts'
 import { simulate } from './support/simulate.ts'
 
@@ -218,5 +220,33 @@ describe('the end of a turn', () => {
     const { outcome, reason } = await it.ask('go')
     expect({ outcome, reason }).toEqual({ outcome: 'completed', reason: 'session_stop' })
     expect(requestsOf(agent, 'b')).toHaveLength(5)
+  })
+
+  test('SA-24 nor do the thoughts of an agent() on side B count for side A', async () => {
+    const note = {
+      name: 'note',
+      description: 'Takes a note.',
+      parameters: { type: 'object' },
+      run: () => 'noted',
+    }
+    const thinks = scripted(({ tools }) => says(tools.length > 0 ? 'no' : 'Let me think.'))
+    const duo = pair(
+      'thoughtful',
+      {
+        a: {
+          script: [says('one'), says('two'), calls('done')],
+          tools: [done],
+          sessionStop: 'done',
+          maxSteps: 3,
+        },
+        b: { script: [] },
+      },
+      { sideB: { agent: uapAgent({ model: thinks, tools: [note], execution: react() }) } },
+    )
+    const it = await simulate({ agents: [duo] })
+    const { outcome, reason } = await it.ask('go')
+    expect({ outcome, reason }).toEqual({ outcome: 'completed', reason: 'session_stop' })
+    expect(requestsOf(duo, 'a')).toHaveLength(3)
+    expect(thinks.requests).toHaveLength(4)
   })
 })

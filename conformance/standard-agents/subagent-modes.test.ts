@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { calls, says } from '@skein/ai/testing'
 import type { AgentDefinition, PromptDefinition, SubagentToolConfig } from '@skein/runtime'
 import { linesOf, pair, requestsOf, solo, tool, type SideSetup } from './support/agents.ts'
@@ -127,6 +127,47 @@ test('SA-41 SA-44 resumable and blocking: each call waits, and the child remembe
   expect(await it.threads.children(id)).toMatchObject([{ resumable: true, status: 'idle' }])
   // No message besides the person's: the results were answers of calls.
   expect(await it.events(id, 'message_queued')).toHaveLength(1)
+})
+
+test('SA-44 two calls that wait for one session of the child are both answered', async () => {
+  const look = tool('look')
+  let reference = ''
+  const agent = pair('helper', {
+    a: {
+      script: async (_, index) => {
+        if (index !== 1) return calls('finish', { summary: `result ${index}` })
+        // The third message arrives while the child works on the second.
+        await vi.waitFor(async () =>
+          expect(await it.events(reference, 'message_queued')).toHaveLength(3),
+        )
+        return calls('look')
+      },
+      tools: [finish, look],
+      sessionStop: { name: finish, messageProperty: 'summary' },
+    },
+    b: { script: [] },
+  })
+  const top = withHelper(
+    [
+      calls('subagent_create', { agent: 'helper', name: 'Ada', message: 'one' }),
+      ({ messages }) => {
+        reference = /reference: ([0-9a-f-]{36})/.exec(JSON.stringify(messages))![1]!
+        return [
+          calls('subagent_message', { reference, message: 'two' }),
+          calls('subagent_message', { reference, message: 'three' }),
+        ]
+      },
+      says('Thanks.'),
+    ],
+    agent,
+    { resumable: {} },
+  )
+  const it = await simulate({ agents: [top] })
+  const { text } = await it.ask('please')
+  expect(text).toBe('Thanks.')
+  const results = linesOf(requestsOf(top)[2]).at(-1)!
+  expect(results.match(/subagent_message = /g)).toHaveLength(2)
+  expect(results.match(/result 2/g)).toHaveLength(2)
 })
 
 test('SA-41 SA-45 resumable and non-blocking: the parent may speak any time, also while the child works', async () => {

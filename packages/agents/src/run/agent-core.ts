@@ -131,7 +131,7 @@ function isState(value: unknown): value is AgentState {
 }
 
 /** The session and agent of a run, written into the metadata of its states. */
-export interface RunOwner {
+interface RunOwner {
   readonly sessionId: string | undefined
   /** Set only with a checkpoint store, whose metadata contains the agent id. */
   readonly agentId: string | undefined
@@ -153,12 +153,6 @@ export function checkResult(
 ): GenerateResult {
   if (!isState(result?.state) || !isPlainObject(result.turn))
     throw invalidUse(`The strategy "${strategy}" did not return { turn, state }.`)
-  return ownedResult(result, owner)
-}
-
-/** Returns a result with the session and agent id in its state. */
-export function ownedResult(result: GenerateResult, owner: RunOwner): GenerateResult {
-  if (!isState(result?.state)) return result
   const state = withOwner(result.state, owner)
   return state === result.state ? result : { ...result, state }
 }

@@ -44,8 +44,6 @@ import {
   type AgentCore,
   checkResult,
   checkState,
-  ownedResult,
-  type RunOwner,
   unansweredInterrupts,
   withOwner,
 } from './agent-core.ts'
@@ -109,7 +107,7 @@ export async function runAgent(task: AgentTask): Promise<GenerateResult> {
     }
     const last = await middleware.after(outcome, (result) => attempt.complete(result))
     if ('error' in last) throw last.error
-    return attempt.owned(last.result)
+    return last.result
   } finally {
     unlink()
   }
@@ -121,7 +119,6 @@ class Attempt {
   readonly #hooks: AgentStrategy
   readonly #live: LiveEvents | undefined
   #state: AgentState
-  #owner: RunOwner | undefined
   #hasSaved = false
   #isComplete = false
 
@@ -133,12 +130,12 @@ class Attempt {
   }
 
   async run(input: Message, given: AgentState): Promise<GenerateResult> {
-    const { core } = this.#task
+    const { core, options } = this.#task
     const { checkpoints: store, execution = defaultExecution } = core.options
     const { durability, onCheckpointError: onError } = core.options
-    const owner = this.#ownerOf(given)
-    const { sessionId, agentId } = owner
-    const owned = withOwner(given, owner)
+    const sessionId = options.sessionId ?? core.sessionOf(given.metadata)
+    const agentId = store && core.agent.id
+    const owned = withOwner(given, { sessionId, agentId })
     const saver =
       store && sessionId !== undefined
         ? checkpointer({
@@ -157,21 +154,7 @@ class Attempt {
     const result = builtIn
       ? await builtIn(context, this.#live)
       : await this.#executeForeign(context, saver)
-    return checkResult(result, execution.name, owner)
-  }
-
-  /** Names the session in a result that a hook or a middleware may have made (UAP §3.4). */
-  owned(result: GenerateResult): GenerateResult {
-    return ownedResult(result, this.#ownerOf(this.#state))
-  }
-
-  #ownerOf({ metadata }: AgentState): RunOwner {
-    const { core, options } = this.#task
-    const { checkpoints: store } = core.options
-    return (this.#owner ??= {
-      sessionId: options.sessionId ?? core.sessionOf(metadata),
-      agentId: store && core.agent.id,
-    })
+    return checkResult(result, execution.name, { sessionId, agentId })
   }
 
   /**
