@@ -104,7 +104,7 @@ function chatStructure(request: LLMRequest, dialect: OpenAIChatDialect): ChatStr
       warnings: [
         {
           code: 'structure_not_enforced',
-          message: 'The vendor guarantees JSON, but no schema.',
+          message: 'The vendor guarantees JSON but no schema; the schema was told to the model.',
           pointer: '/structure',
         },
       ],

@@ -331,7 +331,7 @@ export class ChatDecoder implements WireDecoder {
 
   #warnings(): DecodeContext['warnings'] {
     if (!this.#ignoresChoices) return this.#context.warnings
-    const message = 'Only the first of the choices is the answer.'
+    const message = 'Only the first choice is the answer.'
     return [...this.#context.warnings, { code: 'choices_ignored', message, pointer: '/params/n' }]
   }
 
