@@ -75,8 +75,7 @@ export async function* runTurn(task: TurnTask): AsyncGenerator<readonly StreamEv
       const fold = draft.beginMessage()
       const events = call.open(run.isEmpty ? call.request(base) : await call.cycle(base))
       let isDone = false
-      // This loop is not a separate generator, because each generator
-      // would delay every batch by more microtasks.
+      // Not a generator of its own, which would delay every batch by more microtasks.
       try {
         for (;;) {
           const step = await race.run(events.next())

@@ -8,7 +8,6 @@ import type {
 import {
   type ApiContext,
   bufferOf,
-  checkLabel,
   editThread,
   editWith,
   load,
