@@ -1,5 +1,5 @@
 import { type ChildProcess, execFileSync, fork } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { copyWorkspace } from '../../scripts/workspace-copy.ts'
 import { root } from '../../scripts/workspace.ts'
@@ -36,9 +36,6 @@ interface RunOptions {
  */
 export async function runBreaks(wanted: readonly Wanted[], options: RunOptions): Promise<number> {
   const copy = copyWorkspace()
-  // What tests of other projects' packages have installed.
-  if (existsSync(join(root, '.cache')))
-    symlinkSync(join(root, '.cache'), join(copy.folder, '.cache'))
   const survivors: string[] = []
   const deadline = performance.now() + options.maxSeconds * 1000
   let planted = 0

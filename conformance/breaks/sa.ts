@@ -1492,7 +1492,7 @@ export const breaks: Breaks = {
     {
       clause: 'the signal of a running tool is aborted',
       in: 'runtime/RunningCall',
-      swap: ['AbortSignal.any([given, cut.signal])', 'cut.signal'],
+      swap: ['linkAbort([given], cut)', 'linkAbort([], cut)'],
     },
     {
       clause: 'the request to the model is aborted',
