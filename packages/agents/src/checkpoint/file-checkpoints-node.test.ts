@@ -103,6 +103,16 @@ describe('what a loss of power at any moment leaves behind can be read', () => {
   })
 })
 
+test('a state that is changed after its save is saved as it was, and then as it is', async () => {
+  const store = fileCheckpoints({ dir })
+  const mine = { ...long, metadata: { ...long.metadata, count: 1 } }
+  const { checkpointId } = (await store.save('changed', mine))!
+  mine.metadata.count = 2
+  await store.save('changed', mine)
+  expect((await store.loadVersion!('changed', checkpointId))?.metadata['count']).toBe(1)
+  expect((await store.load('changed'))?.metadata['count']).toBe(2)
+})
+
 test('a save that fails leaves the checkpoint before it, and no file of its own', async () => {
   const store = fileCheckpoints({ dir })
   await store.save('full', state)
