@@ -383,7 +383,10 @@ export const breaks: Breaks = {
     {
       clause: 'onToolCall before the tool runs',
       in: 'ai/runToolCall',
-      swap: ['await hooks.onToolCall(call)', 'setTimeout(() => void hooks.onToolCall!(call))'],
+      swap: [
+        'await settings.hooks?.onToolCall?.(call)',
+        'setTimeout(() => void settings.hooks?.onToolCall?.(call))',
+      ],
     },
     {
       clause: 'onToolResult after it',
@@ -733,7 +736,7 @@ export const breaks: Breaks = {
     {
       clause: 'onError is told',
       in: 'ai/review',
-      swap: ['strategy.onError!(tool, call.arguments, errorOf(own), call)', 'undefined'],
+      swap: ['strategy?.onError?.(tool, call.arguments, errorOf(own), call)', 'undefined'],
     },
     {
       clause: 'false stops a call',
@@ -762,8 +765,8 @@ export const breaks: Breaks = {
       clause: 'the hooks get the call',
       in: 'ai/review',
       swap: [
-        'strategy.onAfterCall!(tool, call.arguments, own.result, call)',
-        'strategy.onAfterCall!(tool, call.arguments, own.result, {} as never)',
+        'strategy?.onAfterCall?.(tool, call.arguments, own.result, call)',
+        'strategy?.onAfterCall?.(tool, call.arguments, own.result, {} as never)',
       ],
     },
   ],

@@ -372,7 +372,7 @@ export const breaks: Breaks = {
     {
       clause: 'whatever the case of its name',
       in: 'ai/addHeader',
-      swap: ['headers.set(name.toLowerCase(), text)', 'headers.set(name, text)'],
+      swap: ['headers[name.toLowerCase()] = text', 'headers[name] = text'],
     },
     {
       clause: 'a custom authorization needs no key',

@@ -3,12 +3,14 @@ import {
   AgentState,
   subagent,
   type AgentContext,
+  type AgentOptions,
   type ExecutionContext,
   type ExecutionStrategy,
+  type GenerateResult,
 } from '@skein/agents'
 import { loop, plan, react } from '@skein/agents/execution'
-import type { Tool } from '@skein/ai'
-import { calls, says, scripted } from '@skein/ai/testing'
+import type { Tool, Turn } from '@skein/ai'
+import { calls, fails, says, scripted } from '@skein/ai/testing'
 import { expect, test } from 'vitest'
 import { custom } from './support/custom-strategy.ts'
 import { recordingStore, uuidV4 } from './support/state.ts'
@@ -102,6 +104,29 @@ test('UAP-029 a state of another session is named after the session it is used i
     expect(checkpoints.saves.length).toBeGreaterThan(2)
     for (const [id, { metadata }] of checkpoints.saves)
       expect([id, metadata], execution.name).toEqual(['s', ids])
+  }
+})
+
+test('UAP-029 a result that a hook or a middleware made names the session, too', async () => {
+  const made = (turn: GenerateResult['turn']): GenerateResult => ({
+    turn,
+    state: AgentState.initial(),
+  })
+  const cases: Partial<AgentOptions>[] = [
+    { strategy: { onError: () => made({} as Turn) }, model: scripted([fails('down')]) },
+    { middleware: [{ name: 'm', after: (_, { turn }) => made(turn) }] },
+    { middleware: [{ name: 'm', onError: () => made({} as Turn) }], model: scripted([fails('x')]) },
+  ]
+  for (const [index, options] of cases.entries()) {
+    const checkpoints = recordingStore()
+    const worker = agent({ model: model(), checkpoints, sessionId: 's', ...options })
+    for (const running of [
+      worker.generate('x', AgentState.initial()),
+      worker.stream('x', AgentState.initial()).result,
+    ]) {
+      const { state } = await running
+      expect(state.metadata, String(index)).toEqual({ sessionId: 's', agentId: worker.id })
+    }
   }
 })
 

@@ -131,28 +131,28 @@ function isState(value: unknown): value is AgentState {
 }
 
 /** The session and agent of a run, written into the metadata of its states. */
-interface RunOwner {
-  readonly sessionId: string | undefined
+export interface RunOwner {
+  readonly sessionId?: string | undefined
   /** Set only with a checkpoint store, whose metadata contains the agent id. */
-  readonly agentId: string | undefined
+  readonly agentId?: string | undefined
 }
 
 /** Adds the session id and, with a checkpoint store, the agent id to the state's metadata (UAP §3.4). */
-export function withOwner(state: AgentState, { sessionId, agentId }: RunOwner): AgentState {
+export function withOwner(state: AgentState, owner: RunOwner): AgentState {
   let next = state
-  for (const [name, id] of Object.entries({ sessionId, agentId }))
+  for (const [name, id] of Object.entries(owner))
     if (id !== undefined && next.metadata[name] !== id) next = next.withMetadata(name, id)
   return next
 }
 
-/** Returns a strategy's result with the session and agent id in its state; throws if it is not a result. */
+/** Returns a result with the session and agent id in its state; throws if it is not a result. */
 export function checkResult(
   result: GenerateResult,
-  strategy: string,
+  maker: string,
   owner: RunOwner,
 ): GenerateResult {
   if (!isState(result?.state) || !isPlainObject(result.turn))
-    throw invalidUse(`The strategy "${strategy}" did not return { turn, state }.`)
+    throw invalidUse(`${maker} did not return { turn, state }.`)
   const state = withOwner(result.state, owner)
   return state === result.state ? result : { ...result, state }
 }

@@ -44,6 +44,7 @@ import {
   type AgentCore,
   checkResult,
   checkState,
+  type RunOwner,
   unansweredInterrupts,
   withOwner,
 } from './agent-core.ts'
@@ -107,7 +108,7 @@ export async function runAgent(task: AgentTask): Promise<GenerateResult> {
     }
     const last = await middleware.after(outcome, (result) => attempt.complete(result))
     if ('error' in last) throw last.error
-    return last.result
+    return checkResult(last.result, 'A hook', attempt.owner)
   } finally {
     unlink()
   }
@@ -118,6 +119,8 @@ class Attempt {
   readonly #task: AgentTask
   readonly #hooks: AgentStrategy
   readonly #live: LiveEvents | undefined
+  /** Set when the strategy begins. Results of hooks and middleware get it too (UAP §3.4). */
+  owner: RunOwner = {}
   #state: AgentState
   #hasSaved = false
   #isComplete = false
@@ -135,7 +138,8 @@ class Attempt {
     const { durability, onCheckpointError: onError } = core.options
     const sessionId = options.sessionId ?? core.sessionOf(given.metadata)
     const agentId = store && core.agent.id
-    const owned = withOwner(given, { sessionId, agentId })
+    this.owner = { sessionId, agentId }
+    const owned = withOwner(given, this.owner)
     const saver =
       store && sessionId !== undefined
         ? checkpointer({
@@ -154,7 +158,7 @@ class Attempt {
     const result = builtIn
       ? await builtIn(context, this.#live)
       : await this.#executeForeign(context, saver)
-    return checkResult(result, execution.name, { sessionId, agentId })
+    return checkResult(result, `The strategy "${execution.name}"`, this.owner)
   }
 
   /**

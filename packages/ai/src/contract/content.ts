@@ -208,21 +208,8 @@ export function resultText(result: unknown): string {
       const bytes = bytesInJson(value)
       return bytes ? `[binary data, ${bytes.byteLength} bytes]` : value
     }
-    // Calling a function for each member makes `JSON.stringify` several times slower.
-    return JSON.stringify(result, isBareJson(result) ? undefined : readable) ?? ''
+    return JSON.stringify(result, readable) ?? ''
   } catch (error) {
     return `[The result cannot be written as JSON: ${(error as Error).message.split('\n')[0]}]`
   }
 }
-
-/** True for data that JSON writes as it is: lists, plain objects without a mark for bytes, and single values. */
-function isBareJson(value: unknown, depth = 0): boolean {
-  if (typeof value !== 'object' || value === null) return typeof value !== 'bigint'
-  if (depth > MAX_BARE_DEPTH || 'toJSON' in value) return false
-  if (Array.isArray(value)) return value.every((item) => isBareJson(item, depth + 1))
-  if (!isPlainObject(value) || '$bytes' in value) return false
-  for (const key in value) if (!isBareJson(value[key], depth + 1)) return false
-  return true
-}
-
-const MAX_BARE_DEPTH = 64

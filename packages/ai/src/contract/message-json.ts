@@ -49,7 +49,7 @@ function optionsOf(value: Record<string, unknown>): MessageOptions {
   const { id, timestamp, metadata } = value
   if (typeof id !== 'string' || id === '') throw invalid('id', 'is not an id')
   const date = new Date(typeof timestamp === 'string' ? timestamp : Number.NaN)
-  if (Number.isNaN(date.getTime())) throw invalid('timestamp', 'is not an ISO 8601 time')
+  if (Number.isNaN(date.getTime())) throw invalid('timestamp', 'is not an ISO time')
   if (metadata === undefined) return { id, timestamp: date }
   if (!isPlainObject(metadata)) throw invalid('metadata', 'is not an object')
   return { id, timestamp: date, metadata: metadata as Record<string, JsonObject> }

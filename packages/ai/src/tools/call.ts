@@ -142,9 +142,7 @@ export async function runToolCall(
   environment: CallEnvironment,
 ): Promise<SettledCall> {
   const { settings, signal, report } = environment
-  const { hooks } = settings
   const ports = settings.open?.(requested) ?? {}
-  const { journal, gate } = ports
   if (ports.settled) {
     const { settled } = ports
     const outcome = settled.type === 'done' ? doneOutcome(requested, settled.result) : settled
@@ -155,31 +153,29 @@ export async function runToolCall(
   let own = refused
   let durationMs = 0
   if (!own) {
-    if (hooks?.onToolCall) await hooks.onToolCall(call)
-    if (journal) await journal.commit({ type: 'call_start', call })
+    await settings.hooks?.onToolCall?.(call)
+    await ports.journal?.commit({ type: 'call_start', call })
     signal.throwIfAborted()
     report({ type: 'start', call })
     const startedAt = settings.clock.now()
-    const known = { ...environment, tool: environment.tool!, progress: ports.progress }
-    own = await runInTime(call, known, context)
+    const tool = environment.tool!
+    own = await runInTime(call, { ...environment, tool, progress: ports.progress }, context)
     durationMs = settings.clock.now() - startedAt
     signal.throwIfAborted()
   }
 
-  const { tool } = environment
   const reviewed = own.type === 'deferred' ? own : await review(call, own, ports, environment)
-  const outcome = tool?.toModel ? await withModelForm(call, reviewed, tool) : reviewed
+  const outcome = await withModelForm(call, reviewed, environment.tool)
 
   // The gate settles only here, after the hooks, which may take long, so that its records belong to the same
   // commit as the journal's `call_end`.
-  if (!refused && own.type !== 'deferred') await gate?.settle?.(call, own)
-  if (journal) await journal.commit({ type: 'call_end', call, outcome })
+  if (!refused && own.type !== 'deferred') await ports.gate?.settle?.(call, own)
+  await ports.journal?.commit({ type: 'call_end', call, outcome })
   const settled = { call, outcome, durationMs }
   if (outcome.type === 'deferred') return settled
   if (refused)
     report({ type: 'start', call }) // a refused call also gets a start event, so that every end event has one
-  else if (hooks?.onToolResult)
-    await hooks.onToolResult(call, toToolExecution(settled).result, outcome)
+  else await settings.hooks?.onToolResult?.(call, toToolExecution(settled).result, outcome)
   report({ type: 'end', settled })
   return settled
 }
@@ -209,10 +205,9 @@ async function judge(
     const list = known === '' ? 'There are no tools.' : `Known tools: ${known}.`
     return { call: requested, refused: failed(`There is no tool "${toolName}". ${list}`) }
   }
-  if (strategy?.onToolCall)
-    await strategyHook(settings, 'onToolCall', () =>
-      strategy.onToolCall!(tool, requested.arguments, requested),
-    )
+  await strategyHook(settings, 'onToolCall', () =>
+    strategy?.onToolCall?.(tool, requested.arguments, requested),
+  )
   if (invalidArguments) {
     const message = `The arguments of "${toolName}" are not a complete JSON object (${invalidArguments.reason}). The tool did not run; call it again with valid arguments.`
     return { call: requested, refused: failed(message) }
@@ -221,11 +216,9 @@ async function judge(
     return { call: requested, refused: failed(`"${toolName}" did not run. ${refusal}`) }
 
   signal.throwIfAborted()
-  const before = strategy?.onBeforeCall
-    ? await strategyHook(settings, 'onBeforeCall', () =>
-        strategy.onBeforeCall!(tool, requested.arguments, requested),
-      )
-    : true
+  const before = await strategyHook(settings, 'onBeforeCall', () =>
+    strategy?.onBeforeCall?.(tool, requested.arguments, requested),
+  )
   const call = withArguments(requested, (typeof before === 'object' && before.params) || undefined)
   const proceeds = typeof before === 'object' ? before.proceed : before !== false
   if (!proceeds) {
@@ -365,9 +358,9 @@ async function readGenerator(
 async function withModelForm(
   call: ToolCall,
   outcome: ToolOutcome,
-  tool: Tool,
+  tool: Tool | undefined,
 ): Promise<ToolOutcome> {
-  if (outcome.type !== 'done') return outcome
+  if (outcome.type !== 'done' || !tool?.toModel) return outcome
   try {
     const form = await (tool.toModel as (result: unknown) => unknown)(outcome.result)
     return { ...outcome, modelResult: toResultJson(form) }
@@ -394,14 +387,14 @@ async function review(
 ): Promise<SettledOutcome> {
   const { strategy } = settings
   let outcome = own
-  if (tool && own.type === 'error' && strategy?.onError) {
+  if (tool && own.type === 'error') {
     await strategyHook(settings, 'onError', () =>
-      strategy.onError!(tool, call.arguments, errorOf(own), call),
+      strategy?.onError?.(tool, call.arguments, errorOf(own), call),
     )
   }
-  if (tool && own.type === 'done' && strategy?.onAfterCall) {
+  if (tool && own.type === 'done') {
     const after = await strategyHook(settings, 'onAfterCall', () =>
-      strategy.onAfterCall!(tool, call.arguments, own.result, call),
+      strategy?.onAfterCall?.(tool, call.arguments, own.result, call),
     )
     if (after) outcome = doneOutcome(call, after.result)
   }

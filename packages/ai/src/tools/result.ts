@@ -1,5 +1,6 @@
 import {
   messageOf,
+  freezeTree,
   encodeBase64,
   isPlainObject,
   SkeinError,
@@ -44,8 +45,8 @@ const MAX_VALUES = 1_000_000
  */
 export function toResultJson(value: unknown, root = 'result'): JsonValue {
   if (typeof value === 'object' && value !== null && known.has(value)) return value as JsonValue
-  const walk: Walk = { root, path: [], above: new Set(), left: MAX_VALUES }
-  const json = toJson(value, walk) ?? null
+  const walk: Walk = { path: [root], above: new Set(), left: MAX_VALUES }
+  const json = freezeTree(toJson(value, walk) ?? null)
   if (typeof json === 'object' && json !== null) known.add(json)
   return json
 }
@@ -71,15 +72,14 @@ export class ToolResultError extends SkeinError {
 }
 
 interface Walk {
-  readonly root: string
-  /** The member names and positions from the root to the current value. */
-  readonly path: (string | number)[]
+  /** The member names from the root to the current value, as they are written in code. */
+  readonly path: string[]
   /** The objects that contain the current value; if one of them occurs again, there is a cycle. */
   readonly above: Set<object>
   left: number
 }
 
-/** Converts one value; what it makes is frozen. Returns undefined for a value that objects leave out and lists write as null. */
+/** Converts one value. Returns undefined for a value that objects leave out and lists write as null. */
 function toJson(value: unknown, walk: Walk): JsonValue | undefined {
   if (--walk.left < 0) throw refused(walk, `makes more than ${MAX_VALUES} values`)
   switch (typeof value) {
@@ -102,9 +102,9 @@ function objectToJson(value: object, walk: Walk): JsonValue | undefined {
   if (walk.above.size >= MAX_DEPTH) throw refused(walk, `is nested deeper than ${MAX_DEPTH} levels`)
   walk.above.add(value)
   try {
-    if (hasToJSON(value)) return specialToJson(value, walk)
-    if (Array.isArray(value)) return listToJson(value, walk)
-    return isPlainObject(value) ? fieldsToJson(value, walk) : specialToJson(value, walk)
+    return isPlainObject(value) && !hasToJSON(value)
+      ? fieldsToJson(value, walk)
+      : specialToJson(value, walk)
   } catch (error) {
     if (error instanceof ToolResultError) throw error
     throw refused(walk, `cannot be read: ${messageOf(error)}`, error) // a getter or a proxy threw
@@ -123,7 +123,7 @@ function specialToJson(value: object, walk: Walk): JsonValue | undefined {
     return value.toISOString()
   }
   const bytes = bytesOf(value)
-  if (bytes) return Object.freeze({ $bytes: encodeBase64(bytes) })
+  if (bytes) return { $bytes: encodeBase64(bytes) }
   if (hasToJSON(value)) {
     const json = value.toJSON()
     if (json !== value) return toJson(json, walk)
@@ -136,7 +136,7 @@ function specialToJson(value: object, walk: Walk): JsonValue | undefined {
     if (!entries.every(([key]) => typeof key === 'string')) return listToJson(entries, walk)
     const copy: Record<string, JsonValue> = {}
     for (const [key, member] of entries as [string, unknown][]) addMember(copy, key, member, walk)
-    return Object.freeze(copy)
+    return copy
   }
   if (value instanceof RegExp) return `${value}`
   if (value instanceof Number || value instanceof String || value instanceof Boolean)
@@ -168,9 +168,9 @@ function fieldsToJson(value: object, walk: Walk): JsonObject {
   if (type === 'image' && isPlainObject(source) && source['type'] === 'bytes') {
     const data = source['data']
     if (isPlainObject(data) && typeof data['$bytes'] === 'string')
-      copy['source'] = Object.freeze({ type: 'base64', data: data['$bytes'] })
+      copy['source'] = { type: 'base64', data: data['$bytes'] }
   }
-  return Object.freeze(copy)
+  return copy
 }
 
 function listToJson(list: ArrayLike<unknown>, walk: Walk): JsonValue {
@@ -178,11 +178,12 @@ function listToJson(list: ArrayLike<unknown>, walk: Walk): JsonValue {
   if (!Number.isSafeInteger(length) || length > walk.left)
     throw refused(walk, `has ${length} items`)
   const copy: JsonValue[] = []
-  for (let index = 0; index < length; index++) copy.push(at(walk, index, list[index]) ?? null)
-  return Object.freeze(copy)
+  for (let index = 0; index < length; index++)
+    copy.push(at(walk, `[${index}]`, list[index]) ?? null)
+  return copy
 }
 
-function at(walk: Walk, name: string | number, value: unknown): JsonValue | undefined {
+function at(walk: Walk, name: string, value: unknown): JsonValue | undefined {
   walk.path.push(name)
   const json = toJson(value, walk)
   walk.path.pop() // not needed after a throw, because the error has already used the path
@@ -203,26 +204,15 @@ function hasToJSON(value: object): value is { toJSON(): unknown } {
 }
 
 /** Converts a member and adds it to the copy, unless its value is undefined. */
-function addMember(
-  copy: Record<string, JsonValue>,
-  key: string,
-  member: unknown,
-  walk: Walk,
-): void {
-  const value = at(walk, key, member)
+function addMember(copy: object, key: string, member: unknown, walk: Walk): void {
+  const name = /^[a-z_$][\w$]*$/i.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`
+  const value = at(walk, name, member)
   if (value === undefined) return
-  // Assigning a key named `__proto__` would set the prototype.
-  if (key === '__proto__') Object.defineProperty(copy, key, { value, enumerable: true })
-  else copy[key] = value
+  // The member is defined, because assigning a key named `__proto__` would set the prototype.
+  Object.defineProperty(copy, key, { value, enumerable: true, writable: true, configurable: true })
 }
 
-function refused({ root, path }: Walk, problem: string, cause?: unknown): ToolResultError {
-  const names = [root, ...path.map(nameInCode)]
-  const shown = names.length > 12 ? [...names.slice(0, 6), ' … ', ...names.slice(-4)] : names
+function refused({ path }: Walk, problem: string, cause?: unknown): ToolResultError {
+  const shown = path.length > 12 ? [...path.slice(0, 6), ' … ', ...path.slice(-4)] : path
   return new ToolResultError(shown.join(''), problem, cause)
-}
-
-/** Returns a step of a path as it is written in code: `.rows`, `["a b"]`, `[3]`. */
-function nameInCode(name: string | number): string {
-  return /^[a-z_$][\w$]*$/i.test(String(name)) ? `.${name}` : `[${JSON.stringify(name)}]`
 }

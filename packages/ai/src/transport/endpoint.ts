@@ -99,13 +99,13 @@ interface HeaderParts {
  */
 export function requestHeaders(parts: HeaderParts, context: ErrorContext): Record<string, string> {
   const { endpoint, config, key, request } = parts
-  const headers = new Map<string, string>()
+  const headers: Record<string, string> = Object.create(null)
   const auth = key === undefined ? {} : endpoint.authHeaders(key)
   const layers = [endpoint.headers, auth, request, config.headers ?? {}]
   for (const layer of layers) {
     for (const [name, value] of Object.entries(layer)) addHeader(headers, name, value, context)
   }
-  return Object.fromEntries(headers)
+  return { ...headers }
 }
 
 const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
@@ -114,13 +114,13 @@ const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const badValue = /[^\t\x20-\x7e\x80-\xff]/
 
 function addHeader(
-  headers: Map<string, string>,
+  headers: Record<string, string>,
   name: string,
   value: unknown,
   context: ErrorContext,
 ): void {
   if (value === undefined) return
-  if (value === null) return void headers.delete(name.toLowerCase())
+  if (value === null) return void delete headers[name.toLowerCase()]
   // The value is trimmed, as `fetch` does, because a key read from a file often ends in a line break.
   const text = String(value).trim()
   if (!headerName.test(name) || badValue.test(text)) {
@@ -130,7 +130,7 @@ function addHeader(
       'A name has letters, digits and -; a value has no line break or character above U+00FF.',
     )
   }
-  headers.set(name.toLowerCase(), text)
+  headers[name.toLowerCase()] = text
 }
 
 /** Returns the key of one attempt; undefined if the vendor needs none or `config.headers` replace it. */
