@@ -78,7 +78,7 @@ export interface Governor {
   ): Promise<'allow' | 'deny' | 'review'>
   /** Records how an admitted call ended. Its result, if it has one, becomes evidence. */
   settle(requestId: string, call: string, outcome: GovernedOutcome): Promise<Settlement>
-  /** Checks a candidate and delivers it, asks for a repair, or ends the request with fail safe. */
+  /** Checks a candidate answer: delivers it, asks for a repair, or ends the request without an answer (fail safe). */
   deliver(requestId: string, candidate: JsonValue): Promise<Delivery>
   /** Ends an attempt that produced no candidate: the request is repaired or fails safe. */
   fail(requestId: string, reasons: readonly Reason[]): Promise<Delivery>

@@ -73,7 +73,7 @@ export function pruneToolOutputs(options: PruneToolOutputsOptions = {}): Middlew
         return recent <= protectRecent ? message : clear(message)
       })
       const outputs = [...kept.toReversed(), ...added]
-      // Protected messages are dropped only because of the vendor's count, never because of a rough estimate.
+      // Before the vendor has counted tokens (`request.last`), an application's estimate drops nothing protected.
       const size = request.last ? count : options.estimate ? () => 0 : contentTokens
       if (size(outputs) <= limit) return { messages: outputs }
       const lastGroup = outputs.length - (newestGroups(outputs, 1)[0]?.length ?? 0)

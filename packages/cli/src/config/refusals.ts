@@ -39,8 +39,8 @@ export function shownAddress(address: StoreAddress): string {
 }
 
 /**
- * Checks whether a configuration is safe for production. Returns the settings, or every reason why the server
- * must not start with them.
+ * Checks whether a configuration is safe for production. Returns the settings and the problems found; the
+ * server must not start if there are any.
  */
 export function checkSettings(
   config: SkeinConfig,
@@ -93,7 +93,7 @@ function checkFolders(
   if (previous === agents) refuse('previous', 'is the same folder as agents.')
 }
 
-/** Checks from where the server can be reached: names, pages and proxies. */
+/** Checks the settings that decide who can reach the server: host names, origins of pages, proxies. */
 function checkReach(config: SkeinConfig, host: string, refuse: Refuse): void {
   const { allowedHosts = [], origins = [], prefix, proxies = 0 } = config
   if (allowedHosts.includes('*'))

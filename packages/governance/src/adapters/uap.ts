@@ -49,7 +49,7 @@ export class NotDeliveredError extends GovernanceError {
 }
 
 /**
- * Wraps a strategy so that each call of an agent is one governed request. The agent's tools are replaced
+ * Wraps a strategy so that each run of an agent is one governed request. The agent's tools are replaced
  * by the task's tools with the same names; a tool that the task does not have is refused. The turn's data
  * or, without data, its text is the candidate.
  *

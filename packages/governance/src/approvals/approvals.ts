@@ -273,8 +273,8 @@ function wrongAlgorithm(issuer: string, found: string, wanted: string): SkeinErr
 export interface SigningDesk {
   readonly approvals: Approvals
   /**
-   * Signs the approval that a person gave in the framework's way. It runs on your server, after that
-   * person was authenticated; throw if they may not approve.
+   * Signs an approval that a person gave through the agent framework's own approval mechanism. Called on
+   * your server after the person was authenticated; must throw if the person may not approve.
    */
   readonly sign: (request: ApprovalRequest, context: unknown) => Promise<string>
 }

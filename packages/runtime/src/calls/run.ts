@@ -219,7 +219,7 @@ export class RunningCall implements CallPorts {
   #admitted: AdmittedCall | undefined
   /** The changes that the tool made in the thread. */
   #changes: FacadeChanges | undefined
-  /** The changes after the hooks have processed their messages, ready to commit. */
+  /** The changes, ready to commit: hooks have already processed the messages in them. */
   #write: ChangesWrite | undefined
   #isHidden = false
 
@@ -399,8 +399,8 @@ export class RunningCall implements CallPorts {
   }
 
   /**
-   * Stores the media of a result as files of the thread, and replaces them and the paths of files by references,
-   * so that the log has no bytes. Models are shown the files where they can take them.
+   * Stores media in a tool's result as files of the thread. In the result, media and marked file paths become
+   * references, so that the log contains no bytes. Models that can read the type of a file are shown the file.
    */
   async #withFiles(
     call: ToolCall,

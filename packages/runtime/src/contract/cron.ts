@@ -21,8 +21,8 @@ interface CronTimes {
 }
 
 /**
- * Returns the first minute after a time (ms) that a cron expression matches, in a time zone. Clocks that change
- * are treated as most cron programs do. An expression with one minute and one hour runs once a day: if its time
+ * Returns the first minute after a time (ms) that a cron expression matches, in a time zone. Changes to and from
+ * summer time are handled as most cron programs do. An expression with one minute and one hour runs once a day: if its time
  * does not exist on that day, at the moment of the clock change; if its time occurs twice, the first time. All
  * others match every time that the clock of the zone shows, so a time that does not exist is skipped and one
  * that occurs twice runs twice.

@@ -56,7 +56,7 @@ export interface RemoteReaders {
   reading(threadId: string): void
   /** Nobody reads this thread here any more, or this process works on it. */
   left(threadId: string): void
-  /** The channel lacks events before this one, because other nodes wrote them. */
+  /** Reports that events before `seq` are missing here, because other nodes wrote them. */
   behind(threadId: string, seq: number): void
   /** Sends events to the node that works on the thread. Returns false if that is no other node. */
   forward(threadId: string, events: readonly ShownEvent[]): boolean

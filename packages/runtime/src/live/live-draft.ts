@@ -123,7 +123,7 @@ export class LiveDraft {
     return undefined
   }
 
-  /** Returns the pieces beyond the first `after`, for the draft of another node. */
+  /** Returns the pieces that follow the first `after` pieces; another node adds them to its copy of the draft. */
   part(after: number): DraftPart {
     const runs = this.#runs
       .filter(({ to }) => to > after)

@@ -83,7 +83,7 @@ class ViewStart {
     this.until = from
   }
 
-  /** Replaces the images of all but the last `threshold` messages of a view by a line of text. */
+  /** Replaces images in user messages by a line of text, except in the last `threshold` messages of a view. */
   showOldImagesAsText(view: Message[], threshold: number): void {
     for (let place = this.#imagesUntil; place < view.length - threshold; place++) {
       const message = view[place]!

@@ -503,7 +503,7 @@ export interface NodeKeys {
 }
 
 const SETTING = 'nodes'
-/** Only the first node of a store raises this counter from 0. */
+/** The name of a counter in the store. The node that raises it from 0 is the store's first node. */
 const FIRST = 'limit nodes first'
 /** How long other nodes wait until the first has written its keys. */
 const FIRST_MS = 10_000

@@ -60,9 +60,9 @@ export function decideStep(facts: StepFacts): StepDecision {
 }
 
 /**
- * Returns the decision when a tool ends the turn or the session: a tool that asked for it, a bound session
- * tool, or the stop tool. For a side that is an `agent()`, only these can end the turn early; otherwise its
- * strategy decides when the turn is over.
+ * Returns the decision if a tool ends the turn or the session: a tool that requested it (`stopSession`), a tool
+ * that the side binds to the end of the session, or the side's stop tool. If the side is an `agent()`, its
+ * strategy decides when the turn is over, and only these tools can end it earlier.
  */
 export function endByTool({ session, side, entry }: StepFacts): StepDecision | undefined {
   const { stopRequest } = session

@@ -139,7 +139,7 @@ function firstWordsIn(events: readonly RuntimeEvent[]): string | null {
   for (const event of events) {
     if (event.type !== 'message_queued' && event.type !== 'message_added') continue
     const { message, isSilent, metadata } = event
-    // The list of subagents is written by the runtime, as a message of a user.
+    // The list of subagents (`registry`) is skipped: the runtime writes it as a user message.
     if (isSilent || message.type !== 'user' || metadata?.['kind'] === 'registry') continue
     const text = message.content
       .map((block) => (block.type === 'text' ? block.text : ''))
@@ -148,7 +148,7 @@ function firstWordsIn(events: readonly RuntimeEvent[]): string | null {
       .replace(/\s+/g, ' ')
       .trim()
     if (text === '') continue
-    // Most texts are plain ASCII, which is faster to check than to call `safeText`.
+    // Most texts are plain ASCII; checking that is faster than calling `safeText`.
     const isPlain = /^[\x20-\x7e]*$/.test(text)
     const shown = isPlain ? text : labelText(safeText(text, { isLine: true }))
     const characters = Array.from(shown.slice(0, 2 * FIRST_WORDS + 2))

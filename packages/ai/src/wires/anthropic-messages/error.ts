@@ -90,7 +90,7 @@ const phrases: Partial<Record<ErrorCode, string>> = {
   [ErrorCode.ContentFiltered]: 'blocked by content filtering policy',
 }
 
-/** Writes the body of an error, for the server half. */
+/** Writes the body of an error, for servers that speak this format. */
 export function errorBody({ code, message, statusCode, fields }: ServerError): JsonObject {
   const type = statusCode === 529 ? 'overloaded_error' : words[code][1]
   const phrase = phrases[code]
@@ -98,7 +98,7 @@ export function errorBody({ code, message, statusCode, fields }: ServerError): J
   return { type: 'error', error: { type, message: told, ...fields } }
 }
 
-/** Writes the status and body of an error, for the server half. */
+/** Returns the HTTP status and body of an error, for servers that speak this format. */
 export function encodeError(error: ServerError): {
   readonly status: number
   readonly body: JsonObject

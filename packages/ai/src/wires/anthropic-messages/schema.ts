@@ -12,7 +12,7 @@ export interface AnthropicSchema {
   readonly isNative: boolean
 }
 
-/** Limits that the API rejects, and constraints that it does not know. They are left out. */
+/** JSON Schema keywords that the API rejects or does not know; they are removed from the schemas sent. */
 const rejected = new Set(
   `minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength maxItems uniqueItems
   minProperties maxProperties contains propertyNames not if then else

@@ -373,7 +373,7 @@ const words: Readonly<Record<StopReason, string>> = {
   other: 'end_turn',
 }
 
-/** Returns the API's name for a stop reason, for the server half. */
+/** Returns the API's name for a stop reason, for servers that speak this format. */
 export function fromStopReason(reason: StopReason): string {
   return words[reason]
 }

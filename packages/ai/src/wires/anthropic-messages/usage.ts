@@ -47,7 +47,7 @@ export function mergeUsage(before: JsonObject, after: unknown): JsonObject {
   return { ...before, ...without(objectOf(after) ?? {}, nothing) }
 }
 
-/** Writes usage in the API's format, for the server half. */
+/** Writes usage in the API's format, for servers that speak this format. */
 export function fromUsage(usage: TokenUsage): JsonObject {
   const { cacheReadTokens, cacheWriteTokens, cacheWriteTokensByTtl, reasoningTokens } = usage
   return {

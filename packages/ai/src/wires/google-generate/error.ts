@@ -91,7 +91,7 @@ const words: Readonly<Record<ErrorCode, readonly [code: number, status: string]>
 
 const tooLong = 'The input token count exceeds the maximum number of tokens allowed'
 
-/** Writes the body of an error, for the server half. */
+/** Writes the body of an error, for servers that speak this format. */
 export function errorBody(error: ServerError): JsonObject {
   const [code, status] = words[error.code]
   const isTooLong = error.code === ErrorCode.ContextLengthExceeded
@@ -116,7 +116,7 @@ export function errorBody(error: ServerError): JsonObject {
   }
 }
 
-/** Writes the status and body of an error, for the server half. */
+/** Returns the HTTP status and body of an error, for servers that speak this format. */
 export function encodeError(error: ServerError): {
   readonly status: number
   readonly body: JsonObject

@@ -437,7 +437,7 @@ function stopReasonOf(finishReason: string, hasCalls: boolean): StopReason {
   return reason ?? StopReason.Other
 }
 
-/** Converts a stop reason to the API's finish reason, for the server half. */
+/** Converts a stop reason to the API's finish reason, for servers that speak this format. */
 export function finishReasonOf(reason: StopReason): string {
   switch (reason) {
     case 'max_tokens':

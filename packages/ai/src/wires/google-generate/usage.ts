@@ -40,7 +40,7 @@ const details = {
   candidatesTokensDetails: 'output',
 }
 
-/** Writes usage in the API's format, for the server half. */
+/** Writes usage in the API's format, for servers that speak this format. */
 export function fromUsage(usage: TokenUsage): JsonObject {
   const { inputTokens, outputTokens, totalTokens, cacheReadTokens, reasoningTokens } = usage
   return {

@@ -46,7 +46,7 @@ const statuses: Readonly<Record<ErrorCode, number>> = {
   [ErrorCode.Cancelled]: 499,
 }
 
-/** Writes an error for the server half; the format has no error codes, only messages. */
+/** Writes an error for servers that speak this format; the format has no error codes, only messages. */
 export function encodeError({ code, message, statusCode }: ServerError): {
   readonly status: number
   readonly body: JsonObject

@@ -175,7 +175,7 @@ function toUsage(response: JsonObject): TokenUsage {
   }
 }
 
-/** Writes usage for the server half. Durations are unknown here and sent as 0. */
+/** Writes usage for servers that speak this format. Durations are unknown here and sent as 0. */
 export function fromUsage({ inputTokens, outputTokens }: TokenUsage): JsonObject {
   return {
     total_duration: 0,

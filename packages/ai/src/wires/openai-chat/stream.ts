@@ -392,7 +392,7 @@ function toStopReason({ raw, hasCalls, hasRefusal }: Ending): StopReason {
   return isPlainEnd && hasRefusal ? StopReason.Refusal : reason
 }
 
-/** Converts a stop reason to OpenAI's finish reason, for the server half. */
+/** Converts a stop reason to OpenAI's finish reason, for servers that speak this format. */
 export function fromStopReason(reason: StopReason): string {
   switch (reason) {
     case StopReason.MaxTokens:

@@ -45,7 +45,7 @@ const modalityFields: readonly (readonly ['input' | 'output', string, string])[]
   ['output', 'image_tokens', 'outputImage'],
 ]
 
-/** Writes usage in OpenAI's format, for the server half. */
+/** Writes usage in OpenAI's format, for servers that speak this format. */
 export function fromUsage(usage: TokenUsage): JsonObject {
   const { tokensByModality: modality = {}, reasoningTokens, costUsd } = usage
   return {

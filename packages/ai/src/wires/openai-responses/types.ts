@@ -72,7 +72,7 @@ export function toUsage(raw: JsonObject | undefined, toolUsage?: JsonObject): To
   }
 }
 
-/** Writes usage in the format of Responses, for the server half. */
+/** Writes usage in the format of Responses, for servers that speak this format. */
 export function fromUsage(usage: TokenUsage): JsonObject {
   return {
     input_tokens: usage.inputTokens,
@@ -106,7 +106,7 @@ export function endOfResponse(
   return { stopReason, rawStopReason: status }
 }
 
-/** Returns why an answer that ended for this reason is incomplete, for the server half; undefined if it is not. */
+/** Returns why an answer that ended for this reason is incomplete, for servers that speak this format; undefined if it is not. */
 export function incompleteReason(stopReason: StopReason | undefined): string | undefined {
   switch (stopReason) {
     case StopReason.MaxTokens:

@@ -28,7 +28,7 @@ export type ClientAnswer =
       readonly reason?: string
       /** The arguments with which the person approves the call instead. */
       readonly with?: JsonObject
-      /** The arguments with which the page shows a call to the person; undefined if it does not show it. */
+      /** Returns a call's arguments as the page displayed them; undefined if it did not display the call. */
       readonly shown: (toolCallId: string) => JsonValue | undefined
     }
   | { readonly type: 'output'; readonly toolCallId: string; readonly output: JsonValue }

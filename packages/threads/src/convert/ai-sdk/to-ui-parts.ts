@@ -234,8 +234,8 @@ function contentItem(
   }
   const file = fileOf(item)
   if (file) {
-    // The carrier leaves out the bytes or the address, because the URL contains them. URL-safe base64 and
-    // uploaded files are carried whole, because they could not be restored from the URL.
+    // The original in the metadata omits its bytes or address, because the `url` of the UI part has them. URL-safe
+    // base64 and uploaded files are kept whole: `url` is not enough to restore them.
     const isWhole =
       item.kind === 'uploaded-file' || (item.kind === 'binary' && /[-_]/.test(item.data))
     const from = item.kind === 'binary' ? 'data' : 'url'
