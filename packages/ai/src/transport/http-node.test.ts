@@ -295,9 +295,9 @@ describe('abort', () => {
     const { url } = await serve((request) => {
       request.resume()
       request.socket.once('close', () => closed.resolve())
+      controller.abort(new Error('enough'))
     })
     const sending = client().send(post(url, '{}', controller.signal))
-    setTimeout(() => controller.abort(new Error('enough')), 20)
     await expect(sending).rejects.toThrow('enough')
     // Against a timer of the same moment: a busy machine holds back both.
     const late = new Promise((resolve) => setTimeout(() => setImmediate(resolve, 'late'), 50))
