@@ -6,6 +6,7 @@ import {
   type Check,
   type Need,
   type ReasonCode,
+  type Result,
   type Run,
   type Verifier,
 } from '../../src/index.ts'
@@ -327,28 +328,28 @@ describe('a tool that fails', () => {
   })
 
   test.each([
-    ['false', () => false, 'deliver'],
-    ['true', () => true, 'deliver'],
+    ['false', (): boolean => false, 'deliver'],
+    ['true', (): boolean => true, 'deliver'],
     [
       'by a throw',
-      () => {
+      (): never => {
         throw new Error('down')
       },
       'fail_safe',
     ],
-    ['nothing in time', () => new Promise<never>(() => undefined), 'fail_safe'],
+    ['nothing in time', (): Promise<never> => new Promise<never>(() => undefined), 'fail_safe'],
   ] as const)('UAICP-34 is in doubt unless its probe answers: %s', async (_name, probe, state) => {
     const { governor, world, time } = await kit({ limits: { undoTimeoutMs: 100 } })
-    const run = () => {
+    const lose = (): never => {
       throw new Error('connection lost')
     }
-    const write = toolOf(world, 'write', { risk: low, run, probe })
+    const write = toolOf(world, 'write', { risk: low, run: lose, probe })
     const running = governor.run(taskOf({ tools: [write] }), init, async (one) => {
       await one.call(write, {}).catch(() => undefined)
       return 1
     })
     await time.advance(1000)
-    const result = await running
+    const result: Result<number> = await running
     expect(result.state).toBe(state)
     if (state === 'fail_safe') expect(codesOf(result)).toEqual(['TOOL_IN_DOUBT'])
   })
@@ -359,17 +360,144 @@ describe('a tool that fails', () => {
       risk: low,
       timeoutMs: 50,
       run: (_args, { signal }) =>
-        new Promise((resolve) => {
+        new Promise<string>((resolve) => {
           signal.addEventListener('abort', () => time.timer(90, () => resolve('late')))
         }),
     })
-    const running = governor.run(
-      taskOf({ tools: [write] }),
-      init,
-      async (run) => (await run.call(write, {})).result,
-    )
+    const running = governor.run(taskOf({ tools: [write] }), init, async (run) => {
+      const { result } = await run.call(write, {})
+      return result
+    })
     await time.advance(50)
     await time.advance(95)
     expect(await running).toMatchObject({ state: 'deliver', value: 'late' })
   })
+})
+
+describe('evidence', () => {
+  test('UAICP-05 names its tool, its time and who vouches for it, also when it is read back', async () => {
+    const made = await kit()
+    const { governor, world, time, restart } = made
+    const read = toolOf(world, 'read')
+    const pay = toolOf(world, 'pay', { risk: high, rollback: undoBy('pay') })
+    const task = taskOf({ tools: [read, pay, toolOf(world, 'undo_pay')] })
+    const body = async (run: Run) => {
+      await time.advance(1000)
+      await run.call(read, {})
+      await time.advance(1000)
+      await run.call(pay, {})
+      return 1
+    }
+    const started = time.now()
+    const tokens: string[] = []
+    const approve: typeof made.yes = async (request) => {
+      tokens.push(await made.sign(request))
+      return { type: 'approve', tokens }
+    }
+    const result = await governor.run(task, { ...init, approve }, body)
+    if (result.state !== 'deliver') throw new Error(result.state)
+    const at = (ms: number) => new Date(started + ms).toISOString()
+    const { jti } = JSON.parse(atob(tokens[0]!.split('.')[1]!)) as { jti: string }
+    expect(result.evidence).toMatchObject([
+      { evidence_type: 'tool_result', source: 'read', actor: 'tool:read', collected_at: at(1000) },
+      { evidence_type: 'tool_result', source: 'pay', actor: 'tool:pay', collected_at: at(2000) },
+      {
+        evidence_type: 'approval_token',
+        source: 'pay',
+        actor: 'human:pat',
+        payload: { approvers: [{ type: 'human', id: 'pat' }], tokens: [jti] },
+      },
+    ])
+    const again = await restart().resume(result.receipt.request_id, task, body)
+    expect(again).toMatchObject({ evidence: result.evidence })
+  })
+
+  test('UAICP-19 of an approval is there only for a call that was approved and succeeded', async () => {
+    for (const answer of ['approve', 'deny'] as const) {
+      const { governor, world, yes } = await kit()
+      const pay = toolOf(world, 'pay', {
+        risk: high,
+        rollback: undoBy('pay'),
+        run: () => {
+          throw new NoEffectError('closed')
+        },
+      })
+      const task = taskOf({
+        tools: [pay, toolOf(world, 'undo_pay')],
+        needs: [{ type: 'approval_token' }],
+      })
+      const deny = async () => ({ type: 'deny', reason: 'no' }) as const
+      const approve = answer === 'approve' ? yes : deny
+      const result = await governor.run(task, { ...init, approve }, async (run) => {
+        await run.call(pay, {}).catch(() => undefined)
+        return 1
+      })
+      expect(codesOf(result)).toContain('EVIDENCE_MISSING')
+    }
+  })
+
+  test('UAICP-34 that cannot be made does not hide that the write happened', async () => {
+    const { governor, world, entries } = await kit()
+    const write = toolOf(world, 'write', {
+      risk: low,
+      rollback: undoBy('write'),
+      evidence: () => ({ type: 'custom', payload: 1 }),
+    })
+    const read = toolOf(world, 'read', { evidence: () => ({ type: 'custom', payload: 1 }) })
+    const tools = [write, read, toolOf(world, 'undo_write', { risk: low })]
+    const result = await governor.run(taskOf({ tools }), init, async (run) => {
+      await run.call(read, {}).catch(() => undefined)
+      return (await run.call(write, { n: 1 })).result
+    })
+    expect(codesOf(result)).toContain('EVIDENCE_INVALID')
+    expect(world.done.at(-1)).toBe('undo_write {"n":1}')
+    const settled = (await entries()).filter(({ type }) => type === 'call_settled')
+    expect(settled.map(({ data }) => data['effect'])).toEqual(['none', 'applied'])
+  })
+})
+
+test('UAICP-29 what is found out later is settled by the governor, not by the agent', async () => {
+  const made = await kit()
+  const write = toolOf(made.world, 'write', { risk: low, probe: () => 'applied' })
+  const task = taskOf({ tools: [write] })
+  const id = await open(made, task)
+  await made.governor.admit(id, { id: 'a', tool: 'write', args: {} })
+  await made.restart({ tasks: [task] }).recover()
+  const [settled] = (await made.entries(id)).filter(({ type }) => type === 'call_settled')
+  expect(settled?.data).toMatchObject({ effect: 'applied', settled_by: 'probe' })
+  expect(settled?.envelope.identity['uaicp:actor']).toEqual({ type: 'system', id: 'governor.test' })
+})
+
+test('UAICP-07 a call that ends after the run has gone on to verify is not recorded', async () => {
+  const made = await kit()
+  const { governor, world } = made
+  const id = await open(made, taskOf({ tools: [toolOf(world, 'read')] }))
+  await governor.admit(id, { id: 'a', tool: 'read', args: {} })
+  await governor.fail(id, [{ code: 'RUN_ERROR' }])
+  await expect(governor.settle(id, 'a', { type: 'result', value: 1 })).rejects.toMatchObject({
+    code: 'STATE_CONFLICT',
+  })
+  expect((await made.entries(id)).some(({ type }) => type === 'call_settled')).toBe(false)
+})
+
+test('UAICP-14 a streamed envelope has the identity and time of its chunk, and a listener that throws changes nothing', async () => {
+  const { governor, time } = await kit()
+  const chunks: unknown[] = []
+  const started = time.now()
+  const onChunk = (chunk: unknown): void => {
+    chunks.push(chunk)
+    throw new Error('the page is gone')
+  }
+  const result = await governor.run(taskOf({ tools: [] }), { ...init, onChunk }, async (run) => {
+    await time.advance(1000)
+    run.chunk('one')
+    return 1
+  })
+  expect(result.state).toBe('deliver')
+  const timestamp = new Date(started + 1000).toISOString()
+  const { identity } = init
+  expect(chunks).toMatchObject([
+    { identity, timestamp },
+    { identity, timestamp },
+  ])
 })
