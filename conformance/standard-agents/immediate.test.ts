@@ -106,7 +106,7 @@ test('SA-52 immediate children of the new prompt start at a handoff, before its 
   expect(await agentsOf(it, id)).toEqual(['second', 'helper'])
 })
 
-test('SA-51 the immediate children of side B start with the thread, too', async () => {
+test('SA-51 SA-52 the immediate children of side B start with the thread, too', async () => {
   const [first, second] = [child('first'), child('second')]
   const done = tool('done')
   const duo = pair('duo', {

@@ -4,6 +4,7 @@ import {
   AgentState,
   type AgentContext,
   type AgentStreamEvent,
+  type ExecutionContext,
   type ExecutionStrategy,
 } from '@skein/agents'
 import { loop, plan, react } from '@skein/agents/execution'
@@ -232,6 +233,37 @@ test('UAP-151 abort reaches the tools of a built-in strategy inside another stra
       if (isRead) stream.abort()
       else controller.abort()
       await ended
+      expect(signal?.aborted).toBe(true)
+    }
+  }
+})
+
+test('UAP-151 a built-in strategy ends when the signal that its context names aborts', async () => {
+  for (const inner of [loop(), react()]) {
+    const own = new AbortController()
+    let signal: AbortSignal | undefined
+    const slow = withToolContext({
+      name: 'slow',
+      description: 'Never ends by itself.',
+      parameters: { type: 'object' },
+      run: (_: object, context: AgentContext) => {
+        signal = context.signal
+        setTimeout(() => own.abort(), 0)
+        return new Promise(() => {})
+      },
+    })
+    const ways = [
+      (context: ExecutionContext) => inner.execute(context),
+      (context: ExecutionContext) => inner.stream(context).result,
+    ]
+    for (const way of ways) {
+      const execute = (context: ExecutionContext) => way({ ...context, signal: own.signal })
+      const outer = { name: 'outer', execute, stream: inner.stream }
+      const model = scripted(({ tools }) => (tools.length > 0 ? calls('slow') : says('hm')))
+      const worker = agent({ model, tools: [slow], execution: outer })
+      await expect(worker.generate('go', AgentState.initial())).rejects.toMatchObject({
+        code: 'CANCELLED',
+      })
       expect(signal?.aborted).toBe(true)
     }
   }

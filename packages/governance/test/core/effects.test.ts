@@ -320,6 +320,43 @@ test('UAICP-34 a write whose end cannot be logged is reported as not undone', as
   })
 })
 
+test('UAICP-34 a write that was running when the log failed is reported as not undone', async () => {
+  const { log, restart, world } = await kit()
+  let begin = (): void => undefined
+  const begun = new Promise<void>((resolve) => (begin = resolve))
+  let end = (): void => undefined
+  const write = toolOf(world, 'write', {
+    risk: low,
+    rollback: undoBy('write'),
+    run: () => {
+      begin()
+      return new Promise<void>((resolve) => (end = resolve))
+    },
+  })
+  const read = toolOf(world, 'read')
+  const audit: GovernorOptions['audit'] = {
+    read: log.read,
+    append: (entry, append) => {
+      if (entry.line.includes('"call_settled"')) throw new Error('disk full')
+      return log.append(entry, append)
+    },
+  }
+  const task = taskOf({ tools: [write, read, toolOf(world, 'undo_write')] })
+  const result = await restart({ audit }).run(task, init, async (run) => {
+    const writing = run.call(write, { n: 1 }).catch(() => undefined)
+    await begun
+    await run.call(read, {}).catch(() => undefined)
+    end()
+    await writing
+    return 1
+  })
+  expect(codesOf(result)).toEqual(['AUDIT_UNAVAILABLE'])
+  expect(result).toMatchObject({
+    undo: [{ tool: 'write', action: { target: 'undo_write' }, status: 'failed' }],
+  })
+  expect(world.count('undo_write')).toBe(0)
+})
+
 test('arguments are a snapshot: what was judged is what runs', async () => {
   const { governor, sign } = await kit()
   const world = new World()

@@ -56,6 +56,11 @@ describe('live events as a UI message stream', () => {
       ['reasoning-delta', 'Hm.'],
       ['text-delta', 'Yes.'],
     ])
+    const idsOf = (...types: string[]) =>
+      chunks.flatMap((chunk) => ('id' in chunk && types.includes(chunk.type) ? [chunk.id] : []))
+    const [thinking, text] = idsOf('reasoning-start', 'text-start')
+    expect(text).not.toBe(thinking)
+    expect(idsOf('reasoning-delta', 'text-delta')).toEqual([thinking, text])
   })
 
   test('a message that differs from what was streamed replaces it', async () => {

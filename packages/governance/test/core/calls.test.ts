@@ -1,0 +1,519 @@
+import { describe, expect, test } from 'vitest'
+import { hashJson, rules, type Policy, type Run } from '../../src/index.ts'
+import { codesOf, init, kit, taskOf, toolOf, undoBy, type Kit } from '../support/kit.ts'
+
+const low = 'write_low_risk' as const
+const high = 'write_high_risk' as const
+
+/** Opens a request for a task and returns its id. */
+async function open({ governor }: Kit, task: ReturnType<typeof taskOf>): Promise<string> {
+  const opened = await governor.open(task, init)
+  return opened.type === 'opened' ? opened.request_id : ''
+}
+
+describe('limits', () => {
+  test('UAICP-17 no call begins at or after the deadline', async () => {
+    const made = await kit()
+    const { governor, world, time } = made
+    const id = await open(
+      made,
+      taskOf({ tools: [toolOf(world, 'read')], limits: { deadlineMs: 100 } }),
+    )
+    await time.advance(99)
+    expect(await governor.admit(id, { id: 'a', tool: 'read', args: {} })).toMatchObject({
+      type: 'allow',
+    })
+    await time.advance(1)
+    expect(await governor.admit(id, { id: 'b', tool: 'read', args: {} })).toMatchObject({
+      type: 'deny',
+      reasons: [{ code: 'DEADLINE_EXCEEDED' }],
+    })
+  })
+
+  test('UAICP-17 the ceiling holds for the risk that the arguments of a call give it', async () => {
+    const { governor, world, yes } = await kit()
+    const tool = toolOf(world, 'tool', {
+      raise: ({ amount }) => (Number(amount) > 10 ? high : low),
+      rollback: undoBy('tool'),
+    })
+    const task = taskOf({ tools: [tool, toolOf(world, 'undo_tool')], limits: { ceiling: low } })
+    const attempt = (amount: number) =>
+      governor.run(task, { ...init, approve: yes }, async (run) => {
+        await run.call(tool, { amount })
+        return 1
+      })
+    expect((await attempt(1)).state).toBe('deliver')
+    expect(codesOf(await attempt(11))).toContain('RISK_CEILING')
+    expect(world.done).toEqual(['tool {"amount":1}'])
+  })
+
+  test('UAICP-17 a write that runs counts once', async () => {
+    const { governor, world } = await kit()
+    let calls = 0
+    let both = (): void => undefined
+    const together = new Promise<void>((resolve) => (both = resolve))
+    const write = toolOf(world, 'write', {
+      risk: low,
+      run: () => {
+        if (++calls === 2) both()
+        return together
+      },
+    })
+    const task = taskOf({ tools: [write], limits: { toolCalls: 2 } })
+    const result = await governor.run(task, init, async (run) => {
+      const first = run.call(write, { n: 1 })
+      while (calls === 0) await new Promise((resolve) => setImmediate(resolve))
+      // The intent of the first write is in the log, and it still runs.
+      await Promise.race([run.call(write, { n: 2 }), first])
+      await first
+      return 1
+    })
+    expect(result.state).toBe('deliver')
+    expect(world.count('write')).toBe(2)
+  })
+
+  test('UAICP-17 a call that is made again after it was undone counts while it is judged', async () => {
+    const { governor, world } = await kit()
+    const write = toolOf(world, 'write', { risk: low, rollback: undoBy('write') })
+    const read = toolOf(world, 'read')
+    const task = taskOf({
+      tools: [write, read, toolOf(world, 'undo_write', { risk: low })],
+      limits: { toolCalls: 3 },
+      repair: { max: 1, to: 'execute' },
+    })
+    const result = await governor.run(task, init, async (run) => {
+      if (run.attempt === 1) {
+        await run.call(write, {}, { id: 'w' })
+        throw new Error('again')
+      }
+      await Promise.all([
+        run.call(write, {}, { id: 'w' }),
+        run.call(read, { n: 1 }),
+        run.call(read, { n: 2 }),
+      ])
+      return 1
+    })
+    expect(codesOf(result)).toContain('BUDGET_EXCEEDED')
+    expect(world.count('read')).toBe(1)
+  })
+})
+
+describe('the risk of a call', () => {
+  test.each([
+    [
+      'throws',
+      () => {
+        throw new Error('no')
+      },
+    ],
+    ['answers what is no risk', () => 'harmless' as never],
+  ] as const)('UAICP-21 a call whose raise() %s does not run', async (_name, raise) => {
+    const { governor, world, entries } = await kit()
+    const tool = toolOf(world, 'tool', { raise })
+    const result = await governor.run(taskOf({ tools: [tool] }), init, async (run) => {
+      await run.call(tool, {})
+      return 1
+    })
+    expect(codesOf(result)).toContain('RISK_UNDECLARED')
+    expect(world.done).toEqual([])
+    expect((await entries()).filter(({ type }) => type === 'call_refused')).toHaveLength(1)
+  })
+
+  test('UAICP-27 the refusal of an unknown tool is logged: highest risk, name cut to fit the log', async () => {
+    const made = await kit()
+    const id = await open(made, taskOf({ tools: [] }))
+    const tool = 'x'.repeat(2000)
+    const admission = await made.governor.admit(id, { id: 'a', tool, args: {} })
+    expect(admission).toMatchObject({ type: 'deny', reasons: [{ code: 'TOOL_UNKNOWN' }] })
+    const [refused] = (await made.entries()).filter(({ type }) => type === 'call_refused')
+    expect(refused).toMatchObject({ envelope: { outcome: 'failure' }, data: { risk: high } })
+    expect(String(refused?.data['tool']).length).toBeLessThan(600)
+  })
+})
+
+describe('the arguments of a call', () => {
+  test('UAICP-04 policies, rollback and tool get one copy that none of them can change', async () => {
+    const seen: unknown[] = []
+    const policy: Policy = {
+      id: 'p',
+      hash: hashJson('p'),
+      decide: ({ args }) => {
+        seen.push(args)
+        return { effect: 'allow' }
+      },
+    }
+    const { governor, world } = await kit({ policy })
+    const write = toolOf(world, 'write', {
+      risk: low,
+      rollback: (args) => {
+        seen.push(args)
+        return { type: 'tool_call', target: 'undo_write', payload: {} }
+      },
+      run: (args) => void seen.push(args),
+    })
+    const given = { deep: { n: 1 } }
+    const task = taskOf({ tools: [write, toolOf(world, 'undo_write')] })
+    await governor.run(task, init, async (run) => (await run.call(write, given)).result)
+    expect(seen).toHaveLength(3)
+    for (const args of seen as (typeof given)[]) {
+      expect(args).toBe(seen[0])
+      expect(Object.isFrozen(args) && Object.isFrozen(args.deep)).toBe(true)
+    }
+    expect(Object.isFrozen(given)).toBe(false)
+  })
+})
+
+describe('the id of a call', () => {
+  test('UAICP-27 an id that the log cannot hold is refused', async () => {
+    const made = await kit()
+    const id = await open(made, taskOf({ tools: [toolOf(made.world, 'read')] }))
+    for (const call of ['x'.repeat(600), 'a\ud800']) {
+      await expect(
+        made.governor.admit(id, { id: call, tool: 'read', args: {} }),
+      ).rejects.toMatchObject({ code: 'STATE_CONFLICT' })
+    }
+    expect((await made.entries()).some(({ type }) => type.startsWith('call_'))).toBe(false)
+  })
+
+  test('UAICP-05 a later call cannot take the id of a call that was made', async () => {
+    const made = await kit()
+    const { governor, world } = made
+    const id = await open(made, taskOf({ tools: [toolOf(world, 'read'), toolOf(world, 'other')] }))
+    const admit = (tool: string, args: object) =>
+      governor.admit(id, { id: 'a', tool, args: args as never })
+    await admit('read', {})
+    await expect(admit('read', {})).rejects.toMatchObject({ code: 'STATE_CONFLICT' })
+    await governor.settle(id, 'a', { type: 'result', value: 1 })
+    for (const [tool, args] of [
+      ['nobody', {}],
+      ['read', { n: 1n }],
+      ['read', { n: 2 }],
+      ['other', {}],
+    ] as const) {
+      await expect(admit(tool, args)).rejects.toMatchObject({ code: 'STATE_CONFLICT' })
+    }
+    expect(await admit('read', {})).toMatchObject({ type: 'replay', result: 1 })
+    expect(await governor.deliver(id, 1)).toMatchObject({
+      type: 'delivered',
+      result: { evidence: [{ source: 'read', payload: 1 }] },
+    })
+  })
+
+  test('UAICP-05 a call that is made again gives its result, though its evidence is something else', async () => {
+    const made = await kit()
+    const { governor, world, restart } = made
+    const read = toolOf(world, 'read', {
+      evidence: () => ({ type: 'source_citation', payload: { page: 7 } }),
+    })
+    const task = taskOf({ tools: [read] })
+    const id = await open(made, task)
+    const call = { id: 'a', tool: 'read', args: {} }
+    await governor.admit(id, call)
+    await governor.settle(id, 'a', { type: 'result', value: { balance: 1 } })
+    for (const process of [governor, restart({ tasks: [task] })]) {
+      expect(await process.admit(id, call)).toMatchObject({
+        type: 'replay',
+        result: { balance: 1 },
+        evidence: { evidence_type: 'source_citation', payload: { page: 7 } },
+      })
+    }
+  })
+
+  test('UAICP-34 a call that is made again in a later attempt has another idempotency key', async () => {
+    const { governor, world } = await kit()
+    const keys: string[] = []
+    const note = (_args: unknown, { idempotencyKey }: { idempotencyKey: string }) =>
+      void keys.push(idempotencyKey)
+    const write = toolOf(world, 'write', { risk: low, rollback: undoBy('write'), run: note })
+    const undo = toolOf(world, 'undo_write', { risk: low, run: note })
+    const task = taskOf({ tools: [write, undo], repair: { max: 1 } })
+    const result = await governor.run(task, init, async (run) => {
+      await run.call(write, {}, { id: 'w' })
+      if (run.attempt === 1) throw new Error('again')
+      return run.request_id
+    })
+    const id = 'value' in result ? result.value : ''
+    expect(keys).toEqual([`${id}/w@1`, `${id}/w@1:undo`, `${id}/w@2`])
+  })
+})
+
+test('UAICP-25 the rollback that people were shown is the one that is kept', async () => {
+  const { governor, world, yes, entries } = await kit()
+  let asked = 0
+  const shown: unknown[] = []
+  const pay = toolOf(world, 'pay', {
+    risk: high,
+    rollback: () => ({ type: 'tool_call', target: 'undo_pay', payload: { ticket: ++asked } }),
+  })
+  const task = taskOf({ tools: [pay, toolOf(world, 'undo_pay')] })
+  const approve: typeof yes = (request) => {
+    shown.push(request.action.rollback)
+    return yes(request)
+  }
+  const result = await governor.run(task, { ...init, approve }, async (run) => {
+    await run.call(pay, {})
+    return 1
+  })
+  expect(result.state).toBe('deliver')
+  const [intent] = (await entries()).filter(({ type }) => type === 'call_started')
+  expect([intent?.envelope.rollback_action]).toEqual(shown)
+})
+
+test('UAICP-27 the intent of an approved write names its approval, its digest and its policy', async () => {
+  const { governor, world, yes, entries } = await kit()
+  const pay = toolOf(world, 'pay', { risk: high, rollback: undoBy('pay') })
+  const task = taskOf({ tools: [pay, toolOf(world, 'undo_pay')] })
+  const asked: { id: string; digest: string; action: { policy_hash: string } }[] = []
+  const approve: typeof yes = (request) => {
+    asked.push(request)
+    return yes(request)
+  }
+  await governor.run(task, { ...init, approve }, async (run) => (await run.call(pay, {})).result)
+  const [request] = asked
+  const [intent] = (await entries()).filter(({ type }) => type === 'call_started')
+  expect(intent?.data).toMatchObject({
+    review: request?.id,
+    digest: request?.digest,
+    policy_hash: request?.action.policy_hash,
+  })
+})
+
+test('UAICP-23 a policy on trial is in the log of a call that a person denied, too', async () => {
+  const trial: Policy = {
+    id: 'trial',
+    hash: hashJson('trial'),
+    mode: 'shadow',
+    decide: () => undefined,
+  }
+  const { governor, world, entries } = await kit({
+    policy: [rules([{ when: () => true, effect: 'review' }]), trial],
+  })
+  const write = toolOf(world, 'write', { risk: low })
+  const deny = async () => ({ type: 'deny', reason: 'no' }) as const
+  const body = async (run: Run) => (await run.call(write, {})).result
+  const result = await governor.run(taskOf({ tools: [write] }), { ...init, approve: deny }, body)
+  expect(codesOf(result)).toContain('APPROVAL_DENIED')
+  const [refused] = (await entries()).filter(({ type }) => type === 'call_refused')
+  // A policy that says nothing would not have allowed it.
+  expect(refused?.data['shadow']).toEqual([{ policy: 'trial', effect: 'deny' }])
+})
+
+test('UAICP-27 a tool of the vendor that policy allows is logged as uncertain, a refused one as failed', async () => {
+  const policy = rules([
+    { when: ({ tool }) => tool === 'search', effect: 'allow' },
+    { when: ({ tool }) => tool === 'shell', effect: 'review' },
+    {
+      when: ({ tool }) => tool === 'mail',
+      effect: 'deny',
+      reasons: [{ code: 'TRUST_TIER_BLOCKED' }],
+    },
+  ])
+  const { governor, entries } = await kit({ policy })
+  const codes: unknown[] = []
+  await governor.run(taskOf({ tools: [] }), init, async (run) => {
+    for (const tool of ['search', 'shell', 'mail']) {
+      await run.native(tool).catch(({ reasons }: { reasons: { code: string }[] }) => {
+        codes.push(reasons.map(({ code }) => code))
+      })
+    }
+    return 1
+  })
+  expect(codes).toEqual([['TOOL_UNGOVERNED'], ['TOOL_UNGOVERNED', 'TRUST_TIER_BLOCKED']])
+  const logged = (await entries()).filter(({ type }) => type === 'native_tool')
+  expect(
+    logged.map(({ data, envelope }) => [data['tool'], data['allowed'], envelope.outcome]),
+  ).toEqual([
+    ['search', true, 'uncertain'],
+    ['shell', false, 'failure'],
+    ['mail', false, 'failure'],
+  ])
+})
+
+describe('a decision', () => {
+  test.each([
+    ['a quorum of nobody', { effect: 'review', quorum: 0 }],
+    ['a quorum of one and a half', { effect: 'review', quorum: 1.5 }],
+    ['a quorum as text', { effect: 'review', quorum: '2' }],
+    ['reasons that are no list', { effect: 'allow', reasons: 'because' }],
+    ['reasons without a known code', { effect: 'allow', reasons: [{ code: 'FINE' }] }],
+  ])('UAICP-23 with %s is none, so the write does not run', async (_name, said) => {
+    const policy: Policy = { id: 'p', hash: hashJson('p'), decide: () => said as never }
+    const { governor, world, yes } = await kit({ policy })
+    const write = toolOf(world, 'write', { risk: low })
+    const result = await governor.run(
+      taskOf({ tools: [write] }),
+      { ...init, approve: yes },
+      async (run) => (await run.call(write, {})).result,
+    )
+    expect(codesOf(result)).toContain('POLICY_ERROR')
+    expect(world.done).toEqual([])
+  })
+
+  test('UAICP-24 is asked for again when the time of its request is over', async () => {
+    const made = await kit({ limits: { approvalTtlMs: 1000 } })
+    const { governor, world, time, yes } = made
+    const pay = toolOf(world, 'pay', { risk: high, rollback: undoBy('pay') })
+    const id = await open(made, taskOf({ tools: [pay, toolOf(world, 'undo_pay')] }))
+    const call = { id: 'a', tool: 'pay', args: {} }
+    const ask = async () => {
+      const asked = await governor.admit(id, call)
+      if (asked.type !== 'review') throw new Error(asked.type)
+      return asked.request
+    }
+    const first = await ask()
+    expect(Date.parse(first.expires_at)).toBe(time.now() + 1000)
+    await time.advance(999)
+    expect((await ask()).id).toBe(first.id)
+    await time.advance(1)
+    const second = await ask()
+    expect(second.id).not.toBe(first.id)
+    expect(await governor.admit(id, call, await yes(second))).toMatchObject({ type: 'allow' })
+  })
+
+  test('UAICP-24 nobody is asked for longer than the run may last', async () => {
+    const made = await kit({ limits: { approvalTtlMs: 1000 } })
+    const { governor, world, time } = made
+    const pay = toolOf(world, 'pay', { risk: high, rollback: undoBy('pay') })
+    const tools = [pay, toolOf(world, 'undo_pay')]
+    const id = await open(made, taskOf({ tools, limits: { deadlineMs: 500 } }))
+    const asked = await governor.admit(id, { id: 'a', tool: 'pay', args: {} })
+    if (asked.type !== 'review') throw new Error(asked.type)
+    expect(Date.parse(asked.request.expires_at)).toBe(time.now() + 500)
+  })
+
+  test('UAICP-29 a denial is logged as that of whoever denied', async () => {
+    const by = { type: 'human', id: 'pat' } as const
+    for (const given of [by, undefined]) {
+      const { governor, world, entries } = await kit()
+      const pay = toolOf(world, 'pay', { risk: high, rollback: undoBy('pay') })
+      const deny = async () => ({ type: 'deny', reason: 'too much', by: given }) as const
+      const task = taskOf({ tools: [pay, toolOf(world, 'undo_pay')] })
+      await governor.run(task, { ...init, approve: deny }, async (run) => {
+        await run.call(pay, {})
+        return 1
+      })
+      const [answer] = (await entries()).filter(({ type }) => type === 'review_answered')
+      expect(answer).toMatchObject({
+        data: { answer: 'denied', reasons: [{ code: 'APPROVAL_DENIED', detail: 'too much' }] },
+        envelope: { outcome: 'failure' },
+      })
+      expect(answer?.envelope.identity['uaicp:actor']).toEqual(
+        given ?? { type: 'human', id: 'unknown' },
+      )
+    }
+  })
+
+  test('UAICP-24 a grant does not cover a call that a person found not to have happened', async () => {
+    const approver = { id: 'pat', issuer: 'i', jti: 'j', type: 'human' as const }
+    const redeemed = async () => ({ ok: true as const, approvers: [approver] })
+    const made = await kit({
+      approvals: { redeem: redeemed, checkGrant: redeemed },
+      policy: rules([{ when: () => true, effect: 'allow', grant: 'standing' }]),
+    })
+    const { governor, world } = made
+    const pay = toolOf(world, 'pay', { risk: high, rollback: undoBy('pay') })
+    const id = await open(made, taskOf({ tools: [pay, toolOf(world, 'undo_pay')] }))
+    const call = { id: 'a', tool: 'pay', args: {} }
+    expect(await governor.admit(id, call)).toMatchObject({ type: 'allow' })
+    const lost = { type: 'error', reasons: [{ code: 'TOOL_TIMEOUT' }], effect: 'in_doubt' } as const
+    await governor.settle(id, 'a', lost)
+    await governor.settleInDoubt(id, 'a', 'absent')
+    expect(await governor.admit(id, call)).toMatchObject({ type: 'review' })
+  })
+})
+
+test('UAICP-23 a preview says what admit would say, and leaves nothing in the log', async () => {
+  const policy = rules([
+    { when: ({ tool }) => tool === 'secret' || tool === 'bare', effect: 'deny' },
+    { when: () => true, effect: 'allow' },
+  ])
+  const { governor, world, entries } = await kit({ policy })
+  const tools = [
+    toolOf(world, 'secret'),
+    toolOf(world, 'write', { risk: low }),
+    toolOf(world, 'bare', { risk: low }),
+    toolOf(world, 'pay', { risk: high, rollback: undoBy('pay') }),
+    toolOf(world, 'undo_pay'),
+    toolOf(world, 'stuck', { risk: high }),
+  ]
+  const says = (tool: string, limits = {}) =>
+    governor.preview(taskOf({ tools, limits }), init, { id: 'a', tool, args: {} })
+  // A read needs no policy.
+  expect(await says('secret')).toBe('allow')
+  expect(await says('write')).toBe('allow')
+  expect(await says('bare')).toBe('deny')
+  // A policy cannot stand in for a person, nor a person for a rollback.
+  expect(await says('pay')).toBe('review')
+  expect(await says('stuck')).toBe('deny')
+  expect(await says('pay', { ceiling: low })).toBe('deny')
+  expect(await says('write', { toolCalls: 0 })).toBe('deny')
+  expect(await says('nobody')).toBe('deny')
+  expect(await entries()).toEqual([])
+})
+
+test('UAICP-27 a review is logged in full: why it is asked for, which tokens failed and which approved', async () => {
+  const why = [{ code: 'TRUST_TIER_BLOCKED' as const, subject: 's', detail: 'd'.repeat(5000) }]
+  const policy: Policy = {
+    id: 'p',
+    hash: hashJson('p'),
+    decide: () => ({ effect: 'review', reasons: why }),
+  }
+  const puts: string[] = []
+  const made = await kit({ policy })
+  const governor = made.restart({
+    payloads: {
+      get: made.payloads.get,
+      put: (hash, text, options) => {
+        if (options?.durable) puts.push(text)
+        return made.payloads.put(hash, text)
+      },
+    },
+  })
+  const pay = toolOf(made.world, 'pay', { risk: high, rollback: undoBy('pay') })
+  const id = await open(
+    { ...made, governor },
+    taskOf({ tools: [pay, toolOf(made.world, 'undo_pay')] }),
+  )
+  const call = { id: 'a', tool: 'pay', args: { n: 1 } }
+  const asked = await governor.admit(id, call)
+  if (asked.type !== 'review') throw new Error(asked.type)
+  // Whoever is asked can be shown the arguments, also after a crash.
+  expect(puts).toEqual(['{"n":1}'])
+  const own = await made.sign(asked.request, 'agent-1')
+  const rejected = await governor.admit(id, call, { type: 'approve', tokens: [own] })
+  expect(rejected).toMatchObject({ type: 'review', rejected: { code: 'APPROVAL_SELF' } })
+  const token = await made.sign(asked.request)
+  await governor.admit(id, call, { type: 'approve', tokens: [token] })
+  const log = (await made.entries(id)).filter(({ type }) => type.startsWith('review_'))
+  expect(log.map(({ data, envelope }) => [data['answer'], envelope.outcome])).toEqual([
+    [undefined, 'pending'],
+    ['rejected', 'failure'],
+    ['approved', 'success'],
+  ])
+  const [request, failed, approved] = log
+  expect(request?.data['reasons']).toMatchObject([{ code: 'TRUST_TIER_BLOCKED', subject: 's' }])
+  expect(JSON.stringify(request?.data['reasons']).length).toBeLessThan(700)
+  expect(failed?.data['reasons']).toMatchObject([{ code: 'APPROVAL_SELF' }])
+  const { jti } = JSON.parse(atob(token.split('.')[1]!)) as { jti: string }
+  expect(approved?.data['tokens']).toEqual([jti])
+})
+
+test('UAICP-24 an approvals port that does not clearly say yes has said no', async () => {
+  const approver = { id: 'pat', issuer: 'i', jti: 'j', type: 'human' as const }
+  const broken = () => {
+    throw new Error('down')
+  }
+  for (const ok of ['yes', 1, undefined, broken]) {
+    const redeem = async () => (ok === broken ? broken() : { ok, approvers: [approver] })
+    const { governor, world } = await kit({ approvals: { redeem: redeem as never } })
+    const pay = toolOf(world, 'pay', { risk: high, rollback: undoBy('pay') })
+    const approve = async () => ({ type: 'approve', tokens: ['t'] }) as const
+    const task = taskOf({ tools: [pay, toolOf(world, 'undo_pay')] })
+    const result = await governor.run(task, { ...init, approve }, async (run) => {
+      await run.call(pay, {})
+      return 1
+    })
+    expect(codesOf(result)).toContain('APPROVAL_INVALID')
+    expect(world.done).toEqual([])
+  }
+})
