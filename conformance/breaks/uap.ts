@@ -883,16 +883,20 @@ export const breaks: Breaks = {
     },
   ],
   'UAP-089': [
-    { clause: 'step', in: 'agents/readStateJSON', swap: ['step: step as number,', 'step: 0,'] },
+    {
+      clause: 'step',
+      in: 'agents/readStateJSON',
+      swap: ['step,\n    metadata: frozenData', 'step: 0,\n    metadata: frozenData'],
+    },
     {
       clause: 'metadata',
       in: 'agents/readStateJSON',
-      swap: ['metadata: frozenData(metadata) as JsonObject,', 'metadata: {},'],
+      swap: ['metadata: frozenData(metadata),', 'metadata: {},'],
     },
     {
       clause: 'reasoning',
       in: 'agents/readStateJSON',
-      swap: ['reasoning: reasons,', 'reasoning: [],'],
+      swap: ['reasoning,\n    plan: plan', 'reasoning: [],\n    plan: plan'],
     },
     {
       clause: 'id',
@@ -1178,7 +1182,10 @@ export const breaks: Breaks = {
     {
       clause: 'they are restored',
       in: 'agents/readStateJSON',
-      swap: ['subagentTraces: traces.map((trace) => frozenData(trace)),', 'subagentTraces: [],'],
+      swap: [
+        'subagentTraces: subagentTraces.map((trace) => frozenData(trace)),',
+        'subagentTraces: [],',
+      ],
     },
   ],
   'UAP-127': [
@@ -1474,8 +1481,8 @@ export const breaks: Breaks = {
   'UAP-153': [
     {
       clause: 'reasoning is optional on reading',
-      in: 'agents/optionalList',
-      swap: ['if (value === undefined) return []', ''],
+      in: 'agents/stateRule',
+      swap: [`'reasoning?': ['string'],`, `reasoning: ['string'],`],
     },
     {
       clause: 'version is written',
@@ -1617,8 +1624,8 @@ export const breaks: Breaks = {
     },
     {
       clause: 'the structure is checked',
-      in: 'agents/readStateJSON',
-      swap: [`if (!isPlainObject(metadata)) throw invalid('metadata', 'is not an object')`, ''],
+      in: 'agents/stateRule',
+      swap: ['metadata: anObject,', ''],
     },
   ],
   'UAP-003': [
@@ -1907,8 +1914,8 @@ export { fileCheckpoints } from './checkpoint/file-checkpoints-node.ts'`,
       clause: 'the messages are those of the live state',
       in: 'agents/readStateJSON',
       swap: [
-        "messages: list(messages, 'messages').map((one, at) => readMessage(one, `messages[${at}]`)),",
-        "messages: list(messages, 'messages').slice(-2).map((one, at) => readMessage(one, `messages[${at}]`)),",
+        'messages: messages.map((one, at) => readMessage(one, `messages[${at}]`)),',
+        'messages: messages.slice(-2).map((one, at) => readMessage(one, `messages[${at}]`)),',
       ],
       by: 'checkpoints.test',
     },

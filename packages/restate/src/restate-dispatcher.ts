@@ -250,6 +250,7 @@ class RestateEngine implements Engine {
       await this.#http.send({
         method: 'PATCH',
         url: `${trimmed(adminUrl)}/invocations/${id}/cancel`,
+        accepts: [404, 409], // it has ended meanwhile
       })
   }
 

@@ -34,11 +34,13 @@ export interface RestateRequest {
   readonly url: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: unknown
+  /** Statuses besides 2xx that are no refusal. */
+  readonly accepts?: readonly number[]
 }
 
 /** A client of the Restate server. Connections are kept open, because each wake-up is a request. */
 export interface RestateHttp {
-  /** Returns the text of the response. Rejects with `RESTATE_REFUSED` unless the status is 2xx. */
+  /** Returns the text of the response. Rejects with `RESTATE_REFUSED` unless the status is 2xx or accepted. */
   send(request: RestateRequest): Promise<string>
   close(): void
 }
@@ -51,7 +53,7 @@ export function restateHttp({ headers, timeoutMs }: RestateHttpOptions): Restate
   const options = { keepAlive: true, maxSockets: 64 }
   const agents = { http: new HttpAgent(options), https: new HttpsAgent(options) }
   return {
-    send: ({ method, url, headers: own, body }) =>
+    send: ({ method, url, headers: own, body, accepts = [] }) =>
       new Promise((resolve, reject) => {
         const isTls = url.startsWith('https:')
         const text = body === undefined ? undefined : JSON.stringify(body)
@@ -76,7 +78,8 @@ export function restateHttp({ headers, timeoutMs }: RestateHttpOptions): Restate
             response.on('end', () => {
               const answer = Buffer.concat(parts).toString('utf8')
               const { statusCode = 0 } = response
-              if (statusCode >= 200 && statusCode < 300) resolve(answer)
+              const isFine = statusCode >= 200 && statusCode < 300
+              if (isFine || accepts.includes(statusCode)) resolve(answer)
               else reject(refused(url, statusCode, answer))
             })
           },

@@ -478,9 +478,16 @@ export class RunningCall implements CallPorts {
       arguments: args,
       epoch: drain.epoch,
     }
+    // A grant that is revoked after the governor has read it must not start a call.
+    const expectsNoMail = drain.state.grants.size > 0 && !this.#onlyReads
     try {
-      await drain.commit('call_start', { events: [started], isLazy: this.#onlyReads })
+      const write = { events: [started], isLazy: this.#onlyReads, expectsNoMail }
+      await drain.commit('call_start', write)
     } catch (error) {
+      if (expectsNoMail && isStoreError(error, 'LOG_MOVED')) {
+        await drain.catchUp()
+        throw new CallSettledError() // nothing was written: the call is judged again
+      }
       if (!isStoreError(error, 'TOKEN_SPENT')) throw error
       await refuseReplayed(drain, call)
       const reason = 'The call was refused: APPROVAL_REPLAYED (the approval was used before).'
