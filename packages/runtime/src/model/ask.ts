@@ -82,7 +82,6 @@ export async function askModel(context: DrainContext, asking: Asking): Promise<v
     live.end()
     await commitAnswer(context, asking, { turn: batch.value, live, callIds, basis })
   } catch (error) {
-    live.end()
     const isOurs = why && !context.signal.aborted && error instanceof UPPError
     if (isOurs && why === 'edited') await askAgain(context, asking, error)
     else if (isOurs) await keepCut(context, asking, error)
@@ -481,8 +480,11 @@ async function partialAnswer(
   error: unknown,
 ): Promise<RuntimeMessageAdded | undefined> {
   const partial = error instanceof UPPError ? error.turn : undefined
-  if (!partial || partial.response.text === '' || asking.asked?.isPrivate) return undefined
-  const { id, timestamp, text } = partial.response
+  if (!partial || asking.asked?.isPrivate) return undefined
+  const { id, timestamp, text: arrived } = partial.response
+  // The end may be the beginning of a secret, which would not be found; a stream holds it back.
+  const text = context.redactor()?.stream().push(arrived) ?? arrived
+  if (text === '') return undefined
   const said = new AssistantMessage(text, undefined, { id, timestamp })
   return answerOf(context, asking, { turn: { ...partial, response: said } })
 }
@@ -524,7 +526,7 @@ export class LiveStep {
     if (events.length > 0) this.#context.environment.show(this.#context.head.id, events)
   }
 
-  /** Sends the text that the redactors have held back. */
+  /** Sends the text that the redactors have held back. Not after a failure: it may be the beginning of a secret. */
   end(): void {
     const events: ThreadEvent[] = []
     for (const { held, show } of this.#held.values()) {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { encodeBase64 } from '@skein/base'
-import { calls, fails, says, scripted } from '@skein/ai/testing'
+import { calls, fails, says, scripted, waits } from '@skein/ai/testing'
 import {
   createRuntime,
   defineAgent,
@@ -259,3 +259,28 @@ async function tree(): Promise<string> {
   setTimeout(() => abort.abort(), 500)
   return response.text().catch(() => '')
 }
+
+test('an answer that is cut off inside a secret keeps nothing of it', async () => {
+  const part = secret.slice(0, 26)
+  const model = scripted(() => [says(`The key: ${part}`), waits(Infinity)])
+  const agent = defineAgent({
+    name: 'cut',
+    sideA: { prompt: definePrompt({ name: 'cut', prompt: 'x', model }) },
+  })
+  const own = await createRuntime({ agents: [agent] })
+  await own.start()
+  const thread = await own.threads.create({ agent: 'cut' })
+  await own.threads.env.set(thread.id, 'API_KEY', secret, { type: 'secret' })
+  await own.threads.send(thread.id, 'Say it.')
+  const told: unknown[] = []
+  for await (const { event } of own.subscribe(thread.id)) {
+    told.push(event)
+    if (event.type === 'text_delta') void own.threads.stop(thread.id)
+    if (event.type === 'session_end') break
+  }
+  const log = JSON.stringify(await own.threads.events(thread.id))
+  expect(log).toContain('The key: ')
+  expect(log).not.toContain(part)
+  expect(JSON.stringify(told)).not.toContain(part)
+  await own.stop({ graceMs: 0 })
+})
