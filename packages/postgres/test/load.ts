@@ -10,6 +10,7 @@ import { postgresStore, type PostgresStore } from '@skein/postgres'
 import { createClient } from '@skein/runtime/client'
 import pg from 'pg'
 import { expect } from 'vitest'
+import { foldKernel } from '../../runtime/src/fold/fold.ts'
 import { checkKilled } from '../../runtime/test/kill/check-killed.ts'
 import { decide, EffectsFile } from '../../runtime/test/kill/kill-agents.ts'
 import type { TestPostgres } from './server.ts'
@@ -222,10 +223,13 @@ export class Load {
 
   /** Checks that nothing was lost, doubled or out of order, in logs, effects, timers, children and streams. */
   async check(): Promise<string> {
-    const { threads, outcomes } = await checkKilled(this.store, {
-      wanted: this.sent,
-      effects: this.effects,
-    })
+    const given = { wanted: this.sent, effects: this.effects }
+    const { threads, outcomes } = await checkKilled(this.store, given).catch(
+      async (error: unknown) => {
+        process.stderr.write(`${await this.#toldOf(String(error))}\n`)
+        throw error
+      },
+    )
     for (const reader of this.#readers) await reader.check(this.store)
     const sums = this.#readers.map(({ events }) => events.length)
     return `${this.sent.flat().length} messages, ${threads} threads, ${sums.reduce((a, b) => a + b, 0)} streamed events, ${JSON.stringify(outcomes)}`
@@ -310,13 +314,34 @@ export class Load {
 
   async #isIdle(): Promise<boolean> {
     const heads = await this.store.list({ limit: 1000 })
-    return heads.every(
-      ({ wakeAt, lease, lifecycle }) =>
+    const seemsIdle = heads.every(
+      ({ wakeAt, lease, lifecycle, waiting }) =>
         wakeAt === null &&
         (lease === null || lease.until < Date.now()) &&
-        lifecycle !== 'waiting' &&
-        lifecycle !== 'running',
+        // An effect in doubt waits for a person also in a thread that is idle otherwise.
+        waiting === 0 &&
+        !['queued', 'running', 'waiting'].includes(lifecycle),
     )
+    return seemsIdle && (await this.#inSession(heads.map(({ id }) => id))).length === 0
+  }
+
+  /** Returns the threads whose logs say that a session is open, whatever their heads say. */
+  async #inSession(ids: readonly string[]): Promise<string[]> {
+    const open: string[] = []
+    for (const id of ids)
+      if (foldKernel(await this.store.events(id)).session !== undefined) open.push(id)
+    return open
+  }
+
+  /** Returns the heads and the logs of the threads that a text names, and the last errors of the nodes. */
+  async #toldOf(text: string): Promise<string> {
+    const lines: string[] = []
+    for (const head of await this.store.list({ limit: 1000 })) {
+      if (!text.includes(head.id)) continue
+      const log = await this.store.events(head.id)
+      lines.push(JSON.stringify(head), ...log.map((stored) => JSON.stringify(stored)))
+    }
+    return [...lines, ...this.errors.slice(-20)].join('\n')
   }
 
   /** Resolves when everything is done. Rejects when nothing at all has gone on for `ms`. */
@@ -330,9 +355,13 @@ export class Load {
       if (now !== seen) since = performance.now()
       seen = now
       if (performance.now() - since > ms) {
-        const busy = heads.filter(({ wakeAt, lease }) => wakeAt !== null || lease !== null)
+        const open = await this.#inSession(heads.map(({ id }) => id))
+        const busy = heads.filter(
+          ({ id, wakeAt, lease, waiting }) =>
+            wakeAt !== null || lease !== null || waiting > 0 || open.includes(id),
+        )
         throw new Error(
-          `For ${ms} ms nothing has happened to these: ${JSON.stringify(busy)} ${this.errors.slice(-20).join('\n')}`,
+          `For ${ms} ms nothing has happened to these: ${JSON.stringify(busy)} ${await this.#toldOf(open.join())}`,
         )
       }
       await pass(200)
