@@ -120,7 +120,7 @@ export function withoutLimit(strategy: ToolUseStrategy): ToolUseStrategy {
 export function checkState(state: unknown): AgentState {
   if (isState(state)) return state
   throw invalidUse(
-    'An agent needs a state to work from.',
+    'An agent needs a state.',
     'Pass AgentState.initial(), the state of an earlier result, or AgentState.fromJSON(…).',
   )
 }

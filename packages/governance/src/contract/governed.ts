@@ -130,7 +130,7 @@ export function governed<Args, Result>(
   if (timeoutMs !== undefined && !(timeoutMs > 0)) problems.push('timeoutMs is not positive')
   if (rollback !== undefined && rollback !== 'impossible' && typeof rollback !== 'function')
     if (typeof rollback?.tool !== 'string')
-      problems.push('its rollback is no function, { tool } or "impossible"')
+      problems.push('its rollback is not a function, { tool } or impossible')
   if (problems.length > 0) {
     throw new GovernanceError(
       `The tool "${name}" cannot be governed: ${problems.join('; ')}.`,

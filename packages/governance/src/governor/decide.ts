@@ -228,7 +228,7 @@ async function redeem(
         : await approvals?.checkGrant?.(grant ?? '', asked)
     if (!redeemed) return refuse('APPROVAL_REQUIRED', action.tool, 'nobody can check it')
     if (redeemed.ok === false) return redeemed
-    if (redeemed.ok !== true) return refuse('APPROVAL_INVALID', action.tool, 'no clear answer')
+    if (redeemed.ok !== true) return refuse('APPROVAL_INVALID')
     // These rules are checked here again, in case the `approvals` implementation does not: no excluded
     // person may approve, and there must be enough approvers.
     const ids = new Set(redeemed.approvers.map(({ id }) => id))
