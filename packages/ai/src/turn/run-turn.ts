@@ -290,7 +290,7 @@ class Call {
   }
 }
 
-/** Returns the middleware hooks of a batch; undefined without middleware, so that no call waits for them. */
+/** Returns the middleware hooks of a batch; undefined without middleware. */
 export function toolHooks(run: MiddlewareRun): ToolBatch['hooks'] {
   if (run.isEmpty) return undefined
   return {

@@ -100,8 +100,8 @@ export const HELD_BACK: ToolAdmission = {
 }
 
 /**
- * Thrown when the runtime itself has committed the outcome of a call before its tool ran. It ends the batch
- * of calls; the drain runs the calls that are left as its next action.
+ * Thrown before the tool of a call runs: its outcome was committed by the runtime itself, or the call has to be
+ * judged again. It ends the batch of calls; the drain runs the calls that are left as its next action.
  */
 export class CallSettledError extends Error {}
 

@@ -106,7 +106,7 @@ export function endOfResponse(
   return { stopReason, rawStopReason: status }
 }
 
-/** Returns why an answer that ended for this reason is incomplete, for servers that speak this format; undefined if it is not. */
+/** Returns why an answer with this stop reason is incomplete, for servers; undefined if it is complete. */
 export function incompleteReason(stopReason: StopReason | undefined): string | undefined {
   switch (stopReason) {
     case StopReason.MaxTokens:
