@@ -55,8 +55,8 @@ const isInTime = printSteps()
 
 const count = (status: string): number =>
   runs.reduce((sum, { tests }) => sum + tests.filter((test) => test.status === status).length, 0)
-const brokenFiles = runs.reduce((sum, run) => sum + run.brokenFiles.length, 0)
-const testFailures = count('failed') + brokenFiles
+const outside = runs.reduce((sum, run) => sum + run.brokenFiles.length + run.uncaught.length, 0)
+const testFailures = count('failed') + outside
 const isTestStep = (name: string): boolean => name.startsWith('test')
 const failedSteps = outcomes.filter(
   ({ name, ok }) => !ok && !(isTestStep(name) && testFailures > 0),
@@ -70,11 +70,12 @@ process.exitCode = failed === 0 ? 0 : 1
 
 /** Names what failed near the end of the output, where a log that was cut short still shows it. */
 function printFailures(testRuns: readonly TestRun[]): void {
-  const failures = testRuns.flatMap(({ tests, brokenFiles }) => [
+  const failures = testRuns.flatMap(({ tests, brokenFiles, uncaught }) => [
     ...tests.flatMap(({ status, file, title }) =>
       status === 'failed' ? [`${file}: ${title}`] : [],
     ),
     ...brokenFiles.map((file) => `${file} (the file itself)`),
+    ...uncaught.map((error) => `not caught by any test: ${error}`),
   ])
   if (failures.length > 0) console.log('\n=== failed')
   for (const failure of failures.slice(0, 20)) console.log(failure)

@@ -16,6 +16,8 @@ export interface TestRun {
   readonly tests: readonly TestOutcome[]
   /** Files that failed without a failing test of their own: they did not load, or a hook threw. */
   readonly brokenFiles: readonly string[]
+  /** Errors that no test caught, such as a rejection after its test had ended: where, what, and the stack's first lines. */
+  readonly uncaught: readonly string[]
   /** Time per test file, imports not included. */
   readonly fileDurationsMs: Readonly<Record<string, number>>
 }

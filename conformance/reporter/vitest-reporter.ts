@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, relative, resolve } from 'node:path'
-import type { Reporter, TestCase, TestModule } from 'vitest/node'
+import type { Reporter, SerializedError, TestCase, TestModule } from 'vitest/node'
 import { emptyTypeTests } from './empty-type-tests.ts'
 import type { TestOutcome, TestRun } from './results.ts'
 
@@ -10,7 +10,7 @@ import type { TestOutcome, TestRun } from './results.ts'
  * without an assertion. (A run-time test without one fails: `requireAssertions` in the configuration.)
  */
 export default class ResultsReporter implements Reporter {
-  onTestRunEnd(modules: readonly TestModule[]): void {
+  onTestRunEnd(modules: readonly TestModule[], uncaught: readonly SerializedError[]): void {
     const output = process.env['SKEIN_RESULTS']
     if (output === undefined) return
     const run: TestRun = {
@@ -18,6 +18,7 @@ export default class ResultsReporter implements Reporter {
       brokenFiles: modules
         .filter((module) => module.state() === 'failed' && !hasFailingTest(module))
         .map(pathOf),
+      uncaught: uncaught.map(describe),
       fileDurationsMs: Object.fromEntries(
         modules.map((module) => [pathOf(module), module.diagnostic().duration]),
       ),
@@ -29,6 +30,14 @@ export default class ResultsReporter implements Reporter {
 
 function pathOf({ moduleId }: TestModule): string {
   return relative(process.cwd(), moduleId).replaceAll('\\', '/')
+}
+
+function describe(error: SerializedError): string {
+  const test: unknown = error['VITEST_TEST_NAME']
+  const path: unknown = error['VITEST_TEST_PATH']
+  const where = [path, test].filter((part) => typeof part === 'string').join(': ')
+  const what = error.stack ?? `${error.name ?? 'Error'}: ${error.message}`
+  return `${where || 'no test file'}: ${what.split('\n').slice(0, 8).join('\n')}`
 }
 
 function hasFailingTest(module: TestModule): boolean {
