@@ -68,6 +68,7 @@ class QueueEngine implements Engine {
   #isAdding = false
   #isStopped = false
   #whenStopped: () => void = () => {}
+  #starting: Promise<void> | undefined
   #supervising: Promise<void> | undefined
 
   constructor(
@@ -79,10 +80,14 @@ class QueueEngine implements Engine {
     this.#onError = onError
   }
 
-  async start(node: EngineNode): Promise<void> {
+  start(node: EngineNode): Promise<void> {
+    return (this.#starting = this.#start(node))
+  }
+
+  async #start(node: EngineNode): Promise<void> {
     const { connectionString, schema = 'skein_queue', maxConnections = 4 } = this.#options
     const { Logger, makeWorkerUtils, run } = await import('graphile-worker')
-    const pgPool = new pg.Pool({ connectionString, max: maxConnections })
+    const pgPool = new QueuePool({ connectionString, max: maxConnections })
     this.#pool = pgPool
     // A connection that is lost while it is idle would otherwise end the process.
     pgPool.on('error', () => {})
@@ -94,6 +99,7 @@ class QueueEngine implements Engine {
     } catch (cause) {
       throw unreachable(connectionString, cause)
     }
+    if (this.#isStopped) return
     const start = (): Promise<Runner> =>
       run({
         ...shared,
@@ -150,6 +156,8 @@ class QueueEngine implements Engine {
   async stop(): Promise<void> {
     this.#isStopped = true
     this.#whenStopped()
+    // What is being opened can be closed only when it is open. Whoever called `start` hears why it failed.
+    await this.#starting?.catch(() => {})
     await this.#runner?.stop().catch(() => {}) // an outage has stopped it already
     await this.#supervising
     await this.#utils?.release()
@@ -194,6 +202,27 @@ class QueueEngine implements Engine {
     })
   }
 }
+
+/**
+ * The queue returns the connection with which it listens twice if it is stopped before its LISTEN was answered and
+ * the connection then breaks. The pool would throw where nobody catches it, which would end the process.
+ */
+class QueuePool extends pg.Pool {
+  override connect(): Promise<pg.PoolClient>
+  override connect(callback: ConnectCallback): void
+  override connect(callback?: ConnectCallback): Promise<pg.PoolClient> | void {
+    if (!callback) return super.connect()
+    super.connect((error, client, release) => {
+      let isReleased = !client
+      callback(error, client, (broken) => {
+        if (!isReleased) release(broken)
+        isReleased = true
+      })
+    })
+  }
+}
+
+type ConnectCallback = Parameters<pg.Pool['connect']>[0]
 
 function unreachable(connectionString: string, cause: unknown): SkeinError {
   const { host, pathname } = new URL(connectionString)
