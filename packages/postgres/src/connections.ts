@@ -64,11 +64,7 @@ export class Connections {
     this.#isOwn = pool === undefined
     this.#isPooled = isPooled
     this.#retryMs = retryMs
-    if (!this.#isOwn) return
-    // An idle connection that breaks is removed from the pool; the next statement opens another.
-    this.#pool.on('error', () => {})
-    // A server may end in the moment when a connection is ready, before anybody has it: that would end the process.
-    this.#pool.on('connect', (client) => client.on('error', () => {}))
+    surviveBrokenConnections(this.#pool)
   }
 
   /** Runs one statement by itself. It may run twice if its connection breaks, so it has to be repeatable. */
@@ -192,6 +188,18 @@ function isPipelined(client: pg.PoolClient): boolean {
 /** The connection to the server, if the client has one that can hold back what is written. */
 function streamOf(client: pg.PoolClient): Partial<Pick<Writable, 'cork' | 'uncork'>> | undefined {
   return (client as { readonly connection?: { readonly stream?: Writable } }).connection?.stream
+}
+
+const surviving = new WeakSet<pg.Pool>()
+
+/** Keeps the process alive when connections break that nobody uses. Several stores may share the pool of a caller. */
+export function surviveBrokenConnections(pool: pg.Pool): void {
+  if (surviving.has(pool)) return
+  surviving.add(pool)
+  // An idle connection that breaks is removed from the pool; the next statement opens another.
+  pool.on('error', () => {})
+  // A server may end in the moment when a connection is ready, before anybody has it: that would end the process.
+  pool.on('connect', (client) => client.on('error', () => {}))
 }
 
 function newPool(options: ConnectionOptions): pg.Pool {

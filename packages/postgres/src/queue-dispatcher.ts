@@ -3,6 +3,7 @@ import type { Dispatcher, RuntimeOptions } from '@skein/runtime'
 import { type Engine, engineDispatcher, type EngineNode } from '@skein/runtime/engine'
 import pg from 'pg'
 import type { Logger, Runner, WorkerUtils } from 'graphile-worker'
+import { surviveBrokenConnections } from './connections.ts'
 
 /** Options of `queueDispatcher`. */
 export interface QueueDispatcherOptions {
@@ -89,9 +90,7 @@ class QueueEngine implements Engine {
     const { Logger, makeWorkerUtils, run } = await import('graphile-worker')
     const pgPool = new QueuePool({ connectionString, max: maxConnections })
     this.#pool = pgPool
-    // A connection that is lost while it is idle would otherwise end the process.
-    pgPool.on('error', () => {})
-    pgPool.on('connect', (client) => client.on('error', () => {}))
+    surviveBrokenConnections(pgPool)
     const shared = { pgPool, schema, logger: this.#logger(Logger) }
     try {
       this.#utils = await makeWorkerUtils(shared)

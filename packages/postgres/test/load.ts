@@ -134,6 +134,7 @@ export class Load {
       })
       child.once('exit', (code) => reject(new Error(`Node ${index} ended with ${code}.`)))
     })
+    child.on('error', () => {}) // a message to a node that has just ended
     const node = { index, owner, port, child }
     this.#nodes[index] = node
     return node
@@ -163,7 +164,7 @@ export class Load {
         for (; left > now; left--) this.pauses.push(performance.now() - from)
       }
     }
-    this.#watching.push(watch())
+    this.#watching.push(awaitedLater(watch()))
   }
 
   /** Measures how long it takes from now until the threads that are due or worked on have gone on. */
@@ -187,7 +188,7 @@ export class Load {
         }
       }
     }
-    this.#watching.push(watch())
+    this.#watching.push(awaitedLater(watch()))
   }
 
   /** The node that works on a thread. */
@@ -208,8 +209,8 @@ export class Load {
         ),
       ),
     )
-    this.#people = ids.map(({ id }, thread) => this.#talk(id, thread))
-    this.#approver = this.#approve()
+    this.#people = ids.map(({ id }, thread) => awaitedLater(this.#talk(id, thread)))
+    this.#approver = awaitedLater(this.#approve())
     for (const { id } of ids.slice(0, 4)) this.#readers.push(new Reader(this.client, id))
   }
 
@@ -385,12 +386,12 @@ class Reader {
 
   constructor(client: ReturnType<typeof createClient>, threadId: string) {
     this.threadId = threadId
-    this.#reading = (async () => {
+    const read = async (): Promise<void> => {
       const { signal } = this.#leaving
       for await (const { id, event } of client.stream(threadId, { signal }))
         this.events.push({ id, type: event.type })
-    })()
-    this.#reading.catch(() => {}) // `check` awaits it
+    }
+    this.#reading = awaitedLater(read())
   }
 
   /** Compares what came with what is in the log: nothing lost, nothing doubled. */
@@ -409,6 +410,12 @@ class Reader {
   stop(): void {
     this.#leaving.abort()
   }
+}
+
+/** Marks a promise as one that `end` or `check` awaits: if a test fails before, nobody does. */
+function awaitedLater<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => {})
+  return promise
 }
 
 async function freePort(): Promise<number> {
