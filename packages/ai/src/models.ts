@@ -65,10 +65,10 @@ export async function listModels(
   return models
 }
 
-/** A vendor that never ends its list is not asked for more pages than this. */
+/** The most pages that are requested, in case a vendor's list never ends. */
 const MAX_PAGES = 100
 
-/** Where a format lists its models; `next` returns the parameters of the next page, if there is one. */
+/** How a vendor format lists its models; `next` returns the parameters of the next page, if there is one. */
 interface ListFormat {
   readonly path: string
   readonly list: string
@@ -143,8 +143,8 @@ export async function countTokens(
 }
 
 /**
- * Makes a model whose answer to a request is its usage, so that `llm` prepares the request as for any model: it
- * converts schemas, reads the inputs and listens to the signal.
+ * Makes a model that answers every request with its token count only, so that `llm` prepares the request as
+ * for any model: it converts schemas, reads the inputs and listens to the signal.
  */
 function countingModel(reference: ModelReference): ModelReference {
   const { provider, modelId, options } = reference
@@ -174,7 +174,10 @@ function countingModel(reference: ModelReference): ModelReference {
   return counting(modelId, options)
 }
 
-/** The text is JSON, because the request may ask for a structure. */
+/**
+ * The events of an answer that only reports a token count. Its text is JSON, so that it can be parsed if the
+ * request has a structure.
+ */
 function countEvents(inputTokens: number): readonly StreamEvent[] {
   const usage = { ...zeroUsage, inputTokens, totalTokens: inputTokens }
   return [
@@ -188,7 +191,7 @@ function countEvents(inputTokens: number): readonly StreamEvent[] {
 
 async function count(bound: BoundLLMModel, request: LLMRequest): Promise<number> {
   const { provider, wire } = bound
-  // Chat Completions and Responses are the formats of many vendors, of which few can count.
+  // Many vendors use Chat Completions and Responses but few of them can count, so these are listed with the vendor.
   const write = counters[wire ?? ''] ?? counters[`${wire} ${provider}`]
   if (!write || !bound.encode || !bound.send)
     throw unavailable(
@@ -217,7 +220,7 @@ async function count(bound: BoundLLMModel, request: LLMRequest): Promise<number>
 type CountRequest = (body: JsonObject, path: string) => { path: string; body: JsonObject }
 
 const counters: Readonly<Record<string, CountRequest>> = {
-  // @anthropic-ai/sdk 1.8.0, `MessageCountTokensParams` of the API and of its beta.
+  // The fields of `MessageCountTokensParams` in @anthropic-ai/sdk 1.8.0, those of the beta API included.
   'anthropic-messages': (body) => ({
     path: '/messages/count_tokens',
     body: only(

@@ -24,7 +24,10 @@ export interface MiddlewareContext {
   request: AnyRequest
   response?: AnyResponse
   readonly state: Map<string, unknown>
-  /** How the model's structured data is read, if the model has a way of its own (LLM calls only). */
+  /**
+   * Converts the model's structured data to the caller's schema, if the vendor answers in another form (LLM
+   * calls only).
+   */
   readonly readData?: BoundLLMModel['readData']
   /** Milliseconds since the epoch. */
   readonly startTime: number

@@ -26,7 +26,7 @@ export type ToolTypes = {
  * tool; one that failed, also because the model invented its name, has a text as result.
  */
 export type TypesOf<T extends Tool> = Tool extends T
-  ? // Not by its name, which declarations of other packages could not write.
+  ? // Spelled out and not `ToolTypes`, which declaration files of other packages could not import.
     { readonly execution: ToolExecution; readonly end: ToolEnd }
   : {
       readonly execution: Execution<T> | ToolExecution<string, JsonObject, string, true>
@@ -75,7 +75,7 @@ export type ResultJson<Value> = unknown extends Value
                 ? { readonly [Index in keyof Value]: ResultJson<Value[Index]> }
                 : ResultObject<Value>
 
-/** Methods and symbols are left out. An object that may have any member is left as it is. */
+/** The JSON of an object: methods and symbols are left out. An object that may have any member is left as it is. */
 type ResultObject<Value> = string extends keyof Value
   ? Value
   : {
@@ -88,7 +88,7 @@ type ResultObject<Value> = string extends keyof Value
       ]: ResultMember<Value[Key]>
     }
 
-/** A member that is undefined is left out. */
+/** The JSON of a member: undefined stays possible, because such a member is left out of its object. */
 type ResultMember<Value> = unknown extends Value
   ? unknown
   : ResultJson<Exclude<Value, undefined>> | (undefined extends Value ? undefined : never)

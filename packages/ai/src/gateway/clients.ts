@@ -65,7 +65,7 @@ export interface GatewayLimits {
 
 const MINUTE = 60_000
 const DEFAULT_BODY_BYTES = 32 * 1024 * 1024
-/** Above this many clients, those without a request in the last minute are forgotten. */
+/** Above this many clients, the counters of clients without a request in the last minute are deleted. */
 const MAX_REMEMBERED = 10_000
 
 /** The use of one client: a token bucket that refills steadily, and the number of its open requests. */

@@ -41,7 +41,7 @@ function bindMembers<M>({ members }: Combination, bind: (of: ModelReference, ind
   return members.map((member, index) => ({ ...member, bound: bind(member.reference, index) }))
 }
 
-/** Makes the handler that sends each inference to a member chosen by the policy. */
+/** Makes the handler that sends each inference to a member (one of the combined models) chosen by the policy. */
 function llmHandler(combination: Combination): LLMHandler {
   const bindAll = (): Bound<BoundLLMModel>[] =>
     bindMembers(combination, (reference) => reference.provider.handlers.llm!.bind(reference))
@@ -58,7 +58,10 @@ class CombinedLLM implements BoundLLMModel {
   readonly provider: string
   readonly capabilities: LLMCapabilities
   declare readonly wire?: NonNullable<BoundLLMModel['wire']>
-  /** The conversion of the first member that has one: data that needs none stays as it is. */
+  /**
+   * The `readData` of the first member that has one. It leaves data that needs no conversion unchanged, so it
+   * suits the answers of all members.
+   */
   readonly readData: BoundLLMModel['readData']
   readonly #members: readonly Bound<BoundLLMModel>[]
   readonly #policy: MemberPolicy

@@ -100,7 +100,7 @@ export interface Combination {
   readonly name: string
   readonly members: readonly Member[]
   readonly policy: MemberPolicy
-  /** Whether a capability needs one member that has it (`some`) or all members (`every`). */
+  /** Whether the combination has a capability if one member has it (`some`) or only if all have it (`every`). */
   readonly capabilities: 'some' | 'every'
 }
 

@@ -181,7 +181,7 @@ export function scripted(
         modelId: reference.modelId,
         provider: name,
         capabilities,
-        // Structured answers are read as those of vendors with a strict mode are.
+        // As with vendors that require every property, null for an optional property is read as absent.
         readData: withoutNulls,
         complete,
         stream,

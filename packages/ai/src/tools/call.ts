@@ -24,21 +24,23 @@ import {
 import { wantsContext } from './define.ts'
 import { ToolResultError, toResultJson } from './result.ts'
 
-/** The gate, journal and other settings of one call; `ToolBatch.open` makes one object per call. */
+/**
+ * What one call runs with: a gate (may refuse it), a journal (records it durably) and more; `ToolBatch.open`
+ * makes it.
+ */
 export interface CallPorts {
   /** The outcome, if a journal has already recorded it; the call then does not run again. */
   readonly settled?: ToolOutcome
   /**
-   * True if a person has already approved this call, e.g. before a resume; the tool's `approval` is skipped.
+   * True if a person has already approved this call, e.g. before the run was resumed; the tool's `approval`
+   * is skipped.
    */
   readonly isApproved?: boolean
   readonly gate?: ToolGate
   readonly journal?: ToolJournal
   /** Extra fields of the second argument of `run` and `approval`. */
   readonly context?: object
-  /**
-   * Called with each value that a tool yields while it runs; the last one is also its result.
-   */
+  /** Called with each value that a tool yields while it runs; the last value is also its result. */
   progress?(call: ToolCall, output: unknown): void
   /**
    * May replace the outcome that the model sees. Called for every
@@ -65,7 +67,8 @@ export type ToolAdmission =
   | {
       readonly type: 'allow'
       /**
-       * The arguments that the gate checked; the call runs with exactly these. Default: the call's arguments.
+       * The arguments that the gate checked; the call runs with exactly these arguments. Default: the call's
+       * arguments.
        */
       readonly arguments?: JsonObject
       /** Additional fields for the context of `run`, e.g. an idempotency key. */
@@ -74,10 +77,7 @@ export type ToolAdmission =
   | { readonly type: 'deny'; readonly reason: string }
   | { readonly type: 'defer'; readonly request: DeferRequest }
 
-/**
- * Makes a call durable. Awaited before a call starts and after it
- * ended; an error thrown here fails the batch.
- */
+/** Records a call durably. Awaited before a call starts and after it ended; an error thrown here fails the batch. */
 export interface ToolJournal {
   commit(effect: ToolEffect): void | Promise<void>
 }
@@ -133,9 +133,9 @@ export type CallReport =
   | { readonly type: 'end'; readonly settled: SettledCall }
 
 /**
- * Runs one call: check, record the intent, run, convert the result, settle. An error of the tool becomes an
- * outcome that the model sees; an error of a hook, the gate or the journal is thrown. After an abort nothing
- * starts, and the late result of a tool that did not stop is dropped.
+ * Runs one call: check, record that it starts, run, convert the result, settle. An error of the tool becomes
+ * an outcome that the model sees; an error of a hook, the gate or the journal is thrown. After an abort
+ * nothing starts, and the late result of a tool that did not stop is dropped.
  */
 export async function runToolCall(
   requested: ToolCall,
@@ -292,7 +292,7 @@ async function runInTime(
   })
   try {
     const outcome = await Promise.race([run(call, { ...environment, signal }, context), tooLate])
-    // A tool that blocks the event loop returns before the timer can fire, however late it is.
+    // A tool that blocks the event loop returns before the timer can fire, so the time is measured here as well.
     const ms = Math.round(performance.now() - startedAt)
     if (controller.signal.aborted || outcome.type !== 'done' || ms <= timeoutMs) return outcome
     return failed(

@@ -264,7 +264,7 @@ class Schedule {
     }
   }
 
-  /** Returns all calls if nothing orders them, which is the common case, so that many calls cost no n². */
+  /** Starts all calls at once if none has to wait, the common case; this avoids quadratic work for many calls. */
   #pickAll(): number[] | undefined {
     const { calls, maxConcurrency } = this.#input
     const isFree =

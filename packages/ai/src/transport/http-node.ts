@@ -79,7 +79,7 @@ function isCustomDispatcher(symbol: symbol): boolean {
   return !isPlain
 }
 
-/** Whether the agents that were looked at have no options; these are given to the constructor only. */
+/** For each agent that was checked: whether it has no options, which only the constructor sets. */
 const plainAgents = new WeakMap<DispatcherLike, boolean>()
 
 function isPlainAgent(dispatcher: DispatcherLike): boolean {
@@ -104,7 +104,7 @@ interface Route {
   readonly until: number
 }
 
-/** Reading the proxies from the environment costs as much as sending, so it is done once in this time. */
+/** Reading the proxies from the environment costs as much as sending a request, so it is done once in this time. */
 const ROUTE_MS = 1000
 const MAX_ROUTES = 100
 
@@ -283,7 +283,7 @@ type ReadyRequest = Omit<TransportRequest, 'body'> & { readonly body?: SentBody 
 
 function toReady({ body, ...rest }: TransportRequest): ReadyRequest {
   if (body === undefined) return rest
-  // A form does not get here, see `send`.
+  // A form is not passed to this function: `send` encodes it with `encodeForm`.
   return { ...rest, body: isInPieces(body) ? body.pieces : (body as string | Uint8Array) }
 }
 

@@ -102,8 +102,8 @@ const schemaKeywords = new Set([
 ])
 
 /**
- * Rewrites every schema inside a schema, the inner ones first. `write` gets each with its JSON pointer; a
- * property or item that is `true` is given as `{}`, which means the same.
+ * Rewrites every schema inside a schema, the inner ones first. `write` gets each schema with its JSON
+ * pointer; a property or item that is `true` is given as `{}`, which means the same.
  */
 export function rewriteSchema(
   schema: JsonSchema,

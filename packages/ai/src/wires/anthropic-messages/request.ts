@@ -36,7 +36,7 @@ export function encodeRequest(
   const { params, structure } = request
   const warnings: Warning[] = []
   const outputConfig = objectOf(params['output_config'])
-  // The schemas of tools are not changed.
+  // Only the schema of `structure` is adapted to the API; the schemas of tools are not changed.
   const format =
     structure && outputConfig?.['format'] == null ? toAnthropicSchema(structure) : undefined
   warnings.push(...(format?.warnings ?? []))
@@ -104,7 +104,7 @@ function defaultMaxTokens(params: Params, limit: number): number {
   return typeof budget === 'number' ? Math.max(limit, budget + ANSWER_TOKENS) : limit
 }
 
-/** Writes one message; returns an empty list if the format can express nothing of it. */
+/** Writes one message; returns an empty list if the format can express no part of it. */
 function encodeMessage(
   message: Message,
   provider: string,

@@ -65,8 +65,8 @@ export const chatDialect: OpenAIChatDialect = {
 }
 
 /**
- * The fields of Chat Completions that this wire reads. Servers of this format differ: every field may
- * be missing or have another type, so all are checked where they are read.
+ * The fields of Chat Completions that are read here. Servers of this format differ: every field may be
+ * missing or have another type, so all are checked where they are read.
  */
 export interface ChatChunk {
   readonly id?: string
