@@ -14,7 +14,7 @@ import { llm, type LLMOptions } from './llm.ts'
 import { type History, type InferenceInput } from './turn/request.ts'
 import { protectConfig } from './transport/redact.ts'
 
-/** A model that a vendor offers. A field is absent if the vendor does not say it. */
+/** A model that a vendor offers. A field is absent if the vendor does not state it. */
 export interface ListedModel {
   /** The id that the vendor's provider takes. */
   readonly id: string
@@ -95,7 +95,7 @@ const lists: Readonly<Record<string, ListFormat>> = {
 }
 
 function toModel(entry: Record<string, unknown>): ListedModel[] {
-  // Google puts the id in `name`, Ollama in `model`; both without the prefix that paths have.
+  // Google has the id in `name`, Ollama in `model`. The prefix `models/` of Google's ids is removed below.
   const id = [entry['id'], entry['model'], entry['name']].find((value) => typeof value === 'string')
   if (id === undefined) return []
   const top = isPlainObject(entry['top_provider']) ? entry['top_provider'] : {}
@@ -191,7 +191,8 @@ function countEvents(inputTokens: number): readonly StreamEvent[] {
 
 async function count(bound: BoundLLMModel, request: LLMRequest): Promise<number> {
   const { provider, wire } = bound
-  // Many vendors use Chat Completions and Responses but few of them can count, so these are listed with the vendor.
+  // Many vendors use Chat Completions and Responses but few can count, so these counters are found by format
+  // and vendor.
   const write = counters[wire ?? ''] ?? counters[`${wire} ${provider}`]
   if (!write || !bound.encode || !bound.send)
     throw unavailable(
@@ -216,7 +217,7 @@ async function count(bound: BoundLLMModel, request: LLMRequest): Promise<number>
   })
 }
 
-/** Turns the body of a request into one that counts its tokens. */
+/** Turns the body of a request into the body of a request that counts its tokens. */
 type CountRequest = (body: JsonObject, path: string) => { path: string; body: JsonObject }
 
 const counters: Readonly<Record<string, CountRequest>> = {

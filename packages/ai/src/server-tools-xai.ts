@@ -43,7 +43,7 @@ type XaiMcp = {
 
 /**
  * Server tools of xAI's Responses: `xai('grok-4', { api: 'responses' })`. xAI publishes no SDK for npm; the
- * names are those of its documentation and of `@ai-sdk/xai 5.0.12`, whose requests a test compares.
+ * names are those of its documentation and of `@ai-sdk/xai 5.0.12`, with whose requests a test compares ours.
  */
 export const xaiTools = {
   webSearch: (options: XaiWebSearch = {}): Typed<'web_search', XaiWebSearch> => ({

@@ -35,8 +35,8 @@ export class PortableSha256 {
       this.#compress(block, 0)
       block.fill(0)
     }
-    // The hash ends with the length in bits as two 32-bit words. Both are computed from the length in bytes,
-    // because a double holds that number exactly.
+    // The hashed data ends with its length in bits, as two 32-bit words. Both are computed from the length in
+    // bytes, because a double holds that number exactly.
     writeWord(block, 56, Math.floor(this.#totalBytes / 0x20000000))
     writeWord(block, 60, this.#totalBytes << 3)
     this.#compress(block, 0)

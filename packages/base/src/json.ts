@@ -40,9 +40,7 @@ export function tryParseJson(text: string): JsonValue | undefined {
   }
 }
 
-/**
- * Objects that are known to be frozen together with everything they contain, so that none is walked twice.
- */
+/** Objects that are known to be frozen together with everything they contain, so that no object is visited twice. */
 const deepFrozen = new WeakSet<object>()
 
 /**
@@ -150,8 +148,8 @@ export function isOfType(name: unknown, value: unknown): boolean {
 }
 
 /**
- * Visits every object that is not known to be deeply frozen, without recursion, and marks them as deeply frozen
- * at the end. When `visit` returns false or a getter throws, the walk stops and nothing is marked.
+ * Visits every object that is not known to be deeply frozen, without recursion, and adds them to `deepFrozen`
+ * at the end. When `visit` returns false or a getter throws, the walk stops and nothing is added.
  */
 function walk(root: unknown, visit: (node: object) => unknown): boolean {
   const pending: unknown[] = [root]

@@ -146,7 +146,7 @@ export function utf8Length(text: string): number {
   for (let i = 0; i < text.length; i++) {
     const unit = text.charCodeAt(i)
     if (unit < 0x80) continue
-    // A surrogate pair is four bytes for two units, so each half adds one.
+    // A surrogate pair has two units and four bytes, so each of its units adds one byte.
     length += unit < 0x800 || (unit >= 0xd800 && unit < 0xe000) ? 1 : 2
   }
   return length

@@ -280,7 +280,7 @@ class EventWriter {
   readonly #model: AiSdkModel
   readonly #warnings: Warning[]
   readonly #open = new Map<string, { readonly index: number; text: string }>()
-  /** Parts that no event stands for (sources, tools that the provider ran), kept in the message's metadata. */
+  /** Parts that have no event (sources, tools that the provider ran); they are kept in the message's metadata. */
   readonly #kept: JsonObject[] = []
   #start: { readonly id?: string; readonly modelId?: string } = {}
   #isStarted = false

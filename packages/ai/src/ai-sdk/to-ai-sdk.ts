@@ -51,8 +51,8 @@ interface AiSdkAnswer {
  *
  *     generateText({ model: toAiSdk({ model: fallback([a, b]) }), prompt: 'Hello' })
  *
- * Tools run in the AI SDK. Its settings are translated to the vendor's parameters; those without a
- * counterpart are reported as warnings.
+ * Tools run in the AI SDK. The settings of its calls are translated to the vendor's parameters; settings that
+ * the vendor lacks are reported as warnings.
  */
 export function toAiSdk(options: ToAiSdkOptions): AiSdkProviderModel {
   const { model } = llm(options)

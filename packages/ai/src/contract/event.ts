@@ -125,7 +125,7 @@ export interface MessageStopEvent {
     /** `metadata` of the finished message. */
     readonly metadata?: ProviderMetadata
     readonly warnings?: readonly Warning[]
-    /** What the message cites, one entry for each citation; `turn.sources` has each source once. */
+    /** The sources that the message cites, one entry for each citation; `turn.sources` has each source once. */
     readonly sources?: readonly Source[]
   }
 }

@@ -29,8 +29,8 @@ export interface Settings {
 export type ToolChoice = 'auto' | 'none' | 'required' | { readonly tool: string }
 
 /**
- * A model of a provider; `llm`, `embedding` and `image` accept it. `Known` are the parameters that the vendor
- * documents, for the type of `params`; every model is also a `ModelReference` without it, which accepts any.
+ * A model of a provider; `llm`, `embedding` and `image` accept it. `Known` is the type of `params`: the
+ * parameters that the vendor documents. A `ModelReference` without `Known` accepts any parameters.
  */
 export interface ModelReference<Known = unknown> {
   readonly modelId: string

@@ -23,7 +23,7 @@ export type ToolTypes = {
 
 /**
  * The types of the calls of the tools `T`. A call that succeeded has the name, arguments and result of its
- * tool; one that failed, also because the model invented its name, has a text as result.
+ * tool; a call that failed, also because no tool has its name, has a text as result.
  */
 export type TypesOf<T extends Tool> = Tool extends T
   ? // Spelled out and not `ToolTypes`, which declaration files of other packages could not import.
@@ -50,7 +50,7 @@ type ResultOf<T extends Tool> = ResultJson<
   Exclude<ToolValue<Awaited<ReturnType<T['run']>>>, Deferred>
 >
 
-/** The result of a tool: what `run` returns, or what it yields if it is an async generator. */
+/** The result of a tool: what `run` returns, or what `run` yields if it is an async generator. */
 export type ToolValue<Result> =
   Result extends AsyncGenerator<infer Yielded, infer Returned>
     ? Yielded | Exclude<Returned, void>

@@ -18,7 +18,7 @@ export interface ToolCall {
    * text.
    */
   readonly invalidArguments?: { readonly text: string; readonly reason: string }
-  /** Ids of calls in the same message that must finish first (UAP §8.6). */
+  /** Ids of calls in the same message that must finish before this call starts (UAP §8.6). */
   readonly after?: readonly string[]
   readonly metadata?: ProviderMetadata
 }
@@ -89,10 +89,7 @@ export interface Tool {
   readonly dependsOn?: readonly string[]
   /** How much harm a call can do; governance and the runtime base their decisions on it. */
   readonly risk?: ToolRisk
-  /**
-   * The longest duration of a call in milliseconds; after it the signal aborts and the call gets an error
-   * result.
-   */
+  /** The longest duration of a call in milliseconds. Then its signal aborts and the call gets an error result. */
   readonly timeoutMs?: number
 }
 
@@ -273,7 +270,7 @@ function isShallow(root: object, text: string): boolean {
     if (depth >= MAX_DEPTH) return false
     const next: object[] = []
     for (const node of level) {
-      // An own `__proto__` is harmless until a tool copies it with Object.assign or a deep merge.
+      // An own `__proto__` is deleted: it does harm when a tool copies it with Object.assign or a deep merge.
       if (mayHoldProto && Object.hasOwn(node, '__proto__'))
         Reflect.deleteProperty(node, '__proto__')
       for (const child of Object.values(node) as unknown[])

@@ -56,7 +56,7 @@ export interface TokenUsage {
   readonly serverToolUse?: Readonly<Record<string, number>>
   /** The cost in US dollars, as reported by the vendor or computed by the cost middleware. */
   readonly costUsd?: number
-  /** The vendor's own usage object. Present on the usage of one cycle, not on sums. */
+  /** The vendor's own usage object. Present on the usage of one inference, not on sums. */
   readonly raw?: JsonValue
 }
 

@@ -331,7 +331,7 @@ function isGenerator(value: unknown): value is AsyncGenerator<unknown, unknown> 
 
 /**
  * Reads a tool that yields its progress. Its result is what it returns, or the last value it yields if it
- * returns nothing. After an abort it is told to stop and nothing more is reported.
+ * returns nothing. After an abort the tool is told to stop and nothing more is reported.
  */
 async function readGenerator(
   generator: AsyncGenerator<unknown, unknown>,
@@ -431,7 +431,7 @@ function errorOf({ message, cause }: Extract<ToolOutcome, { type: 'error' }>): E
   try {
     if (cause instanceof Error) return cause
   } catch {
-    // A tool may throw a proxy that throws when it is read; it is stored as the cause without reading it.
+    // A tool may throw a proxy that throws when it is read, so the proxy becomes the cause without being read.
   }
   return new Error(message, { cause })
 }

@@ -235,7 +235,7 @@ function toToolCall({ start, text, metadata }: OpenBlock, isCut: boolean): ToolC
   }
 }
 
-/** Notes in a call's metadata which id the vendor gave it, if the call got another one. */
+/** Adds the vendor's id to a call's metadata, if the call got another id. */
 function withVendorId(call: ToolCall, vendorCallId: string | undefined): ToolCall {
   if (vendorCallId === undefined) return call
   return { ...call, metadata: { ...call.metadata, skein: { vendorCallId } } }

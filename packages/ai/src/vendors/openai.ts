@@ -61,8 +61,8 @@ type ModelId =
  *
  * - No parameter is set for you. For stateless use set `params: { store: false, include:
  *   ['reasoning.encrypted_content'] }`; reasoning is then kept in the messages.
- * - `strict` is set for structured output when the unchanged schema meets the conditions of strict mode,
- *   and for a tool when its metadata asks for it: `metadata: { openai: { strict: true } }`.
+ * - `strict` is set for structured output if the schema can be rewritten for strict mode (otherwise the turn has
+ *   a warning), and for a tool when its metadata asks for it: `metadata: { openai: { strict: true } }`.
  * - A tool with `metadata: { openai: { type: 'custom' } }` receives free text, as `{ input }`.
  *
  * Request bodies are compared with those of `openai 7.53.0` (docs/vendor-bodies.md).

@@ -103,9 +103,9 @@ const MAX_ENUM_VALUES = 1000
 const MAX_CHARACTERS = 120_000
 
 /**
- * Rewrites a schema so that strict mode accepts it, without changing which data it describes: objects that say
- * nothing about further properties are closed, optional properties become required and nullable (see
- * `withoutNulls`), annotations that strict mode does not know are left out.
+ * Rewrites a schema so that strict mode accepts it: objects that say nothing about further properties are
+ * closed, optional properties become required and nullable (see `withoutNulls`), annotations and limits that
+ * strict mode does not know are left out (see `dropped`). Otherwise it describes the same data.
  */
 export function toStrict(schema: JsonSchema): StrictSchema {
   const writer = new StrictWriter(schema)

@@ -16,7 +16,7 @@ export function fieldError(provider: string, field: string, problem = 'is missin
   return requestError(provider, `The field "${field}" ${problem}.`)
 }
 
-/** Reads the body of a client's request, and the model that it names. Throws if it has none. */
+/** Reads the body of a client's request, and the model that it names. Throws if it names no model. */
 export function readBody(
   provider: string,
   body: JsonValue,

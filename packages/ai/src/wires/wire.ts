@@ -28,7 +28,7 @@ export interface Wire<Dialect = unknown> {
   /** How a streamed body is divided into frames. */
   readonly framing: 'sse' | 'ndjson'
   encodeRequest(request: LLMRequest, target: Target<Dialect>, mode: RequestMode): EncodedRequest
-  /** Writes settings as parameters of this format; without it, no setting is sent. */
+  /** Writes settings as parameters of this format; without this method, no setting is sent. */
   writeSettings?(settings: WireSettings, target: Target<Dialect>): WrittenSettings
   /** Decodes a complete answer into the events that a stream would have produced. Throws `UPPError`. */
   decodeResponse(body: JsonValue, context: DecodeContext<Dialect>): StreamEvent[]
@@ -57,7 +57,7 @@ export type RequestMode = 'complete' | 'stream'
 
 /** A request ready to be sent. */
 export interface EncodedRequest {
-  /** The body as JSON text. With `pieces` it is made when it is read. */
+  /** The body as JSON text. If there are `pieces`, the text is made only when it is read. */
   readonly body: string
   /** The body of a long request in pieces, text and UTF-8, for transports that can send those. */
   readonly pieces?: readonly (string | Uint8Array)[]

@@ -79,7 +79,7 @@ export function recordFetch(store: RecordingStore, options: RecordOptions = {}):
       finish([])
       return response
     }
-    // An abort makes the read fail, but is recorded as `left`, because the reader ended it.
+    // An abort makes the read fail, but is recorded as `left`, because the reader stopped and not the server.
     const body = tee(response.body, (chunks, end) =>
       finish(chunks, end === 'failed' && init.signal?.aborted ? 'left' : end),
     )

@@ -18,8 +18,9 @@ import { toAnthropicSchema } from './schema.ts'
 import { API, toolCallIdRule, type AnthropicBlock, type AnthropicDialect } from './types.ts'
 
 /**
- * The version of the format, not of a model. `2026-10-21` refuses `temperature`, `top_p` and `top_k`, so it is sent
- * only if the caller sets the header (docs/decisions/0034). Callers set beta headers themselves.
+ * The version of the format, not of a model. The later version `2026-10-21` refuses `temperature`, `top_p`
+ * and `top_k`, so it is sent only if the caller sets the header (docs/decisions/0034). Callers set beta
+ * headers themselves.
  */
 export const versionHeader: Readonly<Record<string, string>> = { 'anthropic-version': '2023-06-01' }
 
@@ -223,7 +224,7 @@ function encodeAssistant(
 }
 
 /**
- * Returns the vendor's fields without a UPP counterpart. Fields that UPP has are omitted, so that
+ * Returns the vendor's fields without a UPP counterpart. Fields that UPP has are omitted, so that a caller's
  * edits of them are sent.
  */
 function extras(native: JsonObject | undefined): JsonObject {
