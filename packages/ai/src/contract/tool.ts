@@ -66,9 +66,9 @@ export interface ToolContext {
  * A function the model may call (UPP §11.1). Arguments are untrusted: `llm()` never validates them (UPP
  * §11.2); a tool built with `tool()` validates them in its own `run`.
  *
- * `run` may be an async generator: each value that it yields is shown while the tool runs, and the last one is
- * the result. `run` is called with `(params, context)` when it declares two parameters or is marked by `withToolContext`,
- * otherwise with `(params)` alone (UAP §8.4).
+ * `run` may be an async generator: each value that it yields is shown while the tool runs, and the last value
+ * is the result. `run` is called with `(params, context)` when it declares two parameters or is marked by
+ * `withToolContext`, otherwise with `(params)` alone (UAP §8.4).
  */
 export interface Tool {
   readonly name: string

@@ -104,10 +104,10 @@ export interface Combination {
   readonly capabilities: 'some' | 'every'
 }
 
-/** A member whose model is bound for one modality. */
+/** A member with its model bound for one modality, e.g. as a language model. */
 export type Bound<B> = Member & { readonly bound: B }
 
-/** A combination whose members are bound for one modality. */
+/** A combination of models whose members are bound for one modality. */
 export interface BoundCombination<B> {
   readonly modelId: string
   readonly provider: string

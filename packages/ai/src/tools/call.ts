@@ -167,8 +167,8 @@ export async function runToolCall(
   const reviewed = own.type === 'deferred' ? own : await review(call, own, ports, environment)
   const outcome = await withModelForm(call, reviewed, environment.tool)
 
-  // The gate settles only here, after the hooks, which may take long, so that its records belong to the same
-  // commit as the journal's `call_end`.
+  // The gate records the outcome only now, after the hooks, which may take long, and directly before the
+  // journal's `call_end`, so that both belong to the same commit.
   if (!refused && own.type !== 'deferred') await ports.gate?.settle?.(call, own)
   await ports.journal?.commit({ type: 'call_end', call, outcome })
   const settled = { call, outcome, durationMs }

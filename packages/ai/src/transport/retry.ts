@@ -21,8 +21,8 @@ export interface RetryLimits {
   /** The longest computed delay. Default 8000. */
   readonly maxDelayMs?: number
   /**
-   * Chooses the delay at random from its upper half, so that clients do not retry all at once. Default
-   * true.
+   * Chooses each delay at random between half of it and all of it, so that clients do not retry all at once.
+   * Default true.
    */
   readonly jitter?: boolean
   /** The longest `Retry-After` for which the call itself waits. Default 60 seconds. */
@@ -35,10 +35,7 @@ export interface RetryLimits {
   readonly capMs?: number
   /** Also retries an attempt that exceeded the caller's own time limit. Default true. */
   readonly retryTimeouts?: boolean
-  /**
-   * Also retries after a response that could not be read, because the model may do better. Default
-   * false.
-   */
+  /** Also retries after a response that could not be read, because the next one may be correct. Default false. */
   readonly retryInvalidResponse?: boolean
   /** The random source of the jitter. */
   readonly random?: Random
@@ -92,8 +89,8 @@ export interface ExponentialBackoffOptions {
   /** The longest computed delay. Default 8000. */
   readonly maxDelay?: number
   /**
-   * Chooses the delay at random from its upper half, so that clients do not retry all at once. Default
-   * true.
+   * Chooses each delay at random between half of it and all of it, so that clients do not retry all at once.
+   * Default true.
    */
   readonly jitter?: boolean
   /**

@@ -24,7 +24,7 @@ export interface TransportRequest {
   readonly connectMs?: number
 }
 
-/** A long body that was put together from text and bytes. A transport that can does not join the pieces. */
+/** A long body that consists of text and bytes. The Node client sends the pieces without joining them. */
 export interface BodyPieces {
   /** The pieces in order; text is sent as UTF-8. */
   readonly pieces: readonly (string | Uint8Array)[]

@@ -31,7 +31,7 @@ const sent = new WeakMap<Message, Map<string, Sent>>()
 /** How many messages, counted from the end, are tried as the last message of an earlier request. */
 const LOOK_BACK = 32
 
-/** Writes messages of a repaired transcript as JSON texts; adds a warning for everything left out. */
+/** Writes messages as JSON texts; adds a warning for everything left out. */
 type EncodeMessages = (messages: readonly Message[], warnings: Warning[]) => string[]
 
 /**
@@ -148,7 +148,7 @@ export function dialectKey(dialect: object): string {
   return String(id)
 }
 
-/** Items of a list: `first`, if there is one, and then those of a history. */
+/** The items of a JSON list: `first` (the system prompt), if there is one, and then those of a history. */
 export interface ListItems {
   readonly first?: string | undefined
   readonly history: JsonList

@@ -99,7 +99,7 @@ export function encodeRequest(
 /** The tokens left for the answer if a thinking budget is above the default of `max_tokens`. */
 const ANSWER_TOKENS = 4096
 
-/** Returns the default of `max_tokens`. It is above the thinking budget, or the API rejects the request. */
+/** Returns the default of `max_tokens`. It must exceed the thinking budget, or the API rejects the request. */
 function defaultMaxTokens(params: Params, limit: number): number {
   const budget = objectOf(params['thinking'])?.['budget_tokens']
   return typeof budget === 'number' ? Math.max(limit, budget + ANSWER_TOKENS) : limit

@@ -161,7 +161,7 @@ export class GoogleDecoder implements WireDecoder {
     const media = mediaOf(part)
     if (media) return this.#media(part, media, events)
     if (isEmpty(part)) return
-    // A native block gets the name of the first field that identifies the part.
+    // A native block (a part that UPP lacks) gets the name of the first field that identifies the part.
     const name = Object.keys(part).find((key) => !aside.has(key)) ?? 'part'
     const index = this.#startBlock({ block: 'native', name }, events)
     this.#stopBlock(index, part, events)
@@ -355,8 +355,8 @@ function firstCandidate(candidates: JsonValue | undefined): JsonObject | undefin
 }
 
 /**
- * Merges the fields of a frame into those of earlier frames. Growing lists were copied here before, so
- * they are extended in place.
+ * Merges the fields of a frame into those of earlier frames. Lists in `before` are copies,
+ * so they are extended in place.
  */
 function mergeFields(before: JsonObject, after: JsonObject): JsonObject {
   let merged = before

@@ -50,7 +50,7 @@ export interface OpenAIChatDialect {
 /** `thinking` is a content part of Mistral. `reasoning_details` is stored and sent back unchanged. */
 type ReasoningField = 'reasoning_content' | 'reasoning' | 'reasoning_details' | 'thinking'
 
-/** The dialect that most servers of this format accept. */
+/** The default dialect: what most servers of Chat Completions accept. */
 export const chatDialect: OpenAIChatDialect = {
   systemRole: 'system',
   streamUsage: true,

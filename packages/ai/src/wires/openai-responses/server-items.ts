@@ -173,7 +173,9 @@ class WrittenImage implements WrittenItem {
     }
   }
 }
-/** Writes a native block: unchanged if it came from a Responses API, otherwise only its name. */
+/**
+ * Writes a native block (a vendor's own kind): unchanged if it came from a Responses API, otherwise only its name.
+ */
 class WrittenNative implements WrittenItem {
   readonly #item: JsonObject
 
