@@ -112,7 +112,9 @@ class Checker {
     }
   }
 
-  /** Reports the issues of the branch that fits best: the branch whose first issue is deepest in the value. */
+  /**
+   * Reports the issues of the branch of a union that fits best: the branch whose first issue is deepest in the value.
+   */
   #union(branches: readonly unknown[], value: unknown, path: Path, found: Found[]): void {
     let nearest: readonly Found[] = [{ path, message: 'fits none of the schemas' }]
     for (const [index, branch] of branches.entries()) {

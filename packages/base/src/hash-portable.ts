@@ -104,7 +104,7 @@ function writeWord(bytes: Uint8Array, at: number, word: number): void {
   bytes[at + 3] = word
 }
 
-/** Computes the first 32 fraction bits of the roots of the first primes. */
+/** Computes the constants of SHA-256: the first 32 bits of the fractions of the roots of the first primes. */
 function fractions(count: number, root: (n: number) => number): Int32Array {
   const words: number[] = []
   for (let n = 2; words.length < count; n++) {

@@ -144,13 +144,15 @@ function llmCapabilities(
   })
 }
 
-/** Checks whether an event is content: any except the start of a message, text or reasoning. */
+/** Checks whether an event is content: any event except the start of a message or of a text or reasoning block. */
 function isContent({ type, delta }: StreamEvent): boolean {
   if (type === 'message_start') return false
   return type !== 'content_block_start' || (delta.block !== 'text' && delta.block !== 'reasoning')
 }
 
-/** Makes the handler that embeds with the member chosen by the policy; the smallest batch limits apply. */
+/**
+ * Makes the handler that embeds with the member chosen by the policy; the smallest batch limits of all members apply.
+ */
 function embeddingHandler(combination: Combination): EmbeddingHandler {
   const { name: provider, members, policy } = combination
   const handlers = members.map(({ reference }) => reference.provider.handlers.embedding!)

@@ -151,7 +151,7 @@ export function scripted(
 
   async function* stream(request: LLMRequest): AsyncGenerator<readonly StreamEvent[]> {
     const index = requests.length
-    // The lists are copied, because the caller may change its own later; the messages are immutable.
+    // The lists are copied, because the caller may change its lists later; the messages are immutable.
     const recorded = Object.freeze({
       ...request,
       messages: Object.freeze([...request.messages]),

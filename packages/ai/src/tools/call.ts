@@ -110,7 +110,7 @@ export interface CallSettings {
   readonly clock: Clock
   readonly strategy?: ToolUseStrategy
   readonly hooks?: ToolHooks
-  /** Returns the gate, journal and context of a call. Called once for each call that is not settled yet. */
+  /** Returns the gate, the journal and the context that a call runs with. Called once for each unsettled call. */
   readonly open?: (call: ToolCall) => CallPorts
   /** The provider whose model requested the calls; named in errors. */
   readonly provider?: string
@@ -167,8 +167,8 @@ export async function runToolCall(
   const reviewed = own.type === 'deferred' ? own : await review(call, own, ports, environment)
   const outcome = await withModelForm(call, reviewed, environment.tool)
 
-  // The gate records the outcome only now, after the hooks, which may take long, and directly before the
-  // journal's `call_end`, so that both belong to the same commit.
+  // The gate records the outcome directly before the journal's `call_end`, so that both belong to one commit;
+  // hooks, which may take long, run before.
   if (!refused && own.type !== 'deferred') await ports.gate?.settle?.(call, own)
   await ports.journal?.commit({ type: 'call_end', call, outcome })
   const settled = { call, outcome, durationMs }
@@ -181,7 +181,7 @@ export async function runToolCall(
 }
 
 interface Judgement {
-  /** The call with frozen arguments: exactly these are checked, committed and run. */
+  /** The call with frozen arguments; exactly these arguments are checked, recorded and passed to the tool. */
   readonly call: ToolCall
   /** The outcome of a call that must not run. */
   readonly refused?: ToolOutcome

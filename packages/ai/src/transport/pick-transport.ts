@@ -43,7 +43,7 @@ function fetchTransport(fetch: Fetch): Transport {
         method,
         headers,
         signal,
-        // A redirect would turn a POST into a GET or carry the key to another host.
+        // Redirects are not followed: that would turn a POST into a GET, or send the key to another host.
         redirect: 'manual',
         body: isInPieces(body) ? body.body : body,
       }

@@ -170,7 +170,7 @@ export function isRecursive(
   return inside.some((one) => one === start || isRecursive(root, one, seen))
 }
 
-/** Returns the instruction for a vendor that cannot be given the schema in another way. */
+/** Returns the prompt text that asks for JSON of this schema, for vendors whose API accepts no schema. */
 export function schemaInstruction(schema: JsonSchema, what: 'object' | 'value'): string {
   return `Answer with one JSON ${what} that matches this JSON Schema, and nothing else:\n${JSON.stringify(schema)}`
 }

@@ -9,7 +9,7 @@ export { RepeatedFrame } from './repeated-frame.ts'
 const encoder = new TextEncoder()
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
 
-/** Returns a list with further text as bytes, in the buffer of the list if that has room. */
+/** Appends text to a list and returns the list as bytes; reuses the buffer of the list if it has room. */
 export function extended(
   list: string | Uint8Array<ArrayBuffer>,
   text: string,

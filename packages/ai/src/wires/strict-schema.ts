@@ -230,7 +230,7 @@ class StrictWriter {
     return this.#writeParts({ ...about, anyOf }, ['$defs', 'definitions'], pointer)
   }
 
-  /** Writes the schemas in these keywords of `schema`, in place. */
+  /** Rewrites the schemas under these keywords of `schema`, in place. */
   #writeParts(
     schema: Record<string, unknown>,
     keywords: readonly string[],

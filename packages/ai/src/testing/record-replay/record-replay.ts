@@ -107,7 +107,7 @@ function tee(
             return controller.close()
           }
           chunks.push(value.slice())
-          // the bytes of a body are never in shared memory
+          // The cast is safe: the bytes of a body are never in shared memory.
           controller.enqueue(value as Uint8Array<ArrayBuffer>)
         } catch (error) {
           finish(chunks, 'failed')

@@ -143,8 +143,7 @@ function encodeContent(
     }
     case 'assistant': {
       const blocks = encodeAssistant(message, provider, warnings).filter(isNotEmpty)
-      // The API rejects a message that ends with thinking blocks, as an answer does that was cut off
-      // early.
+      // The API rejects a message that ends with thinking blocks, e.g. an answer that was cut off early.
       return blocks.slice(0, lastSpoken(blocks) + 1)
     }
     case 'tool_result':
@@ -268,7 +267,7 @@ function encodeResult(result: ToolResult, provider: string, warnings: Warning[])
   const content =
     blocks.length > 0
       ? blocks.map((block) => {
-          // A block from a tool that the vendor does not accept is replaced by a text that says so.
+          // Blocks of a tool result that the vendor does not accept are replaced by a text that says so.
           switch (block.type) {
             case 'text':
             case 'image':

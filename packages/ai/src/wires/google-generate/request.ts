@@ -225,7 +225,7 @@ function encodeContents(
   return items
 }
 
-/** How the text of every entry of the model begins; each ends with `]}`. */
+/** The beginning of the JSON text of every model entry; the text ends with `]}`. */
 const ANSWER = '{"role":"model","parts":['
 
 /** Joins neighbouring tool results, because the API requires all results of a step in one entry. */

@@ -254,7 +254,7 @@ function encodeResult(result: ToolResult, options: EncodeOptions): OllamaMessage
   }
 }
 
-/** Replaces a block from a tool that cannot be sent by a text that says so. */
+/** Replaces a block of a tool result that cannot be sent with a text that says so. */
 function showable(block: UserContent, { provider, warnings }: EncodeOptions): UserContent {
   switch (block.type) {
     case 'text':

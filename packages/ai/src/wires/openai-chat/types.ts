@@ -87,7 +87,7 @@ export interface ChatChoice {
   readonly usage?: JsonObject | null
 }
 
-/** The addition of a chunk to the message, or the complete message. */
+/** What a chunk adds to the message, or the complete message. */
 export interface ChatDelta {
   readonly role?: string
   readonly content?: string | readonly JsonObject[] | null
