@@ -40,7 +40,7 @@ export function requestUrl(base: string, path: string, context: ErrorContext): s
   return known
 }
 
-/** The URLs of recent requests; an application uses few of them, again and again. */
+/** A cache of request URLs, because an application uses the same few of them again and again. */
 const urls = new Map<string, string>()
 const MAX_URLS = 100
 
@@ -49,7 +49,7 @@ function joinUrl(base: string, path: string, context: ErrorContext): string {
   const mark = path.indexOf('?')
   const pathname = mark < 0 ? path : path.slice(0, mark)
   const query = mark < 0 ? '' : path.slice(mark + 1)
-  // A model's name may be a part of the path. `..` in it would address something else with our key.
+  // A model's name may be a part of the path. With `..` in the name, our key would be sent to another path.
   if (/\/(?:\.{0,2}\/|\.{1,2}(?::|$))/.test(pathname)) {
     const shown = JSON.stringify(pathname.slice(0, 200))
     throw invalidRequest(
