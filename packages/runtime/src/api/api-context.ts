@@ -29,7 +29,7 @@ import type { RuntimeNode } from '../nodes/nodes.ts'
 export interface ApiEnvironment extends KernelEnvironment {
   readonly live: LiveBus
   readonly dispatcher: Dispatcher
-  /** The cache of folds that the API reads threads through. Default: a new cache. */
+  /** The cache of thread states (folds of logs) that the API reads. Default: a new cache. */
   readonly folds?: FoldCache
   readonly outage?: Outage
   /** The connection to the other nodes that share the store, if there are any. */
@@ -53,8 +53,8 @@ export function createApiContext(environment: ApiEnvironment): ApiContext {
 }
 
 /**
- * Remembers that the store cannot be written (see `isUnwritable`). While that lasts, nothing can be committed
- * that would end a wait, so callers that wait for a thread are told instead of waiting for ever.
+ * Remembers that the store cannot be written (see `isUnwritable`). While that lasts, nothing can be committed that
+ * would end a wait, so callers that wait for a thread get its error instead of waiting for ever.
  */
 export class Outage {
   #error: unknown
@@ -88,7 +88,7 @@ export class Outage {
   }
 }
 
-/** Reads only the head of a thread, for callers that do not need its log. Rejects with `THREAD_NOT_FOUND`. */
+/** Reads the head of a thread (its row in the store) without its log. Rejects with `THREAD_NOT_FOUND`. */
 export async function headOf({ store }: ApiContext, threadId: string): Promise<ThreadHead> {
   const head = await store.head(threadId)
   if (!head) throw threadNotFound(threadId)
@@ -160,7 +160,7 @@ function timeText(ms: number): string {
   return new Date(ms).toISOString()
 }
 
-/** Reads and folds the log of a thread. Rejects with `THREAD_NOT_FOUND`. */
+/** Reads the log of a thread and computes its state. Rejects with `THREAD_NOT_FOUND`. */
 export async function load(context: ApiContext, threadId: string): Promise<LoadedThread> {
   const thread = await context.folds.load(threadId)
   if (!thread) throw threadNotFound(threadId)
@@ -257,7 +257,7 @@ export function redacted<T extends readonly ThreadChange[]>(
   }) as unknown as T // one change for each change
 }
 
-/** Variables are left as they are: secrets among them are sealed, and tools need the others as they were set. */
+/** Variables are not redacted: secrets among them are encrypted, and tools need the others as they are. */
 function isVariable({ type }: RuntimeEvent): boolean {
   return type === 'env_set' || type === 'variables_provided'
 }
@@ -272,7 +272,7 @@ interface KnownRedactor {
   readonly redactor: Redactor | undefined
 }
 
-/** The redactor of each state, because building one takes longer than using it. */
+/** Caches the redactor of each state, because building a redactor takes longer than using it. */
 const redactors = new WeakMap<SecretState, KnownRedactor>()
 
 /** Returns the redactor of a thread's secrets; undefined if it has none. */
@@ -398,7 +398,7 @@ interface CommitParts {
   readonly node?: Pick<RuntimeNode, 'committed'> | undefined
 }
 
-/** The running requests and calls of drains, which an edit or a message can make obsolete. */
+/** Tells the running requests and calls of a thread about edits and messages that make them obsolete. */
 export class EditListeners {
   readonly #listeners = new Map<string, Set<(event: ObsoletingEvent) => void>>()
 
@@ -490,12 +490,12 @@ export interface LoadedThread {
   readonly state: KernelState
 }
 
-/** A cache of folded threads, so that each event of a growing thread is folded only once in this process. */
+/** A cache of thread states ("folds"), so that this process applies each event of a growing thread only once. */
 export interface FoldCache {
   /** Resolves to undefined when there is no such thread. */
   load(threadId: string): Promise<LoadedThread | undefined>
   forget(threadId: string): void
-  /** The same folds, for drains. */
+  /** Lends the cached folds to drains, which go on adding events to them. */
   readonly memory: FoldMemory
   /** The number of threads in the cache at the moment. */
   readonly size: number
@@ -509,18 +509,18 @@ interface FoldCacheOptions {
   readonly pageSize?: number
 }
 
-/** Creates a cache of folds over a store; the least recently used folds are dropped. */
+/** Creates a cache of folds (states computed from logs); the least recently used folds are dropped. */
 export function createFoldCache(
   store: FoldSource & Pick<Store, 'head'>,
   { max = 256, pageSize = 1000 }: FoldCacheOptions = {},
 ): FoldCache {
   const folds = new FoldMap(max)
-  /** Separate folds for readers, for threads whose own fold is in use by a drain. */
+  /** Additional folds, for readers of threads whose fold in `folds` is in use by a drain. */
   const beside = new FoldMap(max)
   /** The folds that drains work with. Nobody else may add events to them. */
   const lent = new WeakSet<KernelFold>()
 
-  /** Returns the fold to which the events of a log may be added. */
+  /** Returns a fold that no drain is using, so that the caller may add events of the log. */
   function ownFold(threadId: string, logId: number): KernelFold {
     const known = folds.get(threadId, logId)
     const map = known && lent.has(known) ? beside : folds
@@ -547,14 +547,14 @@ export function createFoldCache(
     while (fold.state.seq < head.seq) {
       isRead = true
       const page = await store.events(threadId, { after: fold.state.seq, limit: pageSize })
-      // A drain may have taken the fold while the page was read. Then the events are folded elsewhere.
+      // A drain may have taken the fold while the page was read. Then this reader starts again with another.
       if (lent.has(fold)) return load(threadId)
       // Another reader may have folded some of these events meanwhile; `push` ignores events it already
       // has.
       for (const stored of page) fold.push(stored)
       if (page.length < pageSize) break
     }
-    // If the log was replaced while it was read, the fold may contain events of both.
+    // If the log was replaced while it was read, the fold may contain events of the old and the new log.
     if (isRead && (await store.head(threadId))?.logId !== logId) {
       forget(threadId)
       return load(threadId)
@@ -571,7 +571,7 @@ export function createFoldCache(
   const memory: FoldMemory = {
     take(threadId, logId) {
       const known = folds.get(threadId, logId)
-      // A drain that has lost its lease may still be working with the fold.
+      // A drain that has lost its lease may still be working with the known fold; the new drain gets another.
       const fold = known && !lent.has(known) ? known : new KernelFold()
       lent.add(fold)
       folds.set(threadId, logId, fold)

@@ -66,9 +66,9 @@ export async function resumeThread(
 }
 
 /**
- * Ends a thread for good. The commit also raises the epoch, so that a drain that works on the thread can
- * write nothing more; a last drain then closes the session and terminates the children. Resolves when that
- * is done.
+ * Ends a thread for good. The commit also raises the thread's epoch. A drain must commit with the current
+ * epoch, so a drain that works on the thread now can write nothing more; a last drain then closes the session
+ * and terminates the children. Resolves when that is done.
  */
 export async function terminateThread(
   context: ApiContext,

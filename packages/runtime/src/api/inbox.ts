@@ -390,7 +390,7 @@ function answered(threadId: string, interruptId: string): RuntimeError {
 export const APPROVAL_GIVEN = 'approval_given'
 
 /**
- * Returns the event of one person's approval. The tokens are sealed, so that nobody else can use them. The
+ * Returns the event of one person's approval. The tokens are encrypted, so that nobody else can use them. The
  * event is transient, because it is bookkeeping and not part of the conversation.
  */
 function givenEvent(
@@ -541,8 +541,8 @@ function variablesItem(
 }
 
 /**
- * Returns the variables that a child of this relation declares. What is not declared, e.g. because the definitions
- * were changed, is a secret.
+ * Returns the variables that a child of this relation declares. Callers treat a variable that is not
+ * declared, e.g. because the definitions were changed, as a secret.
  */
 export function relationVariables(
   { registry }: ApiContext,
@@ -565,7 +565,7 @@ export function isIrreversible(request: unknown): boolean {
 /** The number of pieces of evidence that are shown with a decision. */
 const MAX_EVIDENCE = 100
 
-/** Reads one item from the log, which keeps it after its answer. */
+/** Reads one item from the log, where it stays after it was answered. */
 async function waitingDetail(
   context: ApiContext,
   { threadId, interruptId }: Item,

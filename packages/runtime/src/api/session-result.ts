@@ -85,7 +85,7 @@ async function lookAt(context: ApiContext, wait: Wait): Promise<Look> {
   const isQueued = state.queue.some((queued) => queued.queueId === queueId)
   const none = { attachments: [], waiting: [], thread: head }
 
-  // The drain failed for good, before or after it read the message.
+  // The runtime has given up the thread, before or after it took the message from the queue.
   const hasStuckWork = session !== undefined || (state.queue.length > 0 && stop === 'none')
   if (head.lifecycle === 'failed' && hasStuckWork && isAtRest) {
     const text = 'The thread could not continue; its log says why.'
@@ -95,7 +95,7 @@ async function lookAt(context: ApiContext, wait: Wait): Promise<Look> {
   if (queueId !== undefined && !state.places.has(queueId) && !isQueued)
     return { result: { outcome: 'stopped', reason: 'unsent', text: '', ...none }, below: [] }
 
-  // A later message made the thread start again without this one.
+  // A later message with `ifBusy: 'restart'` dropped this message.
   if (queueId !== undefined && state.entries[state.places.get(queueId) ?? -1]?.dropped)
     return { result: { outcome: 'stopped', reason: 'restarted', text: '', ...none }, below: [] }
 
@@ -153,8 +153,8 @@ interface ChangesPosition {
   readonly change: number
   readonly removals: number
   /**
-   * The last thread that was read of those with this number; empty if all of them were. A reader learns no id
-   * of a thread that it may not see.
+   * The id of the last thread that was read among those with this change number; empty if all were read. It
+   * is always a thread that the reader may see.
    */
   readonly id: string
 }
@@ -169,7 +169,8 @@ export async function* changedThreads(
   let isFirst = true
   for await (const _ of context.live.rings({ signal })) {
     for (;;) {
-      // The latest change is read before the list, so that the position also passes changes of other owners.
+      // The latest change is read before the list, so that the position also moves past changes of other
+      // owners' threads.
       const name = removalsOf(tenant)
       const removals = (await store.counters(name)).get(name) ?? 0
       const [latest] = await store.list({ tenant, sort: 'change', limit: 1 })

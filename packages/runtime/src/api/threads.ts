@@ -261,8 +261,8 @@ function checkProvided(context: ApiContext, pending: PendingVariables, values: V
 }
 
 /**
- * Seals the values for this thread. The drain that creates the child opens them and seals them again for the
- * child.
+ * Encrypts the values for this thread. The drain that creates the child decrypts them and encrypts them again
+ * for the child.
  */
 function sealed(
   context: ApiContext,

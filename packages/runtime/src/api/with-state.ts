@@ -52,7 +52,8 @@ export async function withState<T>(
       return run.result
     } catch (error) {
       const isConflict = error instanceof RuntimeError && error.code === 'STATE_CONFLICT'
-      // What was shown or committed at once cannot be taken back, so it must not happen twice.
+      // Events that `work` has shown or committed meanwhile cannot be taken back, so `work` is not called
+      // again.
       const mayRepeat = isRepeatable && !run.hasTold && runs < MAX_RUNS
       if (!isConflict || !mayRepeat) throw toRuntimeError(error)
     }
@@ -132,7 +133,7 @@ async function store(
       expectSeq,
       mustBeLive: !allowsOver,
       head: patch,
-      // Raising the epoch prevents a running drain from writing anything more.
+      // A drain must commit with the current epoch, so raising it stops a running drain from writing more.
       raisesEpoch: changes.terminates,
       wake: { by: context.clock.now() },
     }

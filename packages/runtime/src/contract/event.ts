@@ -17,7 +17,7 @@ import type { Budget } from '../definitions/types.ts'
 import type { FileStat, Side } from './thread-state.ts'
 import type { ResolvedAgent } from '../definitions/resolved.ts'
 
-/** The version of the events below. A fold reads this version and all earlier versions; see `upcast.ts`. */
+/** The version of the events below. Logs of this version and of all earlier ones can be read; see `upcast.ts`. */
 export const EVENT_VERSION = 2
 
 interface EventBase<Type extends string> {
@@ -67,7 +67,7 @@ export interface MessageQueued extends EventBase<'message_queued'> {
   readonly metadata?: JsonObject
   /** Whether the message continues a thread that its user has stopped. Messages of children do not. */
   readonly resumes?: boolean
-  /** The parent's interrupt that is answered when the session that takes this message ends. */
+  /** The id of the parent's waiting call ("interrupt") that is answered when the session with this message ends. */
   readonly parentInterruptId?: string
   /**
    * Set when the message arrived during a session and ends the running turn early. After `restart`, models are
@@ -104,8 +104,8 @@ export interface SessionStart extends EventBase<'session_start'> {
   /** The hash of the definitions with which the session began (`ResolvedAgent.hash`); absent in older logs. */
   readonly definitions?: string
   /**
-   * Ids of the parent's interrupts that wait for this session. Interrupts of queued messages need not be
-   * listed; they are added when the messages are taken.
+   * Ids of the parent's waiting calls ("interrupts") that get the result of this session. Those of queued messages
+   * need not be listed; they are added when the messages are taken.
    */
   readonly waiters?: readonly string[]
   /** The first span of the session, as a `traceparent`; later spans of the session are its children. */
@@ -240,14 +240,14 @@ export interface CallChanged extends EventBase<'call_changed'> {
 }
 
 /**
- * A person allowed all calls of a tool in this thread until a time. Programs that do not know this event and the
- * next ignore them: they ask a person about every call.
+ * A person allowed all calls of a tool in this thread until a time. Older programs ignore this event and
+ * `grant_revoked`, because they do not know them: they ask a person about every call.
  */
 export interface GrantMade extends EventBase<'grant_made'> {
   /** Also the id of the signed text, by which the audit log names each use of the grant. */
   readonly grantId: string
   readonly tool: string
-  /** The highest risk of the calls that it allows. */
+  /** The highest risk of the calls that the grant allows. */
   readonly risk: 'write_low_risk' | 'write_high_risk'
   readonly by: string
   readonly expiresAt: string
@@ -283,7 +283,8 @@ export interface TurnCut extends EventBase<'turn_cut'> {
   /** After `restart`: the ids of the messages that models are not shown any more. The log keeps them. */
   readonly dropped?: readonly string[]
   /**
-   * The dropped message in whose place models are shown a note, because calls that had started stay visible.
+   * The dropped message that models see as a note, "this was taken back", because calls that it started stay
+   * visible.
    */
   readonly noted?: string
 }
@@ -409,7 +410,7 @@ export interface ModelRequested extends EventBase<'model_requested'> {
   readonly attempt: number
   readonly side: Side
   readonly prompt: string
-  /** The call that made the request, if the request is that of a prompt that is a tool. */
+  /** The call that made the request, where a prompt is used as a tool; absent for the requests of a side. */
   readonly toolCallId?: string
   readonly provider: string
   readonly model: string
@@ -424,7 +425,7 @@ export interface ModelRequested extends EventBase<'model_requested'> {
 /** The answer or the failure of a model request. */
 export interface ModelAnswered extends EventBase<'model_answered'> {
   readonly logId: string
-  /** The call of a prompt that is a tool. What it used is counted here, because it adds no message. */
+  /** The call of a prompt that is used as a tool. Its usage is counted here, because it adds no message. */
   readonly toolCallId?: string
   readonly durationMs: number
   readonly firstTokenMs?: number

@@ -102,7 +102,7 @@ export interface RetentionRule {
   readonly agents?: readonly string[]
   /** `erase` keeps times, agents and costs; `remove` keeps nothing. Default `erase`. */
   readonly action?: 'erase' | 'remove'
-  /** Also threads that wait for a person, a client or a period (`waiting`) or have effects (`scheduled`). */
+  /** Also applies to threads that wait for a person, client or period (`waiting`) or have effects (`scheduled`). */
   readonly includes?: readonly ('waiting' | 'scheduled')[]
 }
 
@@ -146,7 +146,7 @@ export interface OperatorLimits {
   report(options?: { readonly tenant?: string }): Promise<LimitsReport>
   /** Returns how often something happened since the store was created, e.g. `refused`. */
   totals(): Promise<ReadonlyMap<string, number>>
-  /** Applies the retention rules now, instead of when it is their time. */
+  /** Applies the retention rules now, without waiting for their next regular time. */
   sweep(): Promise<void>
 }
 
@@ -158,9 +158,9 @@ export interface SubscribeOptions {
   /** Whether to include the deltas of running steps. Default true. */
   readonly includesDeltas?: boolean
   /**
-   * Whether the subscription ends when nothing of the thread and its descendants works any more and all events
-   * were delivered. It ends only after some work that came later than `since`, so it can be opened before a
-   * message is sent. Default false.
+   * Whether the subscription ends when the thread and its descendants have stopped working and all events were
+   * delivered. It ends only after some work that came later than `since`, so it can be opened before a message is
+   * sent. Default false.
    */
   readonly untilParked?: boolean
   /** For `untilParked`: the position after which the thread must have worked. Default: `after`. */
@@ -217,7 +217,7 @@ export interface ThreadInfo extends Omit<
 interface ThreadChanges {
   /** The position after this page; `after` accepts it. */
   readonly position: string
-  /** Whether threads were removed, or the position is unknown here: list the threads again. */
+  /** Whether threads were removed, or this store does not know the position: list all threads again. */
   readonly isReset?: boolean
   /** The changed threads and the roots of their trees, each with what waits in it for a person. */
   readonly threads: readonly {
@@ -289,17 +289,17 @@ export interface SendMessage {
   /** Paths of files of the thread. */
   readonly attachments?: readonly string[]
   readonly userId?: string
-  /** Without `from`, `kind` and `for`, by which the runtime knows its own messages. */
+  /** Without the fields `from`, `kind` and `for`, which only the runtime sets, to mark its own messages. */
   readonly metadata?: JsonObject
   /** If two messages are sent with the same id, only the first is queued. */
   readonly messageId?: string
   /** The name of another model of the registry, which side A asks until the next message. */
   readonly model?: string
-  /** Settings of that model, or of the agent's own, until the next message; they override `providerOptions`. */
+  /** Settings of the model that answers, until the next message; they override the agent's `providerOptions`. */
   readonly settings?: JsonObject
   /**
-   * A call of a tool of side A, which is made in place of asking a model. It passes the gate as any other call, and
-   * the run stops after its result.
+   * A call of a tool of side A, which is made in place of asking a model. It is judged by the policy as any other
+   * call, and the run stops after its result.
    */
   readonly call?: { readonly toolName: string; readonly arguments: JsonObject }
   /** What happens if the thread is busy (see `IF_BUSY`). Default `enqueue`. */
@@ -334,9 +334,9 @@ export interface SessionResult {
 export interface WaitingItem {
   readonly threadId: string
   readonly rootId: string
-  /** The id of the question; for `variables` that of the request (`threads.variables.provide` answers it). */
+  /** The id of the question; for `variables` the id of the request (`threads.variables.provide` answers it). */
   readonly interruptId: string
-  /** The call; the id of the effect or of the request where no call waits. */
+  /** The id of the call; where no call waits, the id of the effect or of the request for variables. */
   readonly toolCallId: string
   /** The name of the tool, or of the effect. */
   readonly toolName: string
@@ -462,7 +462,7 @@ export interface ModelLog {
   readonly at: string
   readonly side: Side
   readonly prompt: string
-  /** The call that made the request, if it is that of a prompt that is a tool. */
+  /** The call that made the request, where a prompt is used as a tool; absent for the requests of a side. */
   readonly toolCallId?: string
   readonly provider: string
   readonly model: string
@@ -500,7 +500,7 @@ export interface CostReport {
   >
 }
 
-/** A child as its parent knows it, as it is sent to clients: its time is ISO 8601 text. */
+/** A child in its parent's list, in the form that clients get: `createdAt` is ISO 8601 text. */
 export type ChildInfo = Omit<SubagentRegistryEntry, 'createdAt'> & {
   readonly createdAt?: string
   /** The thread of the child, with its state, tokens, cost and times; null if it was removed. */
@@ -523,9 +523,9 @@ export interface Threads {
   ): Promise<ThreadInfo | undefined>
   list(query?: ThreadQuery): Promise<readonly ThreadInfo[]>
   /**
-   * Yields the threads of a tenant that have changed since a position, and goes on with those that change. A
-   * thread that changes several times in between is yielded once, as it is then. Without `after` it begins with
-   * the present. Positions hold over restarts. A page without threads says that nothing more has changed.
+   * Yields the threads of a tenant that have changed since a position, and then those that change later. A thread
+   * that changes several times in between is yielded once, as it is then. Without `after`, only changes from now on
+   * are yielded. Positions hold over restarts. A page without threads says that nothing more has changed.
    */
   changes(query?: {
     readonly tenant?: string
@@ -587,7 +587,7 @@ export interface Threads {
     threadId: string,
     options?: { readonly after?: number; readonly limit?: number },
   ): Promise<readonly StoredEvent[]>
-  /** Returns the state that `@skein/threads` folds from the log. */
+  /** Returns the state that `@skein/threads` computes from the log. */
   folded(threadId: string): Promise<FoldedThread>
   /** Returns the thread as a ThreadProtocol document. */
   document(threadId: string): Promise<ThreadDocument>
@@ -729,7 +729,7 @@ export interface StandingGrant {
 
 /**
  * The standing grants of a thread. A grant is signed, ends within a day, and is used where a policy asks one person;
- * it never outweighs a denial, four eyes or a quorum. Copies of the thread and its children do not have it.
+ * it never replaces a denial, or a second person where the policy asks several. Forks and children do not have it.
  */
 export interface ThreadGrants {
   /** Returns all grants, also those that have ended, the latest first. */

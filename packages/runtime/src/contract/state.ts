@@ -21,8 +21,8 @@ import type { Registry, ResolvedAgent, ResolvedSide } from '../definitions/resol
 import type { FileStat, Side } from './thread-state.ts'
 
 /**
- * The state of a thread as drains and the API use it: the fold of its log, and nothing else. Only the fold
- * changes its maps and lists; all other code only reads them.
+ * The state of a thread as drains and the API use it. It is computed from the events of the log alone (the "fold").
+ * Only the fold changes its maps and lists; all other code only reads them.
  */
 export interface KernelState {
   seq: number
@@ -67,7 +67,7 @@ export interface KernelState {
   nextSide: Side
   terminated: { readonly at: string; readonly isDetached: boolean } | undefined
   isErased: boolean
-  /** The agent whose immediate children were created last. */
+  /** The agent for which the children that start by themselves were created last. */
   immediateFor: string | undefined
   readonly interrupts: Map<string, OpenInterrupt>
   readonly children: Map<string, ChildState>
@@ -100,7 +100,7 @@ export interface KernelState {
   readonly lastLog: { a: RequestLog | undefined; b: RequestLog | undefined }
   status: ThreadStatus
   statusText: string | undefined
-  /** Whether the list of subagents of the parent says that this thread waits for a person. */
+  /** Whether the parent's list of children says that this thread waits for a person. */
   isToldAwaiting: boolean
   /** The list of children as it was last sent to the model of each side. */
   readonly registryText: { a: string | undefined; b: string | undefined }
@@ -146,7 +146,7 @@ export interface Entry {
 /** One call of an assistant message. */
 export interface CallState {
   readonly call: ToolCall
-  /** Epoch of the drain that started the call; undefined until the call runs. */
+  /** Number (epoch) of the drain that started the call; undefined until the call runs. */
   startedEpoch: number | undefined
   /** Whether the call was started at some time, also if it then began to wait or a crash reset it. */
   mayHaveRun: boolean
@@ -169,8 +169,8 @@ export interface Session {
   /** Ids of the parent's interrupts that wait for the end of this session. */
   readonly waiters: string[]
   /**
-   * Whether the governor judged a call of this session. The result of the session then has to pass the
-   * governor too.
+   * Whether the governor, which applies the policy, judged a call of this session. The result of the session then
+   * has to pass the governor too.
    */
   isGoverned: boolean
   /** Set when a tool asked to end the session. */
@@ -225,7 +225,7 @@ export interface Step {
   readonly id: string
   attempt: number
   /**
-   * Epoch of the drain that started the step and is still waiting for the model; undefined after a failure.
+   * Number (epoch) of the drain that started the step and is still waiting for the model; undefined after a failure.
    */
   epoch: number | undefined
   /** The index in `entries` of the step's message; undefined until the model has answered. */
@@ -257,7 +257,7 @@ export interface OpenInterrupt {
   readonly turnId: string
   readonly openedAt: string
   readonly expiresAt: string | undefined
-  /** The effect that waits, if it is not a call. */
+  /** The scheduled effect that waits, if it is not a call that waits. */
   readonly effectId: string | undefined
   answer: InterruptAnswer | undefined
   answeredAt: string | undefined
@@ -289,7 +289,7 @@ export interface EffectState {
   run: number
   /** The attempts of this run that were started, including those that a crash cut off. */
   attempts: number
-  /** Epoch of the drain that runs the effect; undefined while the effect is not running. */
+  /** Number (epoch) of the drain that runs the effect; undefined while the effect is not running. */
   runningEpoch: number | undefined
   /** The question to a person that the effect waits for, or whose answer was not used yet. */
   interruptId: string | undefined
@@ -315,7 +315,7 @@ interface Compaction {
 export interface RequestLog {
   readonly logId: string
   readonly frame: ModelRequested['frame']
-  /** Ids of the messages that the request contained. The fold of the next request changes the list. */
+  /** Ids of the messages that the request contained. The `model_requested` event of the next request changes it. */
   readonly messageIds: string[]
 }
 
@@ -415,10 +415,10 @@ export function sideOf(agent: ResolvedAgent, { side }: Pick<SideTurn, 'side'>): 
   return side === 'b' && agent.b ? agent.b : agent.a
 }
 
-/** The part of a message's metadata that says how it is answered; only the runtime writes it. */
+/** The key in a message's metadata under which its `ChosenRun` is stored; only the runtime writes it. */
 export const CHOSEN_RUN = 'skein:run'
 
-/** How the last message of a person is answered, where that is not as the agent is defined. */
+/** What the last message of a person chose for its answer instead of what the agent's definition says. */
 export interface ChosenRun {
   readonly model?: string
   readonly settings?: JsonObject
@@ -497,7 +497,7 @@ export function asksPeople(events: readonly RuntimeEvent[]): boolean {
   )
 }
 
-/** Returns `waitingCount` as it is after events that ask for something. */
+/** Returns what `waitingCount` will be after these events, which ask for something. */
 export function waitingAfter(
   state: KernelState,
   events: readonly RuntimeEvent[],
