@@ -23,8 +23,8 @@ import { subpromptTool } from '../model/subprompt.ts'
 import type { RunningCall } from './run.ts'
 
 /**
- * Opens the governor of the running session: with a new request, or with the request that the audit log
- * already has.
+ * Opens the governor of the running session, which judges its calls. It begins a new governed request, or
+ * continues the request that the audit log already has.
  */
 export function openGovernor(
   context: Pick<DrainContext, 'agent' | 'head' | 'state' | 'environment' | 'commit'>,
@@ -134,14 +134,17 @@ export function answerToApproval({
 
 /**
  * Denies a call whose approval was used before, so that its start could not be committed. The governor is
- * opened again from the log and told of the denial; otherwise its review would stay open.
+ * opened again from the log and told of the denial; otherwise the call would go on waiting for an approval.
  */
 export async function refuseReplayed(context: DrainContext, call: ToolCall): Promise<void> {
   context.dropGovernor()
   await withdrawReview(context, call, { type: 'deny', reason: 'APPROVAL_REPLAYED' })
 }
 
-/** Ends the review of a call that will not run. A call that needs no review any more is left alone. */
+/**
+ * Ends the wait for an approval of a call that will not run. A call that needs no approval any more is left
+ * alone.
+ */
 export async function withdrawReview(
   context: DrainContext,
   call: ToolCall,

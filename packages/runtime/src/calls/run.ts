@@ -40,8 +40,8 @@ import type { FacadeChanges } from '../thread/facade.ts'
 import { admitCall, isResultNotJson, refuseReplayed, settleCall, withdrawReview } from './gate.ts'
 
 /**
- * Runs the calls of a message that have no outcome. `executeTools` of `@skein/ai` runs them; each call gets a
- * `RunningCall`, which provides its gate, its journal and its hooks.
+ * Runs the calls of a message that have no outcome. `executeTools` of `@skein/ai` runs them. Each call gets a
+ * `RunningCall`, which has the call judged (gate), commits its start and its end (journal), and runs its hooks.
  */
 export async function runCalls(
   context: DrainContext,
@@ -93,7 +93,7 @@ async function askAhead(context: DrainContext, side: ResolvedSide, entry: Entry)
   }
 }
 
-/** The admission of a call that may not start yet and stays open in the log, without an interrupt. */
+/** The gate's answer for a call that may not start yet. The call stays open in the log; nobody is asked about it. */
 export const HELD_BACK: ToolAdmission = {
   type: 'defer',
   request: { kind: 'timer', request: null },
@@ -106,9 +106,9 @@ export const HELD_BACK: ToolAdmission = {
 export class CallSettledError extends Error {}
 
 /**
- * Returns the outcomes of the calls that need not run: outcomes from the log, answers that are an outcome,
- * and `deferred` for calls that still wait. An answer to an approval is not an outcome: the call runs, and
- * the gate reads the answer.
+ * Returns the outcomes of the calls that need not run: outcomes from the log, answers that are an outcome, and
+ * `deferred` for calls that still wait. An answer to an approval is not an outcome: the call runs, and the governor
+ * reads the answer.
  */
 export async function settledCalls(
   context: DrainContext,
@@ -372,8 +372,8 @@ export class RunningCall implements CallPorts {
   }
 
   /**
-   * Returns the outcome, or if it is over `maxToolResultBytes`, its beginning and end and the name of a file
-   * of the thread that has the whole. Media are not cut: the model needs them whole.
+   * Returns the outcome, or if it is over `maxToolResultBytes`, its beginning and end and the name of a file of the
+   * thread that has the whole result. Media are not cut: the model needs them whole.
    */
   async #fit(call: ToolCall, given: SettledOutcome): Promise<SettledOutcome> {
     const { drain } = this
@@ -455,7 +455,7 @@ export class RunningCall implements CallPorts {
     return file
   }
 
-  /** Commits the intent before the call runs, and the outcome afterwards. */
+  /** Commits before the call runs that it is about to run (the intent), and afterwards its outcome. */
   readonly journal = {
     commit: async (effect: ToolEffect): Promise<void> => {
       if (this.isHeldBack) return
@@ -500,8 +500,8 @@ export class RunningCall implements CallPorts {
   }
 
   /**
-   * Whether the call has no effect, whatever its arguments are. Then nothing is lost if a failure of the machine
-   * undoes its start: the call runs again. The start of any other call is synced before the call runs.
+   * Whether the tool only reads, whatever its arguments are. If a failure of the machine then loses the record that
+   * the call started, it simply runs again. The start of any other call is synced to disk before the call runs.
    */
   get #onlyReads(): boolean {
     const { risk, raise } = this.#tool?.tool.governance ?? {}
@@ -512,7 +512,7 @@ export class RunningCall implements CallPorts {
   async #end(call: ToolCall, outcome: SettledOutcome): Promise<void> {
     const { drain, side, plan } = this
     const { toolCallId, toolName } = call
-    // A deploy has removed the tool while the call waited for an approval, so the gate was not asked.
+    // A deploy has removed the tool while its call waited for an approval, so the governor still waits for one.
     if (!this.#tool && isReviewed(drain.state, toolCallId))
       await withdrawReview(drain, call, {
         type: 'deny',
@@ -544,7 +544,7 @@ export class RunningCall implements CallPorts {
     }
     const values = own?.values
     const write = { events, others, blobs, head: own?.head, values, onConflict, isProgress: true }
-    // The last result of a message joins the commit that ends the step, unless something acts on it first.
+    // The last result of a message is stored by the commit that ends the step, unless something acts on it before.
     const isLast = openCalls(drain.state).every((one) => one.call.toolCallId === toolCallId)
     const isActedOn =
       plan !== undefined ||
@@ -558,7 +558,7 @@ export class RunningCall implements CallPorts {
     await runHooks(drain, { side, name: 'tool_call_done', args: () => done }, undefined)
   }
 
-  /** Commits the interrupt of a call that has to wait, and the child that it waits for. */
+  /** Commits that a call has to wait (its interrupt), and the child that it waits for. */
   async #wait(call: ToolCall, request: DeferRequest): Promise<void> {
     const { drain, side, plan } = this
     const { environment, state } = drain

@@ -18,8 +18,8 @@ import {
 import { payloadOf } from './tools.ts'
 
 /**
- * Creates the immediate children of the agent after the thread was created or handed to it (Standard Agents
- * §7.6). In a new thread the `after_thread_created` hooks run first.
+ * Creates the agent's immediate children, which start by themselves, after the thread was created or handed
+ * to the agent (Standard Agents §7.6). In a new thread the `after_thread_created` hooks run first.
  */
 export async function activate(context: DrainContext): Promise<void> {
   const { agent, state } = context
@@ -39,7 +39,8 @@ export async function activate(context: DrainContext): Promise<void> {
     blobs.push(...(plan.blobs ?? []))
     if (plan.reference !== '') created.push(plan)
   }
-  // The request was cut off by a stop and did not fail, so the children are created later.
+  // A stop has cut off the request for a child's instruction; it did not fail, so the children are created
+  // later.
   if (context.signal.aborted) return
   events.push({ type: 'immediate_done', at: context.at(), agent: agent.name })
   await context.commit('activate', { events, others, blobs, isProgress: true })

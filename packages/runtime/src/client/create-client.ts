@@ -182,8 +182,8 @@ interface StreamOptions {
   /** Whether deltas of running steps are sent. Default true. */
   readonly includesDeltas?: boolean
   /**
-   * Whether the stream ends when nothing of the thread and its descendants works any more. It ends only after
-   * some work that came later than `after`, so it can be opened before a message is sent. Default false.
+   * Whether the stream ends when the thread and its descendants have stopped working. It ends only after some
+   * work that came later than `after`, so it can be opened before a message is sent. Default false.
    */
   readonly untilParked?: boolean
 }

@@ -282,10 +282,7 @@ export interface TurnCut extends EventBase<'turn_cut'> {
   readonly turnId: string
   /** After `restart`: the ids of the messages that models are not shown any more. The log keeps them. */
   readonly dropped?: readonly string[]
-  /**
-   * The dropped message that models see as a note, "this was taken back", because calls that it started stay
-   * visible.
-   */
+  /** A dropped message that models see as a note ("taken back"), because calls that had started stay visible. */
   readonly noted?: string
 }
 

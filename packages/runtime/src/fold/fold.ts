@@ -32,8 +32,8 @@ export function foldKernel(events: Iterable<StoredEvent>): KernelState {
 }
 
 /**
- * A fold to which further events can be added. Events must come in order; events that were folded before are
- * skipped.
+ * A thread state to which further events can be added. Events must come in order; events that the state already
+ * contains are skipped.
  */
 export class KernelFold {
   state: KernelState = emptyKernelState()
@@ -41,7 +41,7 @@ export class KernelFold {
   ahead = 0
   /** The stored snapshot that the fold began with, or that was taken of it last. */
   saved: SavedSnapshot | undefined
-  /** The index of the first entry that may differ from that snapshot. */
+  /** The index of the first entry (message) that may differ from the snapshot `saved`. */
   changedFrom = 0
 
   push({ seq, event }: StoredEvent): void {
@@ -61,7 +61,7 @@ export class KernelFold {
   }
 }
 
-/** The events of a log, and the snapshots of their folds. */
+/** Where the events of a log are read, and the stored snapshots of thread states. */
 export type FoldSource = Pick<Store, 'events' | 'snapshots'>
 
 /** How many events are read at once. */
@@ -108,7 +108,7 @@ export async function catchUpFold(
 export function saveFold(fold: KernelFold, { snapshots }: FoldSource, log: LogName): void {
   if (!snapshots || fold.ahead > 0) return
   const { every = EVENTS_PER_SNAPSHOT } = snapshots
-  // A log of a few thousand events is folded so fast that a snapshot is not worth its bytes.
+  // A log of a few thousand events is read so fast that a snapshot is not worth its bytes.
   const grown = fold.saved ? fold.state.seq - fold.saved.seq : fold.state.seq / 5
   if (grown < every) return
   const taken = takeSnapshot(fold)
@@ -145,7 +145,7 @@ function apply(state: KernelState, event: RuntimeEvent): void {
       if (state.queuedIds.has(event.queueId)) return
       state.queuedIds.set(event.queueId, state.seq)
       state.queue.push(event)
-      // The commit of the parent that sends a message also writes into its list that the child is running.
+      // The parent's commit that sends a message also marks this child as running in the parent's list.
       if (event.metadata?.['from'] === 'parent') state.isToldAwaiting = false
       return
     case 'message_unqueued':
