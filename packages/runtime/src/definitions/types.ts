@@ -42,12 +42,12 @@ export interface AgentDefinition {
   readonly version?: string
   readonly author?: string
   readonly license?: string
-  /** The conditions under which a session of this agent may deliver (UAICP). */
+  /** The conditions under which a session of this agent may deliver its result (UAICP). */
   readonly taskClass?: AgentTaskClass
   readonly budget?: Budget
 }
 
-/** A task class that uses the agent's own tools. */
+/** The rules of governance for an agent (a UAICP task class), which hold for the agent's own tools. */
 export type AgentTaskClass = Omit<TaskClass, 'tools'>
 
 /** Limits of one thread or, with `tree`, of a thread and all its descendants. */
@@ -66,9 +66,9 @@ export interface Budget {
 export interface SideConfig {
   readonly prompt?: Ref<PromptDefinition>
   /**
-   * An `agent()` of `@skein/agents` instead of a prompt, with its model, system text, tools, params and
-   * execution strategy. Its inferences and calls are committed and gated like those of a prompt, so its
-   * strategy must make the same requests when it is run again (see `InferenceRecorded`).
+   * An `agent()` of `@skein/agents` instead of a prompt, with its model, system text, tools, params and execution
+   * strategy. Its inferences and calls are committed and judged like those of a prompt, so its strategy must make
+   * the same requests when it is run again (see `InferenceRecorded`).
    */
   readonly agent?: Agent
   /** The side is a person. Only side B can be one. */
@@ -101,7 +101,7 @@ export interface SideConfig {
   readonly sessionStatus?: SessionToolBinding
 }
 
-/** Answers a message in place of a model: returns the text of the answer, or ends the session by `state`. */
+/** Answers a message in place of a model: returns the text of the answer, or ends the session through `state`. */
 export type SideHandler = (
   state: ThreadState,
   given: {
@@ -120,7 +120,7 @@ export interface SideSubagent extends Omit<SubagentToolConfig, 'name'> {
   readonly as?: string
   /** Default: the `toolDescription` of the agent. */
   readonly description?: string
-  /** Whether models are not offered the child. It can only start by itself (`immediate`). */
+  /** Whether the child is hidden from models. It can then only start by itself (`immediate`). */
   readonly hidden?: boolean
   /** Variables that are passed to the child and never shown to a model. */
   readonly scopedEnv?: readonly string[]

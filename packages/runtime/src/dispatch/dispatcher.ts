@@ -1,10 +1,12 @@
 import { type Clock, systemClock } from '@skein/base'
 import type { Store, ThreadHead } from '../store/store.ts'
 
-/** Runs one thread until it parks. Rejects when it cannot continue. */
+/** Works on one thread until the thread has to wait ("parks"). Rejects when it cannot continue. */
 export type Drain = (threadId: string, signal: AbortSignal) => Promise<DrainEnd | void>
 
-/** Why a drain has left its thread due, or has ended it; undefined in most cases. */
+/**
+ * The unusual ends of a drain, i.e. of the work on one thread; a drain that simply parked gives undefined.
+ */
 export type DrainEnd =
   /** Another process works on the thread; its lease ends in `leftMs` unless it is renewed. */
   | { readonly type: 'held'; readonly leftMs: number }
@@ -14,12 +16,12 @@ export type DrainEnd =
   | { readonly type: 'failed'; readonly error: unknown }
 
 /**
- * Wakes threads. It guarantees that a wake-up in the store is never forgotten, that at most one drain per
- * thread runs at a time, and that a failed drain is run again. A waiting thread is data in the store, never a
- * suspended function.
+ * Wakes threads, i.e. starts drains, each of which works on one thread. It guarantees that a wake-up in the
+ * store is never forgotten, that at most one drain per thread runs at a time, and that a failed drain is run
+ * again. A waiting thread is data in the store, never a suspended function.
  */
 export interface Dispatcher {
-  /** The length of leases that suits this dispatcher, unless `limits.leaseMs` says otherwise. */
+  /** How long a lease (the sole right of a process to a thread) lasts, unless `limits.leaseMs` is set. */
   readonly leaseMs?: number
   /**
    * Whether a wake-up reaches the other nodes of the store by itself, so that they need not wake the thread
@@ -41,8 +43,9 @@ export interface Dispatcher {
 }
 
 /**
- * The length of leases where several nodes share a store: what a node held when it died goes on elsewhere
- * within 10 s, sweep included. A node that cannot renew for two thirds of it (5 s) gives up its drains.
+ * The length of leases where several nodes share a store. With it, the threads of a node that died go on
+ * elsewhere within 10 s, including the time until a sweep finds them. A node that cannot renew its leases for
+ * two thirds of it (5 s) gives up its drains.
  */
 export const SHARED_LEASE_MS = 7_500
 
@@ -63,7 +66,7 @@ export async function settled(
   while (await isBusy()) await new Promise<void>((resolve) => timers.set(LOOK_MS, resolve))
 }
 
-/** Resolves when no thread runs or is due; with a dispatcher that cannot tell, when none is due. */
+/** Resolves when no thread runs or is due; if the dispatcher has no `idle`, when no thread is due. */
 export async function idle({ dispatcher, store, timers }: WaitParts): Promise<void> {
   if (dispatcher.idle) return dispatcher.idle()
   while ((await store.due(timers.now(), 1)).length > 0)
@@ -80,7 +83,7 @@ interface WaitParts {
 export type NodeNotice =
   /**
    * A commit has changed a thread. `seq` is its last event, `isDue` whether it is to be drained now, and
-   * `drainedBy` the owner of the lease if the commit was one of its drain.
+   * `drainedBy` the process that works on the thread, if the commit is part of that work.
    */
   | {
       readonly type: 'committed'
@@ -91,7 +94,7 @@ export type NodeNotice =
     }
   /** A thread was removed, or its log was replaced (erasure). `head` is its last head, without title and tags. */
   | { readonly type: 'removed'; readonly threadId: string; readonly head?: ThreadHead }
-  /** The drain of a thread has to end, wherever it runs. `reason` is for people; the log decides. */
+  /** The work on a thread has to end, wherever it runs. `reason` is for people; the log says what to do. */
   | { readonly type: 'interrupt'; readonly threadId: string; readonly reason: string }
 
 /**
@@ -261,17 +264,19 @@ export class FairQueue {
   }
 }
 
-/** A thread whose former owner died. See `Lease`. */
+/** A thread on which a process worked when it died. The thread may have caused the death. */
 export interface Suspect {
   /** What the thread was doing when the process died. */
   readonly open: 'call' | 'inference' | 'nothing'
   readonly deaths: number
   readonly survived: number
-  /** How often the thread was charged. */
+  /** How many deaths were charged to the thread, i.e. held against it. */
   readonly charges: number
 }
 
-/** The trial of a suspect. Until it ends, the gate admits no other suspect, and others only after a while. */
+/**
+ * The time in which a suspect works alone: no other suspect may begin, and other threads only after a while.
+ */
 export interface Trial {
   /** Whether a death during the trial is charged to the thread. */
   readonly isCharged: boolean
@@ -281,7 +286,7 @@ export interface Trial {
   end(): void
 }
 
-/** The place of one drain in the gate. */
+/** One drain at the gate, which decides when drains may begin to work after a crash. */
 export interface GatePlace {
   /**
    * Waits until the drain may work. Pass the suspect if the thread is one; the result is then its trial, if

@@ -30,7 +30,7 @@ export interface Engine {
 interface EngineSend {
   /** Default 0: now. */
   readonly delayMs?: number
-  /** Requests for one thread with the same key may be merged into one, also if that has run already. */
+  /** Requests for one thread with the same key may be merged into one, even if that one has run already. */
   readonly key?: string
 }
 
@@ -58,9 +58,9 @@ interface EngineDispatcherOptions {
 }
 
 /**
- * Creates the dispatcher of one of several nodes. The engine decides when and where a thread runs; the store
- * decides whether it may. A wake-up that was lost between the two is found by a sweep of the store, and so is
- * a thread whose owner died or froze. If the engine cannot be reached, the sweeps alone run the threads, so
+ * Creates the dispatcher of one of several nodes. The engine decides when and where a thread runs; the store decides
+ * whether it may. A wake-up that was lost between the two is found by a sweep (a regular search of the store), and
+ * so is a thread whose owner died or froze. If the engine cannot be reached, the sweeps alone run the threads, so
  * that they are late but not stuck.
  */
 export function engineDispatcher(options: EngineDispatcherOptions): Dispatcher {
@@ -108,7 +108,7 @@ class EngineDispatcher implements Dispatcher {
   #working = 0
   readonly #queue = new FairQueue()
   readonly #places = new Map<string, Place>()
-  /** Threads that were sent a moment ago, and whether they were woken again since. */
+  /** Threads that were sent to the engine a moment ago, and whether they were woken again since. */
   readonly #sent = new Map<string, { again: boolean }>()
   /** Threads whose drain failed or left them due: how often in a row, and when they run again. */
   readonly #retries = new Map<string, { readonly count: number; readonly at: number }>()
@@ -140,7 +140,7 @@ class EngineDispatcher implements Dispatcher {
   }
 
   wake(threadId: string, at: number = 0): void {
-    // What is not sent before the start is found by the sweep at the start, or when it is due.
+    // Before the start nothing is sent to the engine; sweeps of the store find the thread as soon as it is due.
     if (this.#isStopped || !this.#drain) return
     const delayMs = at - this.#options.timers.now()
     if (delayMs > 0) {
@@ -179,7 +179,7 @@ class EngineDispatcher implements Dispatcher {
     return running !== undefined
   }
 
-  /** Sends a thread, and again if it was woken meanwhile and nobody works on it. */
+  /** Sends a thread to the engine, and once more if it was woken meanwhile and nobody works on it. */
   async #request(threadId: string): Promise<void> {
     const { timers } = this.#options
     const sent = { again: false }
@@ -189,7 +189,7 @@ class EngineDispatcher implements Dispatcher {
       await new Promise<void>((resolve) => timers.set(QUIET_MS, resolve))
       if (!sent.again || this.#isStopped) break
       sent.again = false
-      // The owner of a lease sees what was committed before it parks, so it need not be told.
+      // A process that works on the thread reads what was committed before it ends, so it need not be told.
       const needsRun = await this.#options.store.head(threadId).then(
         (head) => head && dueIn(head, timers.now()) <= 0 && !isHeld(head, timers.now()),
         () => true,
@@ -213,7 +213,7 @@ class EngineDispatcher implements Dispatcher {
     if (this.#isStopped || !this.#drain) throw stopping()
     const before = this.#running.get(threadId)
     if (before) {
-      // The engine gave up a drain that took too long for it, but that drain goes on.
+      // The engine gave up an earlier run that took too long for it, but the drain of that run still works.
       before.again = true
       return {}
     }
@@ -241,7 +241,7 @@ class EngineDispatcher implements Dispatcher {
         // No await between this check and the end of the run: a wake-up is either seen here or sent.
         if (running.again) continue
         this.#retries.delete(threadId)
-        // Farther in the future, the commit that set the time has sent a wake-up for it.
+        // For a later time, the commit that set the time has already sent a wake-up to the engine.
         return left <= SKEW_MS ? { againMs: left } : {}
       }
       if (this.#isStopped) return { againMs: 0 }
@@ -332,7 +332,7 @@ class EngineDispatcher implements Dispatcher {
         else void this.#send(threadId, { key: `sweep ${mark} ${Math.floor(now / RESCUE_MS)}` })
       }
       this.#found = found
-      // The lease of a node that died may end before: its threads go on then.
+      // The lease of a node that died may end before the next regular sweep; its threads are to go on then.
       const next = (await store.nextWake(now)) ?? Infinity
       const jitter = Math.random() * QUIET_MS
       wait = Math.min(wait, Math.max(next - timers.now(), sweepMs / 10) + jitter)

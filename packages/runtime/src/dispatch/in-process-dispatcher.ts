@@ -285,8 +285,8 @@ class InProcessDispatcher implements Dispatcher {
   }
 
   /**
-   * Tries a thread again that another process works on: when its lease has ended or, if sweeps find threads
-   * that become free earlier, soon. `idle` does not wait for the work of other nodes.
+   * Plans another try for a thread that another process works on: when the lease of that process ends or, where
+   * sweeps run, after one sweep interval at the latest. `idle` then does not wait for the other process.
    */
   #awaitOwner(
     threadId: string,
@@ -337,7 +337,7 @@ class InProcessDispatcher implements Dispatcher {
     this.#pump()
   }
 
-  /** Its owner may have parked the thread meanwhile. */
+  /** Queues a thread that another process worked on, unless that process has finished the work meanwhile. */
   async #enqueueIfDue(threadId: string): Promise<void> {
     const isDue = await this.#isDue(threadId).catch(() => true)
     if (this.#isStopped || this.#running.has(threadId)) return
@@ -448,7 +448,7 @@ class RetryTable<Key> {
     this.#retries.delete(key)
   }
 
-  /** Whether a key waits that `idle` has to wait for. */
+  /** Whether a retry is planned that `idle` has to wait for. */
   hasNext(): boolean {
     return [...this.#retries.values()].some(({ at, isQuiet }) => at < Infinity && !isQuiet)
   }

@@ -43,10 +43,10 @@ interface InDoubtRequest extends JsonObject {
 }
 
 /**
- * Decides about a call that a crash interrupted. If the tool has a probe, it is asked whether the effect
- * happened. A call that can be repeated safely is repeated, a person is asked about a high-risk write, and
- * otherwise the model is told that the outcome is unknown. The governor records the decision with its next
- * writes.
+ * Decides about a call that a crash interrupted. If the tool has a probe, the probe is asked whether the
+ * effect happened. A call that can be repeated safely is repeated, a person is asked about a high-risk write,
+ * and otherwise the model is told that the outcome is unknown. The governor records the decision with its
+ * next writes.
  */
 export async function settleUnknownEffect(call: CallInDoubt): Promise<InDoubt> {
   const { tool, args } = call

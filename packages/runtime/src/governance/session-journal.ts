@@ -30,8 +30,8 @@ interface SessionJournalOptions {
 }
 
 /**
- * The storage of one session's governor: its journal, payloads and spent tokens. Writes are kept until
- * `take`, so that they are committed together with the events of the thread. Indexes count within the
+ * The storage of one session's governor: its journal, payloads and used approval tokens. Writes are kept
+ * until `take`, so that they are committed together with the events of the thread. Indexes count within the
  * request; the store gives each line its position in the tree's audit log when it is committed.
  */
 export class SessionJournal implements Journal, PayloadStore, SpentStore {
@@ -138,7 +138,7 @@ export class SessionJournal implements Journal, PayloadStore, SpentStore {
   }
 }
 
-// Quotes inside a JSON string are escaped, so these texts can only match the member itself.
+// Quotes inside a JSON string are escaped, so these texts match only a member of a line, never a text in it.
 const UNDO_STARTED = '"uaicp:event":"undo_started"'
 const REVIEW_ANSWERED = '"uaicp:event":"review_answered"'
 

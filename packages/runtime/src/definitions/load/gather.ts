@@ -95,7 +95,7 @@ function shelf<Read>(): Shelf<Read> {
   return { all: [], byName: new Map(), byObject: new Map() }
 }
 
-/** Adds one definition to its shelf, and returns the objects that it refers to. */
+/** Adds one definition to the list of its kind, and returns the objects that it refers to. */
 function take<Kind extends DefinitionKind>(
   catalog: Catalog,
   { kind, value }: { readonly kind: Kind; readonly value: Record<string, unknown> },

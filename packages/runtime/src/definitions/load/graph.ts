@@ -209,7 +209,7 @@ function describedTool(tool: ResolvedTool): unknown {
   return { name, description, parameters, risk, isRunHere, options: config?.options }
 }
 
-/** Hashes the JSON of a value, which has no functions and writes infinite limits as null. */
+/** Hashes the JSON of a value. JSON leaves functions out and writes infinite limits as null. */
 function hashOf(value: unknown): string {
   return sha256Hex(JSON.stringify(value)).slice(0, DIGITS)
 }

@@ -86,7 +86,10 @@ export function noPrice(models: readonly string[]): string {
   return `cannot hold, because ${names} ${have} no price; give inputPrice and outputPrice to defineModel, or the option prices`
 }
 
-/** Returns the models without a price that a budget in US dollars would have to count: its own, its tree's. */
+/**
+ * Returns the models without a price that a budget in US dollars would have to count: `own` for the limit of
+ * the agent, `tree` for the limit of its tree.
+ */
 export function unpricedFor(
   budget: { readonly maxCostUsd?: unknown; readonly tree?: unknown },
   agent: ResolvedAgent,

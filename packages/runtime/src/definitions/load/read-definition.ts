@@ -136,7 +136,10 @@ const readToolFields: Reader<ReadTool> = readFields(toolFields, [
   'governance',
 ])
 
-/** Reads a tool. The governor refuses every call of a high-risk tool that does not say how it is undone. */
+/**
+ * Reads a tool. Reports a high-risk tool that does not say how a call is undone, because the governor would
+ * refuse every call of it.
+ */
 export const readTool: Reader<ReadTool> = (value, place) => {
   const { governance: declared } = isPlainObject(value) ? value : {}
   const tool = readToolFields(value, place)

@@ -213,7 +213,10 @@ function toolName(
   return report(place, `${message}${suggest(name, callable)}`)
 }
 
-/** Finds the hooks of a list. Without a place, unknown names are not reported, because they already were. */
+/**
+ * Finds the hooks of a list. Without a place, unknown names are not reported, because they were reported
+ * before.
+ */
 export function findHooks(
   references: readonly (string | object | undefined)[] | undefined,
   place: Place | undefined,
