@@ -142,7 +142,7 @@ interface BucketOptions {
   readonly maxAccounts?: number
 }
 
-/** Creates the buckets of a server: its own, or those that it shares with other nodes. */
+/** Creates the rate limits of a server: its own in memory, or those that it shares with other nodes. */
 export function createBuckets(
   options: BucketOptions,
   kind: 'address' | 'client',
@@ -216,7 +216,9 @@ interface Share {
   until: number
   /** How many are taken next time. */
   next: number
-  /** The time up to which tokens are taken, as last read; `stored` is the counter of `day`, 0 if it is new. */
+  /**
+   * The time up to which tokens are taken, as last read. `stored` is what the counter of `day` says; 0 if it is new.
+   */
   counter: number
   stored: number
   day: number
@@ -361,7 +363,7 @@ export class SharedBuckets implements Buckets {
     share.day = day
   }
 
-  /** Addresses share a million counters, because anybody can have many addresses. */
+  /** Returns the name of a counter. Addresses share a million counters, because anybody can have many addresses. */
   #name(account: string, day: number): string {
     const hash = sha256Hex(`${this.#kind} ${account}`).slice(0, this.#kind === 'address' ? 5 : 32)
     return `${RATE} ${day} ${this.#kind} ${hash}`

@@ -36,7 +36,7 @@ export interface StudioFiles {
     | undefined
 }
 
-/** No script or style in the page itself, and nothing from another host. */
+/** The page may load scripts, styles and data from this server alone, and has no inline script or style. */
 const PAGE_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -155,7 +155,10 @@ export class StudioSessions {
     return undefined
   }
 
-  /** Begins a session. Whatever cookie the request has is replaced, so that nobody can prepare a session. */
+  /**
+   * Begins a session. Any cookie of the request is replaced, so that nobody can plant a session for somebody
+   * else.
+   */
   async begin(
     request: Request,
     key: string,

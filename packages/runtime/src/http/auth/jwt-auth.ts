@@ -23,7 +23,7 @@ export interface JwtAuthOptions {
 /** A public key as JSON (RFC 7517). */
 export type Jwk = JsonWebKey & { readonly kid?: string; readonly alg?: string }
 
-/** The list contains neither `none` nor any symmetric algorithm. */
+/** Neither `none` nor a symmetric algorithm is accepted, because tokens could be forged with them. */
 const ALGORITHMS = ['RS256', 'ES256', 'EdDSA', 'Ed25519']
 
 /** Creates a function that accepts signed tokens (RS256, ES256, EdDSA) of one issuer for one audience. */
@@ -57,7 +57,7 @@ async function verified(
     try {
       return (await jwtVerify(token, key, checks)).payload
     } catch (error) {
-      // Any other error, also that of a key that cannot be imported, lets nobody in.
+      // Any other error, e.g. that of a key that cannot be imported, means that the token is refused.
       return error instanceof errors.JWKSMultipleMatchingKeys ? firstOf(error) : undefined
     }
   }

@@ -251,7 +251,7 @@ function shownArguments(messages: AgUiBody['messages'], toolCallId: string): Jso
   return undefined
 }
 
-/** Converts the content of a user message to that of a page's message, which has one parser. */
+/** Converts the content of a user message to the form of chat pages, for which there is a parser. */
 function contentOf({ content }: JsonObject, field: string): ReturnType<typeof toUserContent> {
   if (!Array.isArray(content)) return toUserContent([{ type: 'text', text: content ?? '' }], field)
   const parts = content.map((part, index): JsonObject => {

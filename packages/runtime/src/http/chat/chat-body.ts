@@ -143,7 +143,7 @@ export async function newMessages(
   })
 }
 
-/** Each message is a commit of its own, so one request may not bring any number of them. */
+/** Each message is a commit of its own, so the number of new messages in one request is limited. */
 export const MAX_NEW_MESSAGES = 100
 
 export function tooMany(): HttpError {
@@ -195,7 +195,7 @@ export function toDecision(
   }
 }
 
-/** As for decisions in the inbox. */
+/** The longest reason that a person may give for a decision, in characters; the inbox has the same limit. */
 const MAX_REASON = 10_000
 
 export function invalid(field: string, message: string): HttpError {

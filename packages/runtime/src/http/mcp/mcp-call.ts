@@ -56,7 +56,7 @@ export function parseEventId(eventId: string): McpPosition | undefined {
   return { threadId: found.threadId, id, ...tokenOf(progressToken), asked }
 }
 
-/** Returns a token for progress if it is one. */
+/** Returns the value as a progress token if it can be one. */
 export function tokenOf(token: unknown): { readonly progressToken?: string | number } {
   return typeof token === 'string' || typeof token === 'number' ? { progressToken: token } : {}
 }

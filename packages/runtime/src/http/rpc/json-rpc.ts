@@ -202,8 +202,8 @@ export async function restingResult(
 const LOOK_MS = 1000
 
 /**
- * Returns the text of a result that others may read: a governed agent's text only after delivery, which ends
- * its session.
+ * Returns the text of a result that others may read. The text of a governed agent is left out while its
+ * session waits, because it is delivered only at the end of the session.
  */
 export function sharedText(
   { registry }: Runtime,

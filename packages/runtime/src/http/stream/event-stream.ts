@@ -81,9 +81,9 @@ export function eventResponse(
 const MAX_SHOWN_BYTES = 1024 * 1024
 
 /**
- * Answers another node: `GET /nodes/live/{threadId}` is the draft of the running step, `POST` adds events to
- * it. Only the shared secret of the nodes opens this address, never the key of a client. Returns undefined for
- * other addresses.
+ * Answers another node: `GET /nodes/live/{threadId}` streams what the running step has produced so far, `POST` adds
+ * events to it. Only the shared secret of the nodes opens this address, never the key of a client. Returns undefined
+ * for other addresses.
  */
 export function answerNode(
   request: Request,

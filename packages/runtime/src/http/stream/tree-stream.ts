@@ -27,7 +27,7 @@ export interface TreeEvent extends NumberedEvent {
 interface Followed {
   readonly threadId: string
   readonly parentId: string | undefined
-  /** Ends with the agent of the streamed thread at this point of its log, or with the name of a child. */
+  /** The agent of the streamed thread (as of this point of its log), then the names of the children down to this. */
   path: readonly string[]
   readonly position: TreePosition
 }
@@ -73,7 +73,7 @@ class Tree {
   readonly #abort = new AbortController()
   /** The threads whose events are read. */
   readonly #followed = new Set<Followed>()
-  /** With `untilParked`, once the tree is parked: the last event of each followed thread. */
+  /** With `untilParked`, once no thread of the tree works any more: the last event of each followed thread. */
   #lastSeqs: Map<Followed, number> | undefined
   #failure: { error: unknown } | undefined
 
@@ -277,8 +277,8 @@ export function pieceEnd(text: string, start = 0): number {
 }
 
 /**
- * Encodes an event as a server-sent event, with texts before and after its JSON. The JSON of a large event
- * comes in slices: it is shared by all readers, so that a reader that does not read holds a slice and no copy.
+ * Encodes an event as a server-sent event, with texts before and after its JSON. The JSON of a large event comes in
+ * slices: it is shared by all readers, so that a slow reader holds one slice and no copy.
  */
 function* encoded(
   { id, event }: NumberedEvent,

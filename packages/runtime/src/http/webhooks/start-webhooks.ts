@@ -145,9 +145,9 @@ class Watcher implements Webhooks {
       const done = delivered[queue.name]
       if (isPlainObject(done)) queue.settled = new Map(Object.entries(done) as [string, number][]) // as `#write` wrote it
     }
-    // Written at once, so that events from now on are sent even if this process ends early.
+    // The progress is stored at once, so that events from now on are sent even if this process ends early.
     await this.#write()
-    // Subscribed before the past is read, so that no event is missed in between.
+    // Changes are subscribed to before past events are read, so that no event is missed in between.
     const changes = this.#runtime.changes({ signal: this.#abort.signal })
     this.#watching = Promise.all([this.#watch(changes), this.#catchUp()]).then(
       () => undefined,
