@@ -101,7 +101,7 @@ export async function infoOf(context: ApiContext, threadId: string): Promise<Thr
   return info!
 }
 
-/** Converts heads to the form that the API shows, with the sums of their trees. */
+/** Converts heads (rows of the store) to the form that the API shows, with the sums of their trees. */
 export async function threadInfos(
   { store }: Pick<ApiContext, 'store'>,
   heads: readonly ThreadHead[],
@@ -275,7 +275,7 @@ interface KnownRedactor {
 /** Caches the redactor of each state, because building a redactor takes longer than using it. */
 const redactors = new WeakMap<SecretState, KnownRedactor>()
 
-/** Returns the redactor of a thread's secrets; undefined if it has none. */
+/** Returns the redactor of a thread's secrets; undefined if the thread has none. */
 export function redactorOf(
   context: ApiContext,
   state: SecretState,
@@ -441,8 +441,8 @@ export function createCommit({
     outage?.end()
     for (const [id, events] of appended(commit.threads, result)) live.publish(id, events)
     for (const { id, append = [], wake } of commit.threads) {
-      // The running drain is interrupted first, because its work is no longer needed; then the thread is
-      // woken.
+      // The running work on the thread (its drain) is interrupted first, because it is no longer needed; then the
+      // thread is woken.
       if (append.some(({ type }) => type === 'thread_terminated'))
         dispatcher.interrupt(id, 'terminate')
       else if (append.some((event) => event.type === 'stop_requested' && !event.afterStep))
@@ -495,7 +495,7 @@ export interface FoldCache {
   /** Resolves to undefined when there is no such thread. */
   load(threadId: string): Promise<LoadedThread | undefined>
   forget(threadId: string): void
-  /** Lends the cached folds to drains, which go on adding events to them. */
+  /** Lends the cached folds to drains (the code that works on threads), which go on adding events to them. */
   readonly memory: FoldMemory
   /** The number of threads in the cache at the moment. */
   readonly size: number
@@ -515,12 +515,12 @@ export function createFoldCache(
   { max = 256, pageSize = 1000 }: FoldCacheOptions = {},
 ): FoldCache {
   const folds = new FoldMap(max)
-  /** Additional folds, for readers of threads whose fold in `folds` is in use by a drain. */
+  /** Additional folds, for readers of threads whose fold in `folds` is lent to the code that works on the thread. */
   const beside = new FoldMap(max)
-  /** The folds that drains work with. Nobody else may add events to them. */
+  /** The folds that are lent to the code that works on a thread (a drain). Nobody else may add events to them. */
   const lent = new WeakSet<KernelFold>()
 
-  /** Returns a fold that no drain is using, so that the caller may add events of the log. */
+  /** Returns a fold that is not lent to anybody, so that the caller may add events of the log. */
   function ownFold(threadId: string, logId: number): KernelFold {
     const known = folds.get(threadId, logId)
     const map = known && lent.has(known) ? beside : folds
@@ -537,7 +537,7 @@ export function createFoldCache(
     }
     const { logId } = head
     const known = folds.get(threadId, logId)
-    // Readers may also use the fold of a running drain, but only while it has exactly the events of the log.
+    // Readers may also use the fold that is lent, but only while it has exactly the events of the log.
     if (known?.state.seq === head.seq && known.ahead === 0) return { head, state: known.state }
     const fold = ownFold(threadId, logId)
     const log = { threadId, logId }
@@ -547,9 +547,9 @@ export function createFoldCache(
     while (fold.state.seq < head.seq) {
       isRead = true
       const page = await store.events(threadId, { after: fold.state.seq, limit: pageSize })
-      // A drain may have taken the fold while the page was read. Then this reader starts again with another.
+      // The fold may have been lent while the page was read. Then this reader starts again with another.
       if (lent.has(fold)) return load(threadId)
-      // Another reader may have folded some of these events meanwhile; `push` ignores events it already
+      // Another reader may have added some of these events meanwhile; `push` ignores events that the fold already
       // has.
       for (const stored of page) fold.push(stored)
       if (page.length < pageSize) break
@@ -571,7 +571,7 @@ export function createFoldCache(
   const memory: FoldMemory = {
     take(threadId, logId) {
       const known = folds.get(threadId, logId)
-      // A drain that has lost its lease may still be working with the known fold; the new drain gets another.
+      // The known fold may still be in use by work that has lost the thread to this one; then a new fold is lent.
       const fold = known && !lent.has(known) ? known : new KernelFold()
       lent.add(fold)
       folds.set(threadId, logId, fold)

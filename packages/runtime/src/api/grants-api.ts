@@ -75,8 +75,8 @@ export function grantsApi(context: ApiContext): ThreadGrants {
 }
 
 /**
- * Signs a grant and returns the event that records it, with the lines of the audit log. `state` must be the
- * state after the event to which the commit appends.
+ * Signs a grant and returns the event that records it, with the lines of the audit log. `state` must be that
+ * of the log to which the commit appends.
  */
 export async function newGrant(
   context: ApiContext,

@@ -84,7 +84,7 @@ function notFound(interruptId: string, found: unknown): RuntimeError {
 }
 
 /**
- * Records an approval. The interrupt is answered once as many people have approved as the policy requires.
+ * Records an approval. The waiting call gets its answer once as many people have approved as the policy requires.
  */
 async function approve(
   context: ApiContext,
@@ -148,8 +148,8 @@ function notGrantable(interruptId: string, why: string): RuntimeError {
 }
 
 /**
- * Signs an approval for the person. The interrupt is looked up first, so that no token is created if it is
- * already answered.
+ * Signs an approval for the person. The waiting call is looked up first, so that no token is created if it already
+ * has its answer.
  */
 async function signed(
   context: ApiContext,
@@ -414,7 +414,7 @@ interface PartialApproval {
   readonly tokens: readonly string[]
 }
 
-/** Reads from the log the approvals that an interrupt has received so far. */
+/** Reads from the log the approvals that a waiting call has received so far. */
 async function partialApprovals(
   { store, vault }: ApiContext,
   threadId: string,
@@ -689,8 +689,8 @@ function sentenceOf(
 }
 
 /**
- * Finds the approval request to be signed: the request of an interrupt itself, or the one in its `approval`
- * or `request` field.
+ * Finds the approval request to be signed: the request of a waiting call itself, or the one in its `approval` or
+ * `request` field.
  */
 function approvalOf(request: unknown): ApprovalRequest | undefined {
   if (!isPlainObject(request)) return undefined

@@ -125,8 +125,8 @@ async function lookAt(context: ApiContext, wait: Wait): Promise<Look> {
   const ids = new Set(tree.flatMap(({ id, waiting }) => (waiting > 0 ? [id] : [])))
   if (ids.size === 0) return { below }
   const items = await waitingItems(context, { rootId: head.rootId })
-  // A session waits for its calls. A scheduled effect that waits for approval does not hold it up, nor does a
-  // child that lacks variables: its call has ended.
+  // A session waits for its calls. It does not wait for a scheduled effect that needs an approval, nor for a
+  // child that lacks variables, because the call that was to create the child has ended.
   const waiting = items.filter(
     ({ threadId, effectId, kind }) =>
       ids.has(threadId) && effectId === undefined && kind !== 'variables',

@@ -111,7 +111,9 @@ async function runOnce<T>(
   return { result, changes: facade.takeChanges(), secrets, hasTold }
 }
 
-/** Commits what the code changed; throws `STATE_CONFLICT` if a value that it read has been set since. */
+/**
+ * Commits what the code changed; throws `STATE_CONFLICT` if a value that the code read has been set since.
+ */
 async function store(
   context: ApiContext,
   threadId: string,
@@ -133,7 +135,7 @@ async function store(
       expectSeq,
       mustBeLive: !allowsOver,
       head: patch,
-      // A drain must commit with the current epoch, so raising it stops a running drain from writing more.
+      // Work on a thread commits with the epoch that it began with, so raising the epoch refuses its commits.
       raisesEpoch: changes.terminates,
       wake: { by: context.clock.now() },
     }

@@ -28,9 +28,9 @@ import { settledCalls } from './run.ts'
 /**
  * Ends the running turn because a message asked for it (`ifBusy`), and begins the turn of `side` that answers
  * the message. Calls that had started have ended by now; calls that have not started do not run, and
- * questions to people about them are withdrawn. The session goes on, so a parent that waits for it gets its
- * answer, and nothing that was done is undone. With `drops`, models are no longer shown what was said in the
- * session.
+ * questions to people about them are withdrawn. The session goes on, so a parent that waits for the session
+ * still gets an answer, and nothing that was done is undone. With `drops`, models are no longer shown what
+ * was said in the session.
  */
 export async function cutTurn(context: DrainContext, side: Side, drops: boolean): Promise<void> {
   const { state, agent } = context

@@ -122,7 +122,8 @@ export function answerToApproval({
   answer,
   answeredBy: id,
 }: OpenInterrupt): ApprovalAnswer | undefined {
-  // The answer to another question, e.g. whether a call in doubt had its effect, approves and denies nothing.
+  // The answer to another question, e.g. whether an interrupted call had its effect, approves and denies
+  // nothing.
   if (interrupt.kind !== 'approval') return undefined
   const by = id === undefined ? undefined : { type: 'human' as const, id }
   if (answer?.type === 'deny') return { type: 'deny', reason: answer.reason ?? 'denied', by }

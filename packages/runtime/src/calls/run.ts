@@ -101,7 +101,7 @@ export const HELD_BACK: ToolAdmission = {
 
 /**
  * Thrown before the tool of a call runs: its outcome was committed by the runtime itself, or the call has to be
- * judged again. It ends the batch of calls; the drain runs the calls that are left as its next action.
+ * judged again. The error ends the batch of calls; the calls that are left run as the next action of the thread.
  */
 export class CallSettledError extends Error {}
 
@@ -213,7 +213,7 @@ export class RunningCall implements CallPorts {
   plan: SpawnPlan | undefined
   /** The records of the requests that the call made to a model, because its tool is a prompt. */
   readonly requests: LogWrites[] = []
-  /** Whether the call may not start yet. Nothing of it is then committed. */
+  /** Whether the call may not start yet. Then nothing about the call is committed. */
   isHeldBack = false
   readonly #tool: Extract<ResolvedTool, { kind: 'tool' }> | undefined
   #admitted: AdmittedCall | undefined
@@ -267,7 +267,7 @@ export class RunningCall implements CallPorts {
     })
   }
 
-  /** Asks the governor about a call that may not start yet. If it needs no approval, it is held back. */
+  /** Asks the governor about a call that may not start yet. If the call needs no approval, it is held back. */
   async askAhead(call: ToolCall): Promise<ToolAdmission> {
     const admission = await this.gate.admit(call)
     if (admission.type !== 'allow') return admission
@@ -276,7 +276,7 @@ export class RunningCall implements CallPorts {
     return HELD_BACK
   }
 
-  /** Runs the code of a tool with the state of the thread, and keeps the changes that it made there. */
+  /** Runs the code of a tool with the state of the thread, and keeps the changes that the tool made there. */
   async run(args: JsonObject, context: ToolContext): Promise<unknown> {
     const { drain, side } = this
     const { tool, config, name } = this.#tool!
@@ -372,8 +372,8 @@ export class RunningCall implements CallPorts {
   }
 
   /**
-   * Returns the outcome, or if it is over `maxToolResultBytes`, its beginning and end and the name of a file of the
-   * thread that has the whole result. Media are not cut: the model needs them whole.
+   * Returns the outcome; if it is larger than `maxToolResultBytes`, its beginning and end and the name of a file of
+   * the thread that has the whole result. Media are not cut: the model needs them whole.
    */
   async #fit(call: ToolCall, given: SettledOutcome): Promise<SettledOutcome> {
     const { drain } = this
@@ -435,7 +435,7 @@ export class RunningCall implements CallPorts {
     }
   }
 
-  /** Writes a file of the thread under the name of the call; it is stored together with the outcome. */
+  /** Writes a file of the thread under the name of the call; the file is stored together with the outcome. */
   async #writeResult(call: ToolCall, bytes: Uint8Array, mediaType: string): Promise<FileStat> {
     const { drain, side } = this
     const own = this.#write
@@ -563,8 +563,8 @@ export class RunningCall implements CallPorts {
     const { drain, side, plan } = this
     const { environment, state } = drain
     const { toolCallId } = call
-    // Only the runtime itself asks whether a call in doubt had its effect. A tool that defers with that kind
-    // asks a question of its own.
+    // Only the runtime itself asks whether an interrupted call had its effect (`in_doubt`). A tool that defers its
+    // call with this kind asks a question of its own.
     const kind = request.kind === 'in_doubt' ? 'input' : request.kind
     const isOpen = findCall(state, toolCallId)?.call.interruptId !== undefined
     if (isOpen && kind !== 'approval') return
@@ -619,7 +619,7 @@ function edgeOf(bytes: Uint8Array, index: number): number {
   return edge
 }
 
-/** Returns a free path for the result of a call. The model chose the id, so it may be no file name. */
+/** Returns a free path for the result of a call. The model chose the id, which need not be a valid file name. */
 function resultPath(
   toolCallId: string,
   extension: string,

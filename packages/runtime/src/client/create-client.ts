@@ -34,7 +34,7 @@ export interface ClientInbox {
   get(item: Item): ReturnType<Inbox['get']>
   approve(item: Item & Omit<ApprovalDecision, 'by'>): Promise<void>
   deny(item: Item & { readonly reason: string }): Promise<void>
-  /** Records what a person found out about a call in doubt; see `Inbox.settle`. */
+  /** Records what a person found out about a call that a crash interrupted; see `Inbox.settle`. */
   settle(item: Item, found: FoundEffect): Promise<void>
   answer(item: Item, answer: Extract<Answer, { type: 'result' | 'error' }>): Promise<void>
 }

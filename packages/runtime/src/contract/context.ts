@@ -57,7 +57,7 @@ export interface DrainContext {
   /** Reads the events that other writers have appended to the log, and applies them to `state`. */
   catchUp(): Promise<void>
   env(side: ResolvedSide, tool?: PromptToolConfig): EnvReader
-  /** Adds secret values that are removed from everything that this drain writes and shows. */
+  /** Adds secret values, which are removed from everything that is written and shown from now on. */
   hide(secrets: readonly string[]): void
   /**
    * Returns the redactor that removes the thread's secrets from texts; undefined when the thread has no
@@ -153,11 +153,11 @@ export interface Write {
   /** Makes the store reject the commit when another writer has appended to the log meanwhile. */
   readonly expectsNoMail?: boolean
   /**
-   * Whether the commit records that something was done, and not only that something begins. It resets the
-   * thread's count of failed attempts, because the thread is not stuck.
+   * Whether the commit records that something was done, and not only that something begins. Such a commit
+   * resets the thread's count of failed attempts, because the thread is not stuck.
    */
   readonly isProgress?: boolean
-  /** Gives the lease of the thread back with this commit, because the drain ends. */
+  /** Gives the lease (the right to work on the thread) back with this commit, because the work ends. */
   readonly releases?: boolean
   /**
    * Whether the write says only that something begins. It is written at once but not synced by itself, so it
@@ -176,7 +176,9 @@ export interface Write {
   readonly joinsNext?: true | ((commit: DrainContext['commit']) => Promise<boolean>)
 }
 
-/** The services that drains and the API use. None of them holds the state of a thread. */
+/**
+ * The services that the work on threads (drains) and the API use. None of them holds the state of a thread.
+ */
 export interface KernelEnvironment {
   readonly registry: Registry
   /** See `RuntimeOptions.pin`; default `none`. */
@@ -194,8 +196,8 @@ export interface KernelEnvironment {
   /** Variables of this installation. They override an agent's variables and are overridden by a thread's. */
   readonly instanceEnv: Readonly<Record<string, string>>
   /**
-   * Commits, then publishes the events and wakes the threads that are due. Every commit of a drain or of the
-   * API goes through this function.
+   * Commits, then publishes the events and wakes the threads that are due. Every commit, by the work on a
+   * thread or by the API, goes through this function.
    */
   commit(commit: Commit): Promise<CommitResult>
   /**
@@ -233,8 +235,8 @@ export interface RuntimeLimits extends Pick<InputLimits, 'maxToolCalls' | 'maxTo
   /** How long one request to a model may take before it is cut and sent again. Default 1 h. */
   readonly modelMs: number
   /**
-   * How many failures without progress a thread may have before it is parked as failed: errors of its drain,
-   * and deaths of a process in which it worked alone. Default 5.
+   * How many failures without progress a thread may have before the runtime gives it up: errors of the work
+   * on it, and deaths of a process in which this thread worked alone. Default 5.
    */
   readonly drainAttempts: number
   /**
@@ -279,8 +281,8 @@ export interface RuntimeLimits extends Pick<InputLimits, 'maxToolCalls' | 'maxTo
 }
 
 /**
- * Whether a drain was aborted by the stop button or by the termination of its thread. The drain then closes
- * the session itself.
+ * Whether the work on a thread was aborted by the stop button or by the thread's termination. That work then
+ * closes the session itself.
  */
 export function isStop(reason: unknown): boolean {
   return reason === 'stop' || reason === 'terminate'

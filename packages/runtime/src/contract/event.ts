@@ -195,7 +195,7 @@ export interface RuntimeInterruptOpened extends InterruptOpened {
 /** A call that waited got its answer. */
 export interface RuntimeInterruptAnswered extends InterruptAnswered {
   /**
-   * Set when the answer is the result of a child. If no call waits for it any more, it is queued as a
+   * Set when the answer is the result of a child. If no call waits for the result any more, it is queued as a
    * message.
    */
   readonly report?: ChildReport
@@ -371,7 +371,7 @@ export interface VariablesRequested extends EventBase<'variables_requested'> {
   /** The original call; undefined for a child that was to start by itself, and in logs of older versions. */
   readonly toolCallId?: string
   readonly arguments: JsonObject
-  /** The files of the call as they were when it was made. */
+  /** The files of the call as they were when the call was made. */
   readonly attachments?: readonly FileStat[]
   /** Whether the child was to start by itself, without a call. */
   readonly isImmediate?: boolean
@@ -422,7 +422,7 @@ export interface ModelRequested extends EventBase<'model_requested'> {
 /** The answer or the failure of a model request. */
 export interface ModelAnswered extends EventBase<'model_answered'> {
   readonly logId: string
-  /** The call of a prompt that is used as a tool. Its usage is counted here, because it adds no message. */
+  /** The call of a prompt that is used as a tool. Its tokens are counted here, because the call adds no message. */
   readonly toolCallId?: string
   readonly durationMs: number
   readonly firstTokenMs?: number
@@ -434,10 +434,10 @@ export interface ModelAnswered extends EventBase<'model_answered'> {
 }
 
 /**
- * One inference of a side that is an `agent()`. Whenever a drain continues the thread, the strategy of such a
- * side is run again from the start of its turn. Its requests are then answered from these events, until it
- * makes a request that is not in the log. Programs that do not know this event ignore it, so it needs no new
- * version of the log.
+ * One inference of a side that is an `agent()`. Whenever a process continues the thread, the strategy of such a side
+ * is run again from the start of its turn. Its requests are then answered from these events, until it makes a
+ * request that is not in the log. Programs that do not know this event ignore it, so it needs no new version of the
+ * log.
  */
 export interface InferenceRecorded extends EventBase<'inference_recorded'> {
   readonly turnId: string

@@ -42,7 +42,7 @@ export interface Runtime {
   readonly stopping?: AbortSignal
   /** Starts the work, and continues threads that a crash or a stop interrupted. */
   start(): Promise<void>
-  /** Parks the running threads and closes the store. */
+  /** Ends the work on threads, which continue after the next start, and closes the store. */
   stop(options?: { readonly graceMs?: number }): Promise<void>
   /** Resolves when no thread is running or due; for tests and commands. */
   idle(): Promise<void>
@@ -378,7 +378,7 @@ export interface WaitingDetail extends WaitingItem {
   readonly sentence: string
   /** How the call would be undone; null if there is no way, or nothing to undo. */
   readonly undo: JsonValue
-  /** The evidence that the thread had when it asked, the latest last. */
+  /** The evidence that the thread had when it asked the person, the latest last. */
   readonly evidence: readonly {
     readonly evidenceId: string
     readonly kind: string
@@ -408,13 +408,13 @@ export interface ApprovalDecision {
   /** Approval tokens that were signed elsewhere; without them the runtime signs in the name of `by`. */
   readonly tokens?: readonly string[]
   /**
-   * The digest of the request that the person has seen (`request.digest` of the waiting item). If the call
-   * that waits has another one, nothing is recorded.
+   * The digest (hash) of the request that the person has seen (`request.digest` of the waiting item). If the call
+   * that waits has another digest, nothing is recorded.
    */
   readonly digest?: string
   /**
-   * For `approve`: the arguments with which the person approves the call. If they differ from those of the call, it is
-   * denied, and another call with these arguments, its own id and its own approval takes its place.
+   * For `approve`: the arguments with which the person approves the call. If they differ from those of the call, the
+   * call is denied, and another call with these arguments, its own id and its own approval takes its place.
    */
   readonly with?: JsonObject
   /**
@@ -424,9 +424,9 @@ export interface ApprovalDecision {
   readonly grantForMs?: number
 }
 
-/** The answers to the question whether a call in doubt had its effect. */
+/** The answers to the question whether a call that a crash interrupted had its effect. */
 export const FOUND_EFFECTS = ['applied', 'absent', 'unknown'] as const
-/** What a person found out about a call in doubt. */
+/** What a person found out about a call that a crash interrupted. */
 export type FoundEffect = (typeof FOUND_EFFECTS)[number]
 
 /** The calls that wait for a person or a client, over all threads. */
@@ -440,9 +440,9 @@ export interface Inbox {
   approve(decision: ApprovalDecision): Promise<void>
   deny(decision: Omit<ApprovalDecision, 'with'> & { readonly reason: string }): Promise<void>
   /**
-   * Records what a person found out about a call in doubt: it had its effect, it had none, or nobody knows.
-   * After `absent` a high-risk call waits for a new approval before it runs again. Give this right only to
-   * those who may approve.
+   * Records what a person found out about a call in doubt (a process died during it): it had its effect, it had
+   * none, or nobody knows. After `absent` a high-risk call waits for a new approval before it runs again. Give this
+   * right only to those who may approve.
    */
   settle(
     item: { readonly threadId: string; readonly interruptId: string; readonly by: string },
@@ -510,7 +510,7 @@ export type ChildInfo = Omit<SubagentRegistryEntry, 'createdAt'> & {
 /** The operations on threads. */
 export interface Threads {
   create(thread: CreateThread): Promise<ThreadInfo>
-  /** Returns the head of a thread; rejects with `THREAD_NOT_FOUND`. */
+  /** Returns a thread without its log; rejects with `THREAD_NOT_FOUND`. */
   get(threadId: string): Promise<ThreadInfo>
   /**
    * Returns the thread of this owner with this client id. Without `owner`, the oldest thread of the tenant
@@ -550,7 +550,7 @@ export interface Threads {
     message: SendMessage | string,
     options?: { readonly signal?: AbortSignal },
   ): Promise<SessionResult>
-  /** Waits until the thread is parked. */
+  /** Waits until the thread is at rest or needs a person. */
   settled(threadId: string, options?: { readonly signal?: AbortSignal }): Promise<SessionResult>
 
   stop(
@@ -717,7 +717,7 @@ export interface ThreadVariables {
 export interface StandingGrant {
   readonly grantId: string
   readonly tool: string
-  /** The highest risk of the calls that it allows. */
+  /** The highest risk of the calls that the grant allows. */
   readonly risk: 'write_low_risk' | 'write_high_risk'
   readonly by: string
   readonly at: string
@@ -743,7 +743,7 @@ export interface ThreadGrants {
     threadId: string,
     grant: {
       readonly tool: string
-      /** For how long it holds, 24 hours at most. */
+      /** For how long the grant holds, 24 hours at most. */
       readonly forMs: number
       readonly by: string
       /** Default: the risk that the tool declares. */

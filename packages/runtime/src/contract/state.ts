@@ -146,7 +146,7 @@ export interface Entry {
 /** One call of an assistant message. */
 export interface CallState {
   readonly call: ToolCall
-  /** Number (epoch) of the drain that started the call; undefined until the call runs. */
+  /** The epoch (number of the claim of the thread) in which the call started; undefined until the call runs. */
   startedEpoch: number | undefined
   /** Whether the call was started at some time, also if it then began to wait or a crash reset it. */
   mayHaveRun: boolean
@@ -161,12 +161,12 @@ export interface CallState {
 export interface Session {
   readonly id: string
   readonly agent: string
-  /** The hash of the definitions with which it began; undefined in logs of older versions. */
+  /** The hash of the definitions with which the session began; undefined in logs of older versions. */
   readonly definitions: string | undefined
   readonly startedAt: string
   /** The index in `entries` of the session's first message. */
   readonly firstEntry: number
-  /** Ids of the parent's interrupts that wait for the end of this session. */
+  /** Ids of the parent's waiting calls (interrupts) that get the result of this session. */
   readonly waiters: string[]
   /**
    * Whether the governor, which applies the policy, judged a call of this session. The result of the session then
@@ -224,9 +224,7 @@ export interface SideTurn {
 export interface Step {
   readonly id: string
   attempt: number
-  /**
-   * Number (epoch) of the drain that started the step and is still waiting for the model; undefined after a failure.
-   */
+  /** The epoch (number of the claim of the thread) in which the step asked the model; undefined after a failure. */
   epoch: number | undefined
   /** The index in `entries` of the step's message; undefined until the model has answered. */
   entry: number | undefined
@@ -289,7 +287,7 @@ export interface EffectState {
   run: number
   /** The attempts of this run that were started, including those that a crash cut off. */
   attempts: number
-  /** Number (epoch) of the drain that runs the effect; undefined while the effect is not running. */
+  /** The epoch (number of the claim of the thread) in which the effect runs; undefined while it is not running. */
   runningEpoch: number | undefined
   /** The question to a person that the effect waits for, or whose answer was not used yet. */
   interruptId: string | undefined
@@ -456,14 +454,14 @@ export function isAwaited({ queue, parent, lastSession }: KernelState): boolean 
   return parent?.isBlocking === true && !lastSession && queue.length > 0
 }
 
-/** Returns the unanswered interrupts that a person or a client has to answer. */
+/** Returns the unanswered questions (interrupts) that a person or a client has to answer. */
 export function openForPeople({ interrupts }: KernelState): readonly OpenInterrupt[] {
   return [...interrupts.values()].filter(
     ({ answer, interrupt: { kind } }) => !answer && isForPeople(kind),
   )
 }
 
-/** Whether a person or a client answers interrupts of this kind. */
+/** Whether a person or a client answers questions of this kind. */
 function isForPeople(kind: string): boolean {
   return kind === 'approval' || kind === 'input' || kind === 'in_doubt'
 }

@@ -137,7 +137,7 @@ export interface ThreadState {
   updateMessage(id: string, content: string | Message): void
   deleteMessage(id: string): void
 
-  /** Returns the value of a variable; throws when it has none. */
+  /** Returns the value of a variable; throws when the variable has no value. */
   env(name: string): string
   hasEnv(name: string): boolean
   envType(name: string): 'text' | 'secret' | undefined

@@ -230,7 +230,7 @@ async function runTool(
 
 /**
  * The risk of a tool that declares none. It is treated as a write: the policy decides about each call, the
- * intent is logged before the call, and a call that a crash interrupted is not repeated.
+ * start is logged before the call runs, and a call that a crash interrupted is not repeated.
  */
 export const DEFAULT_RISK: Risk = 'write_low_risk'
 

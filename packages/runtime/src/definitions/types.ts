@@ -179,7 +179,7 @@ export interface ReasoningOptions {
 
 /** When and how a long conversation is summarised for the model. The log keeps everything. */
 export interface CompactionOptions {
-  /** The estimated tokens of a request above which it is summarised. Default: 80 % of the model's context. */
+  /** The estimated tokens of a request above which messages are summarised. Default: 80 % of the model's context. */
   readonly maxTokens?: number
   /** The number of last messages that are not summarised. Default 20. */
   readonly keepMessages?: number
@@ -215,8 +215,8 @@ export type PromptTool =
 
 /**
  * A prompt as a tool: a call of it is one request to the model of that prompt, in the same thread and without a
- * session of its own. Its arguments follow the `requiredSchema` of the prompt; its result is the text of the
- * answer, or the data of the prompt's `output`. It is shown the conversation only with `includeChat: true`.
+ * session of its own. Its arguments follow the `requiredSchema` of the prompt; its result is the text of the answer,
+ * or the data of the prompt's `output`. Its model is shown the conversation only with `includeChat: true`.
  */
 export interface SubpromptConfig {
   readonly name: Ref<PromptDefinition>
@@ -367,13 +367,11 @@ export interface EffectDefinition {
    */
   readonly risk?: Risk
   /**
-   * Whether running the effect twice with one idempotency key has only one effect. It then runs again when a
-   * process died in it. Default: true if there is a `retry`, else false.
+   * Whether running the effect twice with one idempotency key has only one effect. The effect then runs again when a
+   * process died during it. Default: true if there is a `retry`, else false.
    */
   readonly idempotent?: boolean
-  /**
-   * Finds out whether the effect happened, after a process died in it. It must not change anything.
-   */
+  /** Finds out whether the effect happened, after a process died during it. It must not change anything. */
   readonly probe?: (
     args: JsonValue,
     context: EffectContext,

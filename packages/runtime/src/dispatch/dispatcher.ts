@@ -4,15 +4,13 @@ import type { Store, ThreadHead } from '../store/store.ts'
 /** Works on one thread until the thread has to wait ("parks"). Rejects when it cannot continue. */
 export type Drain = (threadId: string, signal: AbortSignal) => Promise<DrainEnd | void>
 
-/**
- * The unusual ends of a drain, i.e. of the work on one thread; a drain that simply parked gives undefined.
- */
+/** The unusual ends of the work on a thread (a drain). If the thread simply has to wait, the end is undefined. */
 export type DrainEnd =
-  /** Another process works on the thread; its lease ends in `leftMs` unless it is renewed. */
+  /** Another process works on the thread. Its lease (right to the thread) ends in `leftMs`, unless it is renewed. */
   | { readonly type: 'held'; readonly leftMs: number }
   /** This process does not have the thread's agent, so the thread has to wait until a process has it. */
   | { readonly type: 'agent_missing' }
-  /** The thread has failed because of this error and is parked: it is reported, and not tried again. */
+  /** The thread has failed because of this error: the error is reported, and the thread is not tried again. */
   | { readonly type: 'failed'; readonly error: unknown }
 
 /**
@@ -30,22 +28,22 @@ export interface Dispatcher {
   readonly isShared?: boolean
   /** Starts draining, beginning with the threads that are due in the store. */
   start(drain: Drain): Promise<void>
-  /** Requests a drain of the thread, now or at a time in ms. Calling it repeatedly is harmless. */
+  /** Asks for a drain of the thread (work on it), now or at a time in ms. Calling it repeatedly is harmless. */
   wake(threadId: string, at?: number): void
-  /** Aborts the running drain of a thread: in this process, and elsewhere as far as the dispatcher can. */
+  /** Aborts the running work on a thread: in this process, and elsewhere as far as the dispatcher can. */
   interrupt(threadId: string, reason: unknown): void
-  /** Resolves when no drain of this thread runs and none is queued. Without it, the store is asked. */
+  /** Resolves when no drain of this thread runs and none is queued. Without this function, callers ask the store. */
   settled?(threadId: string): Promise<void>
-  /** Resolves when nothing runs and nothing is due. Without it, the store is asked. */
+  /** Resolves when nothing runs and nothing is due. Without this function, callers ask the store. */
   idle?(): Promise<void>
   /** Starts no more drains; running drains may continue for `graceMs` and are then aborted. */
   stop(options?: { readonly graceMs?: number }): Promise<void>
 }
 
 /**
- * The length of leases where several nodes share a store. With it, the threads of a node that died go on
- * elsewhere within 10 s, including the time until a sweep finds them. A node that cannot renew its leases for
- * two thirds of it (5 s) gives up its drains.
+ * The length of leases where several nodes share a store. With it, the threads of a node that died go on elsewhere
+ * within 10 s, including the time until a sweep finds them. A node that cannot renew its leases for two thirds of it
+ * (5 s) ends its work on threads.
  */
 export const SHARED_LEASE_MS = 7_500
 
@@ -82,8 +80,8 @@ interface WaitParts {
 /** What a node tells the other nodes of its store. Times and contents are in the store, never in a notice. */
 export type NodeNotice =
   /**
-   * A commit has changed a thread. `seq` is its last event, `isDue` whether it is to be drained now, and
-   * `drainedBy` the process that works on the thread, if the commit is part of that work.
+   * A commit has changed a thread. `seq` is the number of its last event, `isDue` says whether to work on it now,
+   * and `drainedBy` the process that works on the thread, if the commit is part of that work.
    */
   | {
       readonly type: 'committed'
@@ -92,15 +90,18 @@ export type NodeNotice =
       readonly isDue: boolean
       readonly drainedBy?: string
     }
-  /** A thread was removed, or its log was replaced (erasure). `head` is its last head, without title and tags. */
+  /**
+   * A thread was removed, or its log was replaced (erasure). `head` is its last row in the store, without title and
+   * tags.
+   */
   | { readonly type: 'removed'; readonly threadId: string; readonly head?: ThreadHead }
   /** The work on a thread has to end, wherever it runs. `reason` is for people; the log says what to do. */
   | { readonly type: 'interrupt'; readonly threadId: string; readonly reason: string }
 
 /**
- * How the nodes that share a store tell one another what they have committed. Notices only save time: they are
- * sent after the commit and may arrive late, twice or not at all. Whatever they miss is found by regular sweeps
- * of the store.
+ * How the nodes that share a store tell one another what they have committed. Notices only save time: they are sent
+ * after the commit and may arrive late, twice or not at all. Whatever they miss is found by regular searches of the
+ * store (sweeps).
  */
 export interface NodeLink {
   /** Sends a notice to all other nodes. It returns at once, and never throws; notices are sent in batches. */

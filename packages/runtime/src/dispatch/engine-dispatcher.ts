@@ -11,16 +11,16 @@ import {
 } from './dispatcher.ts'
 
 /**
- * A distributed engine, as far as `engineDispatcher` uses it: it has a thread run by one of the nodes, now or
- * later, and by another node if that one dies. It need not prevent two runs of one thread at a time, because
- * the lease in the store does that.
+ * A distributed engine, as far as `engineDispatcher` uses it: it has a thread run by one of the nodes, now or later,
+ * and by another node if that one dies. It need not prevent two runs of one thread at a time, because the store
+ * gives a thread to one node at a time (a lease).
  */
 export interface Engine {
   /** Connects this node to the engine. From now on the engine calls `run` for threads that any node has sent. */
   start(node: EngineNode): Promise<void>
   /** Has the thread run by some node. Rejects if the engine has not accepted that. */
   send(threadId: string, options: EngineSend): Promise<void>
-  /** Aborts the drain of a thread that does not run on this node, if the engine can find it. */
+  /** Aborts the work on a thread that does not run on this node, if the engine can find it. */
   interrupt?(threadId: string, reason: string): void
   /** Disconnects this node. All its runs have ended. */
   stop(): Promise<void>
@@ -37,11 +37,11 @@ interface EngineSend {
 /** This node, as the engine sees it. */
 export interface EngineNode {
   /**
-   * Runs a thread until it parks. If the result has `againMs`, the engine has to have the thread run again
+   * Works on a thread until it has to wait. If the result has `againMs`, the engine has to have the thread run again
    * after that time. Rejects if this node is stopping: another node has to run the thread.
    */
   run(threadId: string): Promise<{ readonly againMs?: number }>
-  /** Aborts the drain of a thread, if it runs on this node. Returns whether it does. */
+  /** Aborts the work on a thread, if it runs on this node. Returns whether it does. */
   interrupt(threadId: string, reason: unknown): boolean
 }
 
@@ -67,7 +67,7 @@ export function engineDispatcher(options: EngineDispatcherOptions): Dispatcher {
   return new EngineDispatcher(options)
 }
 
-/** How many threads one sweep asks for, besides those that this node runs. */
+/** How many due threads one sweep reads from the store, besides those that this node runs. */
 const BATCH = 100
 /** How long a thread may stay due after a sweep has sent it, before this node runs it without the engine. */
 const RESCUE_MS = 5_000
@@ -104,7 +104,7 @@ class EngineDispatcher implements Dispatcher {
   readonly #options: EngineDispatcherOptions
   readonly #maxConcurrent: number
   readonly #running = new Map<string, Running>()
-  /** The number of running threads that have a place, i.e. whose drain works. */
+  /** The number of running threads that are worked on now; the others wait for a free place. */
   #working = 0
   readonly #queue = new FairQueue()
   readonly #places = new Map<string, Place>()
@@ -213,7 +213,7 @@ class EngineDispatcher implements Dispatcher {
     if (this.#isStopped || !this.#drain) throw stopping()
     const before = this.#running.get(threadId)
     if (before) {
-      // The engine gave up an earlier run that took too long for it, but the drain of that run still works.
+      // The engine gave up an earlier run that took too long for it, but that run still works on the thread.
       before.again = true
       return {}
     }

@@ -133,7 +133,7 @@ function lostLease(threadId: string): RuntimeError {
  * docs/decisions/0010-blame.md explains the rules.
  */
 export interface TrialGate {
-  /** Announces a drain, before it claims its thread. */
+  /** Announces that work on a thread is about to begin, before the thread is claimed. */
   arrive(): GatePlace
 }
 
@@ -164,11 +164,11 @@ interface Waiting {
 class Gate implements TrialGate {
   readonly #timers: Timers
   readonly #waiting = new Set<Waiting>()
-  /** The number of drains that have arrived and have not asked to enter yet. */
+  /** How many drains were announced (`arrive`) and have not asked yet whether they may work (`enter`). */
   #undecided = 0
   /**
-   * Whether the drains that arrived when the process began have all asked to enter. Until then nobody works,
-   * because the first suspect would not be alone.
+   * Whether the drains that were announced when the process began have all asked to enter. Until then no
+   * thread is worked on, because the first suspect would not be alone.
    */
   #isOpen = false
   #working = 0

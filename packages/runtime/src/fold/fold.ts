@@ -39,7 +39,7 @@ export class KernelFold {
   state: KernelState = emptyKernelState()
   /** How many of the last events are not in the log yet (see `Write.joinsNext`). */
   ahead = 0
-  /** The stored snapshot that the fold began with, or that was taken of it last. */
+  /** The stored snapshot with which this state began, or that was last taken of it. */
   saved: SavedSnapshot | undefined
   /** The index of the first entry (message) that may differ from the snapshot `saved`. */
   changedFrom = 0
@@ -73,7 +73,7 @@ export interface LogName {
   readonly logId: number
 }
 
-/** Lets an empty fold continue from the snapshot of its log, if there is one that can be read. */
+/** Loads the snapshot of a log into an empty state, if there is one that can be read. */
 export async function restoreFold(
   fold: KernelFold,
   { snapshots }: FoldSource,
@@ -87,7 +87,7 @@ export async function restoreFold(
   if (restored?.state.threadId === threadId) fold.restore(restored)
 }
 
-/** Reads the events of a log that a fold does not have. An empty fold begins with the snapshot of the log. */
+/** Reads the events of a log that a state does not contain yet. An empty state begins with the snapshot. */
 export async function catchUpFold(
   fold: KernelFold,
   store: FoldSource,
@@ -102,8 +102,8 @@ export async function catchUpFold(
 }
 
 /**
- * Stores a snapshot of a fold if its log has grown enough since the last one. Nobody waits for it: the state is
- * encoded at once, and a snapshot that cannot be written is taken again later, as a whole.
+ * Stores a snapshot of a thread state if its log has grown enough since the last one. Nobody waits for it: the state
+ * is encoded at once, and a snapshot that cannot be written is taken again later, as a whole.
  */
 export function saveFold(fold: KernelFold, { snapshots }: FoldSource, log: LogName): void {
   if (!snapshots || fold.ahead > 0) return
@@ -217,7 +217,7 @@ function take({ queue }: KernelState, queueId: string): MessageQueued | undefine
 /** Adds a message to the history. A message of the running step becomes that step's answer. */
 function addMessage(state: KernelState, event: RuntimeMessageAdded): void {
   const { queueId, usage, costUsd, metadata } = event
-  // If a call of the parent waits for this message, it now waits for the end of the session.
+  // If a call of the parent waits for this message, that call now waits for the end of the session.
   const queued = queueId === undefined ? undefined : take(state, queueId)
   const waiter = queued?.parentInterruptId
   if (waiter !== undefined) state.session?.waiters.push(waiter)

@@ -26,8 +26,8 @@ import {
 const FOLD_VERSION = 3
 
 /**
- * Names the format of a snapshot. A snapshot is ignored if another version of the fold or of the events wrote
- * it, or if the state has other members now.
+ * Names the format of a snapshot. A snapshot is ignored if another version of this code or of the events wrote it,
+ * or if the state has other members now.
  */
 export const SNAPSHOT_FORMAT: string = [
   FOLD_VERSION,
@@ -38,7 +38,7 @@ export const SNAPSHOT_FORMAT: string = [
 /** How many entries, or how many ids of queued messages, are in one part of a new snapshot. */
 const PART_SIZE = 128
 
-/** What is known about the stored snapshot of a fold. */
+/** What is known about the stored snapshot of a thread state. */
 export interface SavedSnapshot {
   /** The last event that the snapshot contains. */
   readonly seq: number
@@ -85,8 +85,8 @@ interface FirstPart {
 }
 
 /**
- * Encodes the state of a fold. Parts with entries before `changedFrom` are left out if the stored snapshot has
- * them. Returns undefined for a state that could not be restored exactly: an edit has changed the id of a message.
+ * Encodes the state of a thread. Parts with entries before `changedFrom` are left out if the stored snapshot has
+ * them. Returns undefined if an edit has changed the id of a message: that state cannot be restored exactly.
  */
 export function takeSnapshot(
   { state, saved, changedFrom }: SnapshotSource,

@@ -34,7 +34,7 @@ import type { ThreadHead } from '../store/store.ts'
 import type { GovernanceWrites, SessionGovernorsOptions } from './session-governors.ts'
 
 interface ApprovalDeskOptions extends Pick<ApprovalsOptions, 'revoked' | 'skewMs'> {
-  /** Id of this installation's governors; tokens are addressed to it. */
+  /** Id of this installation's governors; approval tokens are addressed to this id. */
   readonly id: string
   readonly keys: Pick<GovernanceKeys, 'approvals'>
   readonly clock?: Clock
@@ -145,7 +145,7 @@ function checkRequest(request: ApprovalRequest, by: string, clock: Clock): void 
 export interface ToolGrant {
   readonly threadId: string
   readonly tool: string
-  /** The highest risk of the calls that it allows. Default `write_high_risk`. */
+  /** The highest risk of the calls that the grant allows. Default `write_high_risk`. */
   readonly risk?: 'write_low_risk' | 'write_high_risk'
   readonly by: string
   /** Milliseconds since 1970. */

@@ -22,7 +22,7 @@ interface CallInDoubt {
   readonly context: Pick<GovernedContext, 'signal' | 'idempotencyKey'>
 }
 
-/** The decision about a call in doubt. */
+/** What is done about a call that a crash interrupted. */
 export type InDoubt =
   /** The effect happened; the tool's result is lost. */
   | { readonly type: 'done'; readonly message: string }
@@ -149,8 +149,8 @@ export function effectiveRisk({ governance }: ToolDefinition, args: JsonValue): 
 }
 
 /**
- * Asks the tool's probe whether the effect happened. Without a probe or a clear answer, the call stays in
- * doubt.
+ * Asks the tool's probe whether the effect happened. Without a probe or a clear answer, its outcome stays
+ * unknown.
  */
 async function probeTool(
   { governance }: ToolDefinition,

@@ -162,8 +162,8 @@ export class JournaledSession implements SessionGovernor {
   }
 
   /**
-   * Admits a read again that an earlier drain admitted. The start of a read is not recorded in the journal,
-   * so this governor does not know the call.
+   * Admits a read again that was admitted before this governor was opened. The start of a read is not
+   * recorded in the journal, so this governor does not know the call.
    */
   async #admitAgain(
     id: string,

@@ -66,8 +66,8 @@ export class SessionJournal implements Journal, PayloadStore, SpentStore {
   append({ request_id, seq, line }: JournalEntry): number | Promise<number> {
     this.#lines.push({ tree: this.#options.tree, requestId: request_id, seq, line })
     const { flush } = this.#options
-    // After this entry the governor undoes a write by itself, so the entry is committed here; the drain commits
-    // all other entries.
+    // After this entry the governor undoes a write by itself, so the entry is committed here; all other
+    // entries are part of the thread's next commit.
     return flush && line.includes(UNDO_STARTED) ? flush().then(() => seq) : seq
   }
 
@@ -172,8 +172,8 @@ interface GatePlace {
 }
 
 /**
- * Returns the event that records the decision about a call. There is none for a replayed call, because it was
- * judged when it was first made.
+ * Returns the event that records the decision about a call. There is none for a call that is repeated
+ * (`replay`), because it was judged when it was first made.
  */
 export function admissionEvents(admission: Admission, place: GatePlace): readonly RuntimeEvent[] {
   if (admission.type === 'replay') return []

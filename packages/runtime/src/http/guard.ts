@@ -216,9 +216,7 @@ interface Share {
   until: number
   /** How many are taken next time. */
   next: number
-  /**
-   * The time up to which tokens are taken, as last read. `stored` is what the counter of `day` says; 0 if it is new.
-   */
+  /** The time up to which tokens are taken, as last read; `stored` is what the counter of `day` says, 0 if new. */
   counter: number
   stored: number
   day: number
@@ -229,11 +227,11 @@ interface Share {
 }
 
 /**
- * Limits requests per account over all nodes that share a store, so that together they admit no more than one
- * server would. A counter says up to which time, in microseconds, the tokens of an account are taken (the
- * generic cell rate algorithm); it only grows, so a node that read it can raise it if no other has. A busy node
- * takes several tokens at once and uses them for `SHARE_MS`. In return the bucket holds fewer tokens: it leaves
- * out those that nodes may still have.
+ * Limits requests per account over all nodes that share a store, so that together they admit no more than one server
+ * would. A counter says up to which time, in microseconds, the tokens of an account are taken (the generic cell rate
+ * algorithm); it only grows, so a node can raise it unless another node has done so since it was read. A busy node
+ * takes several tokens at once and uses them for `SHARE_MS`. In return the bucket holds fewer tokens: it leaves out
+ * those that nodes may still have.
  */
 export class SharedBuckets implements Buckets {
   readonly #clock: Clock

@@ -142,10 +142,10 @@ const DIGITS = 32
  * which definitions a session began. The hash covers the agent and all agents that it may hand over to or
  * create as children: their sides, prompts, models and limits, and the names, schemas and risks of tools.
  *
- * The code of tools, hooks and strategies is not part of it. The same source has another text after bundling,
- * a text says nothing about what a function closes over, and a corrected tool is meant for threads that run.
- * Titles, labels and options of vendors are not part of it, because no decision of the runtime depends on them;
- * neither are the values of variables, because a hash of a short value can be guessed.
+ * The code of tools, hooks and strategies is not part of the hash. The same source has another text after
+ * bundling, a text says nothing about what a function closes over, and a corrected tool is meant for threads
+ * that run. Titles, labels and options of vendors are left out, because no decision of the runtime depends on
+ * them; neither are the values of variables, because a hash of a short value can be guessed.
  */
 export function fillHashes(agents: ReadonlyMap<string, ResolvedAgent>): void {
   const own = new Map<string, string>()

@@ -9,8 +9,8 @@ import type { LoadedAgent } from './resolve-agent.ts'
 
 /**
  * The source of the prices that `defineModel` does not state: a catalogue by `provider/model`, or a function
- * that is asked once for every model when the definitions are loaded. For models that it does not name, the
- * published prices of `@skein/ai/catalogue` are used; null says that the price is not known.
+ * that is asked once for every model when the definitions are loaded. For models that the source does not
+ * name, the published prices of `@skein/ai/catalogue` are used; null says that the price is not known.
  */
 export type PriceSource =
   ModelCatalog | ((provider: string, modelId: string) => ModelPrices | null | undefined)

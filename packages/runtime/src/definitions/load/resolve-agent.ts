@@ -136,7 +136,10 @@ function promptOfHandler({ name, side }: GivenSide): ResolvedPrompt {
   return { definition, name: label, parts: [], models: [], tools: [], variables: [] }
 }
 
-/** Resolves a side that is an `agent()`. Its tools belong to it alone and are not registered by name. */
+/**
+ * Resolves a side that is an `agent()`. The tools of that agent belong to this side alone: they get no global
+ * name.
+ */
 function resolveAgentSide(
   given: GivenSide & { readonly agent: Agent },
   catalog: Catalog,

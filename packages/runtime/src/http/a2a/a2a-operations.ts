@@ -252,7 +252,7 @@ async function untilResting(
   }
 }
 
-/** Gives the message of a request to a new task, or to the task that it names. */
+/** Gives the message of a request to a new task, or to the task that the message names. */
 async function sendMessage(call: A2aCall): Promise<NamedTask> {
   const { runtime, principal, params, given } = call
   const message = isPlainObject(given['message']) ? (given['message'] as JsonObject) : {}
@@ -281,7 +281,7 @@ async function sendMessage(call: A2aCall): Promise<NamedTask> {
 const MAX_ID = 256
 const MAX_TASK_ID = 4 * MAX_ID
 
-/** Reads an id of a message; undefined if it has none. */
+/** Reads an id of a message; undefined if the message has none. */
 function idIn(message: JsonObject, name: string, maxLength = MAX_ID): string | undefined {
   const id = message[name] ?? ''
   if (typeof id !== 'string' || id.length > maxLength)

@@ -191,8 +191,8 @@ export async function openChat(
 
 /**
  * Hands the answers of a page to a thread, each once: decisions about approvals, results of tools that ran in
- * the page, and what a person found out about a call in doubt. Answers that the thread does not wait for are
- * skipped. Returns how many were accepted.
+ * the page, and what a person found out about a call that a crash interrupted. Answers that the thread does
+ * not wait for are skipped. Returns how many were accepted.
  */
 async function giveAnswers(
   runtime: Runtime,
@@ -236,7 +236,10 @@ async function isWithin(
   return (await childOn(runtime, id, threadId)) !== undefined
 }
 
-/** Returns what a page says about a call in doubt. A page that only reports a failure does not know. */
+/**
+ * Returns what a page says about a call that a crash interrupted. A page that only reports a failure does not
+ * know whether the call had its effect.
+ */
 function foundBy(answer: Exclude<ClientAnswer, { type: 'decision' }>): unknown {
   return answer.type === 'output' ? answer.output : 'unknown'
 }

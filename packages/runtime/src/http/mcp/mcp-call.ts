@@ -38,7 +38,7 @@ export interface McpPosition {
   readonly threadId: string
   readonly id: RpcId
   readonly progressToken?: string | number
-  /** Interrupts about which the client has been asked. */
+  /** Ids of the waiting calls about which the client has been asked. */
   readonly asked: readonly string[]
 }
 

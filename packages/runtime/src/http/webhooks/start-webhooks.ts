@@ -84,8 +84,8 @@ class Watcher implements Webhooks {
   readonly #read = new Map<string, number>()
   /**
    * All events before this time have been read, except late ones (see `MARGIN_MS`); valid only once
-   * `#hasCaughtUp` is true. Each scan of a thread sets it to the time of the first event that it read, not the
-   * last, because events that other threads wrote in between may still be unread.
+   * `#hasCaughtUp` is true. Each scan of a thread sets this to the time of the first event that it read, not
+   * the last, because events that other threads wrote in between may still be unread.
    */
   #scannedTo = 0
   #hasCaughtUp = false
