@@ -72,7 +72,7 @@ export class Outage {
     this.#error = undefined
   }
 
-  /** Runs `wait` with a signal that aborts with the error of the store, or with the signal of the caller. */
+  /** Runs `wait` with a signal that aborts when the store cannot be written, or with the signal of the caller. */
   async guard<T>(
     signal: AbortSignal | undefined,
     wait: (signal: AbortSignal) => Promise<T>,
@@ -191,9 +191,9 @@ export interface Edit<T> {
 
 interface EditTarget {
   readonly threadId: string
-  /** The name of the commit in traces, tests and crash coverage. */
+  /** The name of the commit in traces, tests and the simulation of crashes. */
   readonly point: string
-  /** Whether a terminated thread may be changed. Default false: it is refused. */
+  /** Whether a terminated thread may be changed. Default false: the change is refused. */
   readonly allowsOver?: boolean
 }
 
@@ -394,7 +394,7 @@ interface CommitParts {
   readonly dispatcher: Dispatcher
   readonly edits: EditListeners
   readonly outage?: Outage
-  /** Tells the other nodes that share the store. */
+  /** Tells the other nodes that share the store what was committed. */
   readonly node?: Pick<RuntimeNode, 'committed'> | undefined
 }
 
@@ -571,7 +571,7 @@ export function createFoldCache(
   const memory: FoldMemory = {
     take(threadId, logId) {
       const known = folds.get(threadId, logId)
-      // The known fold may still be in use by work that has lost the thread to this one; then a new fold is lent.
+      // An earlier drain that has lost the thread may still be using the known fold; then a new fold is lent.
       const fold = known && !lent.has(known) ? known : new KernelFold()
       lent.add(fold)
       folds.set(threadId, logId, fold)

@@ -198,7 +198,7 @@ function forkPlace(threadId: string, messageId: string | undefined): JsonObject 
     : { thread_id: threadId, message_id: messageId }
 }
 
-/** Returns the last message of a copy; undefined for a copy that begins with nothing. */
+/** Returns the last message of a copy; undefined for a copy without messages. */
 function lastMessage(log: readonly RuntimeEvent[]): string | undefined {
   const last = log.findLast((event) => event.type === 'message_added')
   return last?.type === 'message_added' ? last.message.id : undefined

@@ -32,7 +32,7 @@ import type { MessageQueued, RuntimeEvent } from '../contract/event.ts'
 import { normalisePath } from '../thread/paths.ts'
 import { incomingTraceparent } from '../telemetry/telemetry.ts'
 
-/** Creates the message functions of the API; they follow the same rules as for tools. */
+/** Creates the message functions of the API, which make the same checks as those that tools get. */
 export function messagesApi(
   context: ApiContext,
 ): Pick<Threads, 'messages' | 'updateMessage' | 'deleteMessage'> {

@@ -68,7 +68,7 @@ async function resultOf(context: ApiContext, wait: Wait): Promise<SessionResult>
   }
 }
 
-/** A result with the head of the thread as it was when the result was found. */
+/** A result with the head of the thread (its row in the store) as it was when the result was found. */
 type Found = Omit<SessionResult, 'thread'> & { readonly thread: ThreadHead }
 
 interface Look {
@@ -148,7 +148,7 @@ type ChangesPage = ReturnType<Threads['changes']> extends AsyncIterable<infer Pa
 
 const CHANGES_PAGE = 100
 
-/** A place in the changes of a tenant, and how many threads were removed until then. */
+/** A position in the changes of a tenant's threads, and how many threads had been removed by then. */
 interface ChangesPosition {
   readonly change: number
   readonly removals: number

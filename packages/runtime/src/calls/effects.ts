@@ -120,7 +120,7 @@ export async function settleEffect(context: DrainContext, effectId: string): Pro
   return endRun(context, run, { outcome: 'failed', error, retryAfterMs })
 }
 
-/** Ends a run whose outcome was found out, or could not be found out. */
+/** Ends a run that a crash interrupted: its outcome was found out, or stays unknown. */
 function endFound(
   context: DrainContext,
   run: EffectRun,
@@ -333,7 +333,7 @@ async function openRun(context: DrainContext, effect: EffectState): Promise<Effe
   }
 }
 
-/** Returns the effect that runs a tool which code has queued. Its result becomes a silent message. */
+/** Returns the effect that runs a tool that was queued with `queueTool`. Its result becomes a silent message. */
 function effectOf(tool: ToolDefinition): EffectDefinition {
   const { name, governance, timeoutMs } = tool
   return {

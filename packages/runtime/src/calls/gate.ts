@@ -153,7 +153,7 @@ export async function withdrawReview(
 ): Promise<void> {
   const governor = await context.governor()
   const { type } = await governor.admit(governedCall(context, call, call.toolName), denied)
-  // Nothing of an admission may be committed for a call that does not run.
+  // The governor has admitted the call, but it will not run, so these records must not be committed.
   if (type === 'allow') context.dropGovernor()
 }
 

@@ -67,7 +67,7 @@ export async function runCalls(
 }
 
 /**
- * Asks for the approval of calls that are held back only by calls that wait for an approval themselves, so
+ * Asks for the approval of calls that are held back only by earlier calls which wait for an approval themselves, so
  * that a person can decide about all of them together. None of them runs before its turn.
  */
 async function askAhead(context: DrainContext, side: ResolvedSide, entry: Entry): Promise<void> {
@@ -169,7 +169,7 @@ async function answeredOutcome(
   return { type: 'error', message: given.message ?? 'It failed.' }
 }
 
-/** Adds the files of a child's result that models can be shown; its text already names all of them. */
+/** Adds the files of a child's result that models can be shown; the text of the result already names all files. */
 function withPictures(
   { files }: KernelState,
   outcome: SettledOutcome,
@@ -211,7 +211,7 @@ export class RunningCall implements CallPorts {
   readonly context: { readonly running: RunningCall } = { running: this }
   /** The planned changes for the child that the call creates or messages. */
   plan: SpawnPlan | undefined
-  /** The records of the requests that the call made to a model, because its tool is a prompt. */
+  /** The records of the requests that the call made to a model, if its tool is a prompt. */
   readonly requests: LogWrites[] = []
   /** Whether the call may not start yet. Then nothing about the call is committed. */
   isHeldBack = false
@@ -537,7 +537,7 @@ export class RunningCall implements CallPorts {
     const blobs = [...(own?.blobs ?? []), ...(plan?.blobs ?? []), ...frames]
     let told = outcome
     const onConflict = (error: unknown): Write => {
-      // The tool has run, so its model is told so; running it again could repeat its side effects.
+      // The tool has run, so the model is told so; running the tool again could repeat its side effects.
       const message = `The tool ran, but its changes to the thread were not stored. ${messageOf(error)}`
       told = { type: 'error', message }
       return { events: [endEvent(drain, call, told)], isProgress: true }

@@ -27,7 +27,7 @@ export interface ClientOptions extends RequesterOptions {
 
 type Item = Pick<WaitingItem, 'threadId' | 'interruptId'>
 
-/** Everything that waits for a person. Decisions are recorded under the user of the key. */
+/** Everything that waits for a person. Decisions are recorded in the name of the user of the API key. */
 export interface ClientInbox {
   list(query?: { readonly rootId?: string; readonly limit?: number }): ReturnType<Inbox['list']>
   /** One item, also after it was decided. */

@@ -57,7 +57,7 @@ export interface ParentLink {
  */
 export interface MessageQueued extends EventBase<'message_queued'> {
   readonly queueId: string
-  /** `user`: a message to side A; `assistant`: a message to side B. */
+  /** Which side gets the message: `user` means side A, `assistant` means side B. */
   readonly role: 'user' | 'assistant'
   readonly message: MessageJSON
   readonly isSilent?: boolean
@@ -262,7 +262,7 @@ export interface GrantRevoked extends EventBase<'grant_revoked'> {
   readonly by: string
 }
 
-/** The children that start together with a newly active prompt were created. */
+/** The children that start by themselves were created for the agent. */
 export interface ImmediateDone extends EventBase<'immediate_done'> {
   readonly agent: string
 }
@@ -335,7 +335,7 @@ export interface EffectScheduled extends EventBase<'effect_scheduled'> {
 /** A scheduled effect is about to run. This is the intent, which is committed before the effect runs. */
 export interface EffectStarted extends EventBase<'effect_started'> {
   readonly effectId: string
-  /** From 1, within one run; a crash counts as an attempt. */
+  /** The number of the attempt within one run, from 1; an attempt that a crash cut off counts. */
   readonly attempt: number
   readonly epoch: number
 }
@@ -363,8 +363,8 @@ export interface VariablesRequested extends EventBase<'variables_requested'> {
   readonly missing: readonly string[]
   readonly expiresAt: string
   /**
-   * The relation of the original call. Once the variables are provided, the child is created with the
-   * arguments of that call.
+   * The relation that the original call named, i.e. which kind of child. Once the variables are provided, the child
+   * is created with the arguments of that call.
    */
   readonly relation: string
   readonly toolName: string
@@ -474,7 +474,9 @@ export interface ThreadErased extends EventBase<'thread_erased'> {
 /** Tokens that were spent without adding a message to the thread: on failed requests, summaries and so on. */
 export interface RuntimeUsageRecorded extends UsageRecorded {
   readonly costUsd?: number
-  /** The request that used them. Its `model_answered` has the same usage, so only one of the two is counted. */
+  /**
+   * The request that used the tokens. Its `model_answered` has the same usage, so only one of the two is counted.
+   */
   readonly logId?: string
 }
 

@@ -75,7 +75,7 @@ export interface Runtime {
  */
 export interface SpendingRule {
   readonly per: 'tenant' | 'user'
-  /** The length of a period. Periods begin at its multiples since 1970, so days begin at midnight UTC. */
+  /** The length of a period. Periods begin at multiples of it since 1970, so days begin at midnight UTC. */
   readonly periodMs: number
   readonly maxCostUsd?: number
   readonly maxTokens?: number
@@ -207,7 +207,7 @@ export interface ThreadInfo extends Omit<
   readonly updatedAt: string
   /** When the thread works next; null while it waits for a message or an answer. */
   readonly wakeAt: string | null
-  /** The part of `tokens` that models have read. */
+  /** The part of `tokens` that models have read as input. */
   readonly inputTokens: number
   /** The sums of the thread and all its descendants. */
   readonly tree: { readonly tokens: number; readonly costUsd: CostUsd; readonly waiting: number }
@@ -215,7 +215,7 @@ export interface ThreadInfo extends Omit<
 
 /** The threads that have changed since the last page. */
 interface ThreadChanges {
-  /** The position after this page; `after` accepts it. */
+  /** The position after this page; pass it as `after` to continue. */
   readonly position: string
   /** Whether threads were removed, or this store does not know the position: list all threads again. */
   readonly isReset?: boolean
@@ -258,7 +258,7 @@ export interface ForkThread {
   readonly isContinued?: boolean
 }
 
-/** A fork, and what the original did after the place of the fork, which the fork may do again. */
+/** A fork, and what the original thread did after the point of the fork, which the fork may do again. */
 export interface ForkedThread extends ThreadInfo {
   readonly runsAgain: {
     readonly modelCalls: number
@@ -283,7 +283,7 @@ export const IF_BUSY = ['enqueue', 'reject', 'cut', 'restart'] as const
 export interface SendMessage {
   readonly text?: string
   readonly content?: readonly UserContent[]
-  /** `user` (default): a message to side A; `assistant`: a message to side B. */
+  /** Which side gets the message: `user` (default) means side A, `assistant` means side B. */
   readonly role?: 'user' | 'assistant'
   readonly isSilent?: boolean
   /** Paths of files of the thread. */
@@ -533,7 +533,7 @@ export interface Threads {
     readonly after?: string
     readonly signal?: AbortSignal
   }): AsyncIterable<ThreadChanges>
-  /** Returns how many threads there are and what they have used; the time does not grow with their number. */
+  /** Returns how many threads there are and what they have used, in the same time for any number of threads. */
   totals(): Promise<StoreTotals>
   update(
     threadId: string,

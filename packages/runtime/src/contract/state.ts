@@ -180,7 +180,7 @@ export interface Session {
   turns: number
   /** Steps taken, per side. */
   readonly steps: { a: number; b: number }
-  /** What was spent before the handoff with which this session began, since a person last spoke. */
+  /** What earlier sessions spent since a person last spoke, if this session began with a handoff. */
   before: Spent
   /** How many steps in a row failed with the same errors of the same tools. */
   sameErrors: number

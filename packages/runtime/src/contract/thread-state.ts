@@ -39,7 +39,7 @@ export interface SubagentRegistryEntry {
 /** A message to be queued. */
 export interface NewMessage {
   readonly content: string | Message
-  /** `user` (default): a message to side A; `assistant`: a message to side B. */
+  /** Which side gets the message: `user` (default) means side A, `assistant` means side B. */
   readonly role?: 'user' | 'assistant'
   readonly isSilent?: boolean
   /** Paths of files of this thread that belong to the message. */

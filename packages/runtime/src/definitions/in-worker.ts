@@ -23,7 +23,7 @@ export interface InWorkerOptions {
 export interface WorkerToolContext {
   readonly toolCallId: string
   readonly toolName: string
-  /** The same for every attempt of one call, also after a crash. */
+  /** A key that is the same for every attempt of one call, also after a crash. */
   readonly idempotencyKey: string
   /** The prompt's settings for this tool. */
   readonly options?: Readonly<Record<string, unknown>>

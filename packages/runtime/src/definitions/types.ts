@@ -60,8 +60,8 @@ export interface Budget {
 
 /**
  * One side of an agent (Standard Agents §3): a prompt, or an `agent()` of `@skein/agents`. `human`, `handler` and
- * `subagents` are words of Standard Agents 0.2.0. An agent that uses one of them needs no `type`: it is
- * `ai_human` if its side B is a person or absent, else `dual_ai`.
+ * `subagents` are fields of Standard Agents 0.2.0. An agent that uses one of them needs no `type`: it is `ai_human`
+ * if its side B is a person or absent, else `dual_ai`.
  */
 export interface SideConfig {
   readonly prompt?: Ref<PromptDefinition>
@@ -149,7 +149,7 @@ export interface PromptDefinition {
   /** Whether consecutive calls of `read_only` tools may run in parallel. Default false. */
   readonly parallelToolCalls?: boolean
   readonly toolChoice?: 'auto' | 'none' | 'required'
-  /** The arguments for calling an agent as a tool, if its side A uses this prompt. */
+  /** The schema of the arguments when an agent whose side A uses this prompt is called as a tool. */
   readonly requiredSchema?: ToolSchema<unknown>
   /** The JSON shape of this side's answers. */
   readonly output?: ToolSchema<unknown>
@@ -376,7 +376,7 @@ export interface EffectDefinition {
     args: JsonValue,
     context: EffectContext,
   ) => Probed | boolean | Promise<Probed | boolean>
-  /** How often a failed effect is tried, and the delay, which doubles. A crash counts as an attempt. */
+  /** How many attempts an effect has, and the delay between them, which doubles. A crash counts as an attempt. */
   readonly retry?: { readonly attempts: number; readonly backoffMs: number }
   /** Default 60 s. */
   readonly timeoutMs?: number

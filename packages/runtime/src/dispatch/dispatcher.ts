@@ -26,7 +26,7 @@ export interface Dispatcher {
    * too when they hear of the commit. Default false.
    */
   readonly isShared?: boolean
-  /** Starts draining, beginning with the threads that are due in the store. */
+  /** Starts the work on threads, beginning with those that are due in the store. */
   start(drain: Drain): Promise<void>
   /** Asks for a drain of the thread (work on it), now or at a time in ms. Calling it repeatedly is harmless. */
   wake(threadId: string, at?: number): void
@@ -36,7 +36,7 @@ export interface Dispatcher {
   settled?(threadId: string): Promise<void>
   /** Resolves when nothing runs and nothing is due. Without this function, callers ask the store. */
   idle?(): Promise<void>
-  /** Starts no more drains; running drains may continue for `graceMs` and are then aborted. */
+  /** Starts no more work on threads; running work may continue for `graceMs` and is then aborted. */
   stop(options?: { readonly graceMs?: number }): Promise<void>
 }
 
@@ -50,7 +50,7 @@ export const SHARED_LEASE_MS = 7_500
 /** How often the store is polled by callers that wait for a thread, if the dispatcher cannot tell them. */
 const LOOK_MS = 25
 
-/** Resolves when no drain of this thread runs or is due, on any node. */
+/** Resolves when nobody works on this thread and no work on it is due, on any node. */
 export async function settled(
   { dispatcher, store, timers }: WaitParts,
   threadId: string,
@@ -147,7 +147,7 @@ export function systemTimers(clock: Clock & Partial<SteadyClock> = systemClock):
 
 /** A clock that never goes back while the process lives. */
 export interface SteadyClock extends Clock {
-  /** Records that a timer for this time has fired, so that it is at least this time now. */
+  /** Records that a timer for this time has fired, so that the clock shows at least this time from now on. */
   reach(at: number): void
 }
 
@@ -183,7 +183,7 @@ export function steadyClock(
   return {
     now,
     reach(at) {
-      // Timers of the process measure the system's time. A clock that a test sets by hand may stand still.
+      // Timers follow the system's time alone. A clock that a test sets by hand may stand still, so it is not moved.
       if (wall !== systemClock || now() >= at) return
       isAhead = true
       last = { wall: wall.now(), time: at, monotonic: monotonic() }
@@ -247,7 +247,7 @@ export class FairQueue {
     queue.delete(threadId)
     this.#tenants.delete(threadId)
     this.#queues.delete(best)
-    // Put back at the end: the other tenants with as few working threads come first.
+    // The tenant is put back at the end: other tenants with as few working threads come first.
     if (queue.size > 0) this.#queues.set(best, queue)
     this.#working.set(best, this.#count(best) + 1)
     return { threadId, tenant: best }

@@ -18,11 +18,11 @@ import {
 export interface Engine {
   /** Connects this node to the engine. From now on the engine calls `run` for threads that any node has sent. */
   start(node: EngineNode): Promise<void>
-  /** Has the thread run by some node. Rejects if the engine has not accepted that. */
+  /** Asks the engine to have the thread run by some node. Rejects if the engine does not accept the request. */
   send(threadId: string, options: EngineSend): Promise<void>
   /** Aborts the work on a thread that does not run on this node, if the engine can find it. */
   interrupt?(threadId: string, reason: string): void
-  /** Disconnects this node. All its runs have ended. */
+  /** Disconnects this node. It is called when all runs of this node have ended. */
   stop(): Promise<void>
 }
 
@@ -84,7 +84,7 @@ const GRACE_MS = 5000
 
 interface Running {
   controller: AbortController
-  /** Whether the thread was woken after its head was read. */
+  /** Whether the thread was woken after its row in the store was read. */
   again: boolean
 }
 
@@ -112,7 +112,7 @@ class EngineDispatcher implements Dispatcher {
   readonly #sent = new Map<string, { again: boolean }>()
   /** Threads whose drain failed or left them due: how often in a row, and when they run again. */
   readonly #retries = new Map<string, { readonly count: number; readonly at: number }>()
-  /** Threads that the last sweep found, with what identifies their wake-up. */
+  /** Threads that the last sweep found, with a mark that identifies the wake-up of each. */
   #found = new Map<string, Found>()
   #drain: Drain | undefined
   #isStopped = false
@@ -245,8 +245,8 @@ class EngineDispatcher implements Dispatcher {
         return left <= SKEW_MS ? { againMs: left } : {}
       }
       if (this.#isStopped) return { againMs: 0 }
-      // A thread that is still due is drained again at once the first time, because a message may have
-      // arrived; after that it has to wait, or a drain that leaves its thread due would loop.
+      // A thread that is still due is run again at once the first time, because a message may have arrived; after
+      // that it has to wait, or work that always leaves its thread due would loop.
       if (drains > 1) return this.#retry(threadId)
       await this.#take(threadId, head?.tenant ?? '')
       let end: DrainEnd | void = undefined
@@ -267,7 +267,7 @@ class EngineDispatcher implements Dispatcher {
     }
   }
 
-  /** Returns when a thread runs again that could not continue. There is one retry of a thread at a time. */
+  /** Returns after what time a thread that could not continue runs again. A thread has one retry at a time. */
   #retry(threadId: string, wait?: number): { readonly againMs?: number } {
     const now = this.#options.timers.now()
     const { count = 0, at = 0 } = this.#retries.get(threadId) ?? {}
@@ -280,7 +280,7 @@ class EngineDispatcher implements Dispatcher {
     return { againMs }
   }
 
-  /** Waits for one of the places of this node; tenants take turns. */
+  /** Waits until this node has a free place for the thread (see `maxConcurrent`); tenants take turns. */
   #take(threadId: string, tenant: string): Promise<void> {
     return new Promise((take, refuse) => {
       this.#places.set(threadId, { take, refuse })

@@ -93,7 +93,8 @@ class Keeper implements LeaseKeeper {
     const { store, timers, owner, leaseMs } = this.#options
     this.#renewal = undefined
     const asked = [...this.#held]
-    // As for a claim, the new deadlines begin before the store is asked.
+    // The new deadlines begin before the store is asked, so they are never later than two thirds of the
+    // lease.
     const deadlines = asked.map(([id, { controller }]) => this.#deadline(id, controller))
     this.#arm()
     let renewed: ReadonlySet<string> | undefined

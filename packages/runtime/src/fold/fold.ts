@@ -53,7 +53,7 @@ export class KernelFold {
     apply(this.state, event)
   }
 
-  /** Continues from a snapshot; the fold must be empty. */
+  /** Continues from a snapshot; the state must be empty until then. */
   restore({ state, saved }: RestoredSnapshot): void {
     this.state = state
     this.saved = saved

@@ -108,12 +108,15 @@ export interface SessionGovernor {
   ): Promise<Settlement>
   /**
    * Settles a call that was running when its process died. `absent` means that it may run again, after
-   * another `admit`. Undefined means that the log has no write in doubt with this id.
+   * another `admit`. Undefined means that the log has no write with this id whose outcome is open.
    */
   recoverCall(callId: string): Promise<'applied' | 'absent' | 'in_doubt' | undefined>
-  /** Records a person's answer about a call in doubt. After `absent` the call may be admitted again. */
+  /**
+   * Records a person's answer about a call that a crash interrupted. After `absent` the call may be admitted
+   * again.
+   */
   settleInDoubt(callId: string, found: 'applied' | 'absent'): Promise<void>
-  /** Judges the result of the session. A session without a task class is always delivered. */
+  /** Judges the result of the session. Without a task class, every result is delivered. */
   deliver(candidate: JsonValue): Promise<Delivery>
   /** Ends the request of a session that failed, was stopped or terminated, and undoes its writes. */
   fail(code: string, message: string): Promise<void>

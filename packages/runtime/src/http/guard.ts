@@ -349,7 +349,7 @@ export class SharedBuckets implements Buckets {
     return true
   }
 
-  /** Reads the counter. At the beginning of a day, that of the day before still counts. */
+  /** Reads the counter. At the beginning of a day, the counter of the day before still counts. */
   async #read(account: string, share: Share, day: number): Promise<void> {
     const read = async (of: number): Promise<number> => {
       const name = this.#name(account, of)

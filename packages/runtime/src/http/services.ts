@@ -113,8 +113,8 @@ export interface HttpOptions {
    */
   readonly a2a?: { readonly agent?: string; readonly url?: string; readonly isPublic?: boolean }
   /**
-   * Serves Studio under `/studio/`, and sends browsers there from `/`: `studioFiles()` of `@skein/studio`. The files
-   * need no key; with `auth`, people sign in with theirs.
+   * The files of Studio: `studioFiles()` of `@skein/studio`. They are served under `/studio/`, and browsers
+   * are sent there from `/`. The files need no key; with `auth`, people sign in with theirs.
    */
   readonly studio?: StudioFiles
   /**

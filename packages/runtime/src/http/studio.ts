@@ -122,7 +122,7 @@ export class StudioSessions {
   readonly #auth: Auth
   #secret: Promise<CryptoKey> | undefined
   readonly #signIns: TokenBuckets
-  /** Sessions that were ended here, with the time when they would have ended. */
+  /** Ids of the sessions that were ended at this server, with the times when they would have expired. */
   readonly #ended = new Map<string, number>()
 
   constructor({ auth, verify, clock }: { auth: Auth; verify: Verify; clock: Clock }) {

@@ -96,9 +96,9 @@ function checkSecrets(agents: readonly LoadedAgent[], prompts: readonly LoadedPr
 }
 
 /**
- * Sets `requiredVariables` of every relation: the scoped variables that the prompts of its agent require, and
- * those of all children that the agent may have. Relations are created before all agents are known, so this
- * is done last, before the registry is returned.
+ * Sets `requiredVariables` of every relation (of a prompt to an agent that it may create as a child): the
+ * scoped variables that the prompts of its agent require, and those of all children that the agent may have.
+ * Relations are created before all agents are known, so this is done last, before the registry is returned.
  */
 export function fillRequiredVariables(agents: ReadonlyMap<string, ResolvedAgent>): void {
   /** The variables that each agent declares itself, and the children that it may create. */
@@ -214,7 +214,7 @@ function hashOf(value: unknown): string {
   return sha256Hex(JSON.stringify(value)).slice(0, DIGITS)
 }
 
-/** Returns the sides that are played by models. */
+/** Returns the sides of an agent that are not a person. */
 export function sidesOf({ a, b }: ResolvedAgent): readonly ResolvedAgent['a'][] {
   return b ? [a, b] : [a]
 }

@@ -36,7 +36,10 @@ export function fillModels(agents: readonly LoadedAgent[], source: PriceSource |
       }
 }
 
-/** Converts published modalities. A vendor shows the pages of a PDF to models that take images. */
+/**
+ * Converts the published input types of a model. A model that takes images also takes PDFs, because vendors
+ * show it the pages as images.
+ */
 function inputsOf(input: readonly string[] | undefined): Partial<LLMCapabilities> {
   if (!input) return {}
   const imageInput = input.includes('image')

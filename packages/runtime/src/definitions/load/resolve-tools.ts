@@ -196,8 +196,8 @@ export function resolveSubagents(
 }
 
 /**
- * Returns the type of an agent; undefined if its `type` is invalid. An agent without a `type` that uses words of
- * Standard Agents 0.2.0 is `dual_ai` if its side B is no person.
+ * Returns the type of an agent; undefined if its `type` is invalid. An agent without a `type` that uses
+ * fields of Standard Agents 0.2.0 is `dual_ai` if its side B is no person.
  */
 export function typeOf({
   read,

@@ -26,7 +26,7 @@ export type ClientAnswer =
       readonly approvalId: string
       readonly isApproved: boolean
       readonly reason?: string
-      /** The arguments with which the person approves the call instead. */
+      /** The arguments with which the person approves the call, in place of those of the model. */
       readonly with?: JsonObject
       /** Returns a call's arguments as the page displayed them; undefined if it did not display the call. */
       readonly shown: (toolCallId: string) => JsonValue | undefined
@@ -246,7 +246,7 @@ function bytesOf(base64: string, field: string): Uint8Array<ArrayBuffer> {
   try {
     return decodeBase64(base64)
   } catch {
-    // The error of the decoder does not name the field.
+    // The error of the decoder does not name the field, so it is replaced.
     throw invalid(`${field}.url`, 'must contain padded base64 with the characters + and /')
   }
 }

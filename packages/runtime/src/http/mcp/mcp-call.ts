@@ -21,12 +21,12 @@ export type McpCall = Pick<
   'request' | 'runtime' | 'principal' | 'services' | 'connection'
 > & { readonly session: McpSession }
 
-/** What a client said about itself when it began. */
+/** What a client said about itself when it opened its session. */
 export interface McpSession {
   readonly id?: string
   /** Whether a person can be asked with a form. */
   readonly hasForms: boolean
-  /** Whether an event without data may come first; clients of older versions would read it as JSON. */
+  /** Whether a stream may begin with an event without data; older clients would parse it as JSON. */
   readonly hasEmptyEvents: boolean
 }
 
@@ -255,7 +255,8 @@ class OpenCalls {
     const abort = new AbortController()
     const key = JSON.stringify([client, session, id])
     const entry = { threadId, cancel: () => abort.abort() }
-    // Without a session, the ids of two clients with the same key could not be told apart.
+    // Without a session, two clients with the same key could use the same request id, so the call is not
+    // added.
     if (session !== undefined) this.#calls.set(key, entry)
     const remove = (): void => {
       if (this.#calls.get(key) === entry) this.#calls.delete(key)

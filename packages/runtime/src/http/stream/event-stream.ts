@@ -77,7 +77,7 @@ export function eventResponse(
   })
 }
 
-/** The largest body of events that another node sends. */
+/** The largest body of events that is accepted from another node, in bytes. */
 const MAX_SHOWN_BYTES = 1024 * 1024
 
 /**
@@ -361,8 +361,8 @@ export const streamOperations: readonly OperationRoute[] = [
     run(call) {
       const { request, runtime, thread, services, query } = call
       const { deltas: includesDeltas = true, tree: isTree = false, live: isLive, until } = query
-      // A reconnecting client repeats its first address, so the `last-event-id` header overrides `after`. Work is
-      // still counted from `after`, so that the stream can end if the thread has come to rest meanwhile.
+      // A reconnecting client repeats its first address, so the `last-event-id` header overrides `after`. With
+      // `until`, work counts from `after` on, so that the stream can end if the thread has come to rest meanwhile.
       const since = query.after ?? '0'
       const after = request.headers.get('last-event-id') || since
       const isPosition = (text: string): boolean =>

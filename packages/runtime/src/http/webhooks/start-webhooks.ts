@@ -80,7 +80,7 @@ class Watcher implements Webhooks {
   readonly #clock: Clock
   readonly #queues: readonly WebhookQueue[]
   readonly #abort = new AbortController()
-  /** The last event that was read of each thread; the most recently read thread is last. */
+  /** The number of the last event that was read of each thread; the most recently read thread is last. */
   readonly #read = new Map<string, number>()
   /**
    * All events before this time have been read, except late ones (see `MARGIN_MS`); valid only once
