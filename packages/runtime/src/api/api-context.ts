@@ -54,7 +54,7 @@ export function createApiContext(environment: ApiEnvironment): ApiContext {
 
 /**
  * Remembers that the store cannot be written (see `isUnwritable`). While that lasts, nothing can be committed that
- * would end a wait, so callers that wait for a thread get its error instead of waiting for ever.
+ * would end a wait, so callers that wait for a thread get the store's error instead of waiting for ever.
  */
 export class Outage {
   #error: unknown
@@ -72,7 +72,7 @@ export class Outage {
     this.#error = undefined
   }
 
-  /** Runs `wait` with a signal that aborts when the store cannot be written, or with the signal of the caller. */
+  /** Runs `wait` with a signal that aborts when the store cannot be written or when the caller's signal aborts. */
   async guard<T>(
     signal: AbortSignal | undefined,
     wait: (signal: AbortSignal) => Promise<T>,

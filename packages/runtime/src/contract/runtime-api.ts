@@ -289,7 +289,7 @@ export interface SendMessage {
   /** Paths of files of the thread. */
   readonly attachments?: readonly string[]
   readonly userId?: string
-  /** Without the fields `from`, `kind` and `for`, which only the runtime sets, to mark its own messages. */
+  /** May not contain `from`, `kind` and `for`, with which the runtime marks its own messages. */
   readonly metadata?: JsonObject
   /** If two messages are sent with the same id, only the first is queued. */
   readonly messageId?: string

@@ -313,7 +313,7 @@ interface Compaction {
 export interface RequestLog {
   readonly logId: string
   readonly frame: ModelRequested['frame']
-  /** Ids of the messages that the request contained. The `model_requested` event of the next request changes it. */
+  /** Ids of the messages that the request contained. The next `model_requested` event changes this list. */
   readonly messageIds: string[]
 }
 

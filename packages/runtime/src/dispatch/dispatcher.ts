@@ -81,7 +81,7 @@ interface WaitParts {
 export type NodeNotice =
   /**
    * A commit has changed a thread. `seq` is the number of its last event, `isDue` says whether to work on it now,
-   * and `drainedBy` the process that works on the thread, if the commit is part of that work.
+   * and `drainedBy` is the process that works on the thread, if the commit is part of that work.
    */
   | {
       readonly type: 'committed'

@@ -185,9 +185,9 @@ export function grantPolicy({ find, clock = systemClock }: GrantPolicyOptions): 
 }
 
 /**
- * Lets the first of these policies that is not in shadow mode (where a policy is only recorded) also read the
- * grants of the thread. Its hash does not change, so that a grant makes no approval invalid that was given or
- * is being asked for.
+ * Lets the first of these policies that is not in shadow mode (where decisions are only recorded) also read
+ * the grants of the thread. Its hash does not change, so that a grant makes no approval invalid that was
+ * given or is being asked for.
  */
 export function withGrants(
   policies: readonly Policy[],

@@ -149,8 +149,8 @@ export function effectiveRisk({ governance }: ToolDefinition, args: JsonValue): 
 }
 
 /**
- * Asks the tool's probe whether the effect happened. Without a probe or a clear answer, its outcome stays
- * unknown.
+ * Asks the tool's probe whether the effect happened. Without a probe or a clear answer, the outcome of the
+ * call stays unknown.
  */
 async function probeTool(
   { governance }: ToolDefinition,

@@ -145,7 +145,7 @@ const DIGITS = 32
  * The code of tools, hooks and strategies is not part of the hash. The same source has another text after
  * bundling, a text says nothing about what a function closes over, and a corrected tool is meant for threads
  * that run. Titles, labels and options of vendors are left out, because no decision of the runtime depends on
- * them; neither are the values of variables, because a hash of a short value can be guessed.
+ * them; so are the values of variables, because a hash of a short value can be guessed.
  */
 export function fillHashes(agents: ReadonlyMap<string, ResolvedAgent>): void {
   const own = new Map<string, string>()

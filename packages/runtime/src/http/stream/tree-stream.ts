@@ -27,7 +27,7 @@ export interface TreeEvent extends NumberedEvent {
 interface Followed {
   readonly threadId: string
   readonly parentId: string | undefined
-  /** The agent of the streamed thread (as of this point of its log), then the names of the children down to this. */
+  /** The agent of the streamed thread (at this point of its log), then the names of children down to this thread. */
   path: readonly string[]
   readonly position: TreePosition
 }
@@ -175,8 +175,8 @@ class Tree {
   }
 
   /**
-   * Whether the reader has received all events that the followed threads had when the tree came to rest. Asks for
-   * the last event of a thread only once; threads that are found meanwhile are asked too.
+   * Whether the reader has received all events that the followed threads had when the tree came to rest. The last
+   * event of each thread is looked up only once, also of threads that are found meanwhile.
    */
   async #hasAll(lastSeqs: Map<Followed, number>): Promise<boolean> {
     for (const thread of this.#followed) {
