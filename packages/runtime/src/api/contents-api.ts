@@ -19,7 +19,7 @@ import type { EffectScheduled } from '../contract/event.ts'
 import { facadeEffects, scheduledEffects } from '../thread/effects.ts'
 import { openForPeople, waitingCount } from '../contract/state.ts'
 
-/** Creates the file functions of the API; they follow the same rules as for tools. */
+/** Creates the file functions of the API, which make the same checks as those that tools get. */
 export function filesApi(context: ApiContext): ThreadFiles {
   const open = async (threadId: string) =>
     facadeFiles(bufferOf(context, (await load(context, threadId)).state))
@@ -52,7 +52,7 @@ export function filesApi(context: ApiContext): ThreadFiles {
   }
 }
 
-/** Creates the value functions of the API; they follow the same rules as for tools. */
+/** Creates the value functions of the API, which make the same checks as those that tools get. */
 export function valuesApi(context: ApiContext): ThreadValues {
   const open = async (threadId: string) =>
     facadeValues(bufferOf(context, (await load(context, threadId)).state))
@@ -99,7 +99,7 @@ export function envApi(context: ApiContext): ThreadEnv {
   }
 }
 
-/** Creates the functions for scheduled effects; they follow the same rules as for tools. */
+/** Creates the functions for scheduled effects, which make the same checks as those that tools get. */
 export function effectsApi(context: ApiContext): ThreadEffects {
   return {
     list: async (threadId) => scheduledEffects((await load(context, threadId)).state.effects),

@@ -181,8 +181,8 @@ export async function forkStoredThread(
       ...rest.filter(isHistory).map((event) => {
         if (event.type !== 'env_set' || event.valueType !== 'secret' || event.value === null)
           return event
-        // A sealed secret can be opened only in the thread it was sealed for, so it is sealed again for the
-        // copy.
+        // An encrypted secret can be opened only for the thread whose id it was encrypted with, so it is
+        // encrypted again for the copy.
         const secret = vault.open(event.value, envContext(threadId, event.name))
         return { ...event, value: vault.seal(secret, envContext(id, event.name)) }
       }),
@@ -198,7 +198,7 @@ function forkPlace(threadId: string, messageId: string | undefined): JsonObject 
     : { thread_id: threadId, message_id: messageId }
 }
 
-/** Returns the last message of a copy; undefined for a copy that begins with nothing. */
+/** Returns the last message of a copy; undefined for a copy without messages. */
 function lastMessage(log: readonly RuntimeEvent[]): string | undefined {
   const last = log.findLast((event) => event.type === 'message_added')
   return last?.type === 'message_added' ? last.message.id : undefined

@@ -19,7 +19,7 @@ import { nextCronTime } from '../contract/cron.ts'
 import { queuedTool } from '../thread/effects.ts'
 import { answerToApproval } from './gate.ts'
 
-/** The attempts of an effect without `retry` that may run again after a crash. */
+/** How many attempts an effect without `retry` has, if it may run again after a crash. */
 const CRASH_ATTEMPTS = 5
 const CRASH_BACKOFF_MS = 1_000
 
@@ -37,9 +37,9 @@ interface EffectRun {
 }
 
 /**
- * Runs a scheduled effect that is due. Its start is committed before it runs, and its changes to the thread
- * are committed together with its end. A governed effect passes the same gate as a tool call; if a person has
- * to approve it, it waits.
+ * Runs a scheduled effect that is due. Its start is committed before it runs, and its changes to the thread are
+ * committed together with its end. A governed effect is judged by the policy as a tool call is; if a person has to
+ * approve it, it waits.
  */
 export async function runEffect(context: DrainContext, effectId: string): Promise<void> {
   const effect = context.state.effects.get(effectId)
@@ -72,7 +72,7 @@ export async function runEffect(context: DrainContext, effectId: string): Promis
       )
     await within(timeoutMs, work, signal)
   } catch (error) {
-    // The process stops or the thread was stopped: what the effect has done is settled like after a crash.
+    // The process or the thread was stopped. The next drain finds out what the effect has done, as after a crash.
     if (signal.aborted) return
     return failRun(context, run, { attempt, error, admitted: gate.call })
   } finally {
@@ -120,7 +120,7 @@ export async function settleEffect(context: DrainContext, effectId: string): Pro
   return endRun(context, run, { outcome: 'failed', error, retryAfterMs })
 }
 
-/** Ends a run whose outcome was found out, or could not be found out. */
+/** Ends a run that a crash interrupted: its outcome was found out, or stays unknown. */
 function endFound(
   context: DrainContext,
   run: EffectRun,
@@ -210,7 +210,7 @@ async function endRun(context: DrainContext, run: EffectRun, ending: Ending): Pr
     ...write,
     events,
     ...writesOf(run),
-    // An effect that kills every process that runs it makes no progress.
+    // A retry after a crash is no progress, or an effect that kills every process would be repeated for ever.
     isProgress: !(isRetry && run.effect.runningEpoch !== context.epoch),
     onConflict: (conflict) => {
       isStored = false
@@ -235,7 +235,7 @@ async function ask(
 ): Promise<void> {
   const { clock, ids, limits } = context.environment
   const { effectId } = run.effect.scheduled
-  // The question whether a call had its effect stays open until somebody answers it.
+  // Only approvals expire. The question whether the effect happened stays open until somebody answers it.
   const expires = kind === 'approval' ? clock.now() + limits.interruptTtlMs : undefined
   const opened: RuntimeEvent = {
     type: 'interrupt_opened',
@@ -287,12 +287,12 @@ async function settle(
   if (governor && admitted) await governor.settle(admitted.call, outcome, '')
 }
 
-/** The audit lines of the run. The events of the gate are left out, because they are about calls of a session. */
+/** Returns the audit lines of the run. The governor's events are left out: they are about calls of a session. */
 function writesOf({ governor }: EffectRun): Pick<Write, 'governance'> {
   return governor ? { governance: { ...governor.takeWrites(), events: [] } } : {}
 }
 
-/** The task class of effects: nothing has to be proved, and undoing one is left to a person. */
+/** The rules (task class) for effects: they need no evidence, and undoing an effect may be left to a person. */
 const EFFECT_TASK: AgentTaskClass = {
   name: 'effect',
   needs: [],
@@ -333,7 +333,7 @@ async function openRun(context: DrainContext, effect: EffectState): Promise<Effe
   }
 }
 
-/** Returns the effect that runs a tool which code has queued. Its result becomes a silent message. */
+/** Returns the effect that runs a tool that was queued with `queueTool`. Its result becomes a silent message. */
 function effectOf(tool: ToolDefinition): EffectDefinition {
   const { name, governance, timeoutMs } = tool
   return {

@@ -23,8 +23,8 @@ import { subpromptTool } from '../model/subprompt.ts'
 import type { RunningCall } from './run.ts'
 
 /**
- * Opens the governor of the running session: with a new request, or with the request that the audit log
- * already has.
+ * Opens the governor of the running session, which judges its calls. It begins a new governed request, or
+ * continues the request that the audit log already has.
  */
 export function openGovernor(
   context: Pick<DrainContext, 'agent' | 'head' | 'state' | 'environment' | 'commit'>,
@@ -122,7 +122,8 @@ export function answerToApproval({
   answer,
   answeredBy: id,
 }: OpenInterrupt): ApprovalAnswer | undefined {
-  // The answer to another question, e.g. whether a call in doubt had its effect, approves and denies nothing.
+  // The answer to another question, e.g. whether an interrupted call had its effect, approves and denies
+  // nothing.
   if (interrupt.kind !== 'approval') return undefined
   const by = id === undefined ? undefined : { type: 'human' as const, id }
   if (answer?.type === 'deny') return { type: 'deny', reason: answer.reason ?? 'denied', by }
@@ -134,14 +135,17 @@ export function answerToApproval({
 
 /**
  * Denies a call whose approval was used before, so that its start could not be committed. The governor is
- * opened again from the log and told of the denial; otherwise its review would stay open.
+ * opened again from the log and told of the denial; otherwise the call would go on waiting for an approval.
  */
 export async function refuseReplayed(context: DrainContext, call: ToolCall): Promise<void> {
   context.dropGovernor()
   await withdrawReview(context, call, { type: 'deny', reason: 'APPROVAL_REPLAYED' })
 }
 
-/** Ends the review of a call that will not run. A call that needs no review any more is left alone. */
+/**
+ * Ends the wait for an approval of a call that will not run. A call that needs no approval any more is left
+ * alone.
+ */
 export async function withdrawReview(
   context: DrainContext,
   call: ToolCall,
@@ -149,7 +153,7 @@ export async function withdrawReview(
 ): Promise<void> {
   const governor = await context.governor()
   const { type } = await governor.admit(governedCall(context, call, call.toolName), denied)
-  // Nothing of an admission may be committed for a call that does not run.
+  // The governor has admitted the call, but it will not run, so these records must not be committed.
   if (type === 'allow') context.dropGovernor()
 }
 

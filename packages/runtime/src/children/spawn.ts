@@ -17,7 +17,7 @@ export interface SpawnPlan {
   readonly events: readonly RuntimeEvent[]
   readonly others: readonly ThreadChange[]
   readonly blobs?: readonly Blob[]
-  /** The id of the call's interrupt; set when the call waits for the child. */
+  /** The id under which the call waits for the child (its interrupt); undefined if the call does not wait. */
   readonly interruptId?: string
 }
 
@@ -171,7 +171,7 @@ export function messageToChild(
     readonly text: string
     readonly files: CopiedFiles
     readonly relation: Relation
-    /** The interrupt of the parent's call that waits for an answer. */
+    /** The id under which the parent's call waits for the answer (its interrupt). */
     readonly interruptId: string | undefined
   },
 ): RuntimeEvent {

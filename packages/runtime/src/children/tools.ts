@@ -79,7 +79,7 @@ export async function payloadOf(
 
 /**
  * Returns the text of the message in the arguments of a call; undefined if the arguments themselves are the
- * message. `from` is the property that has it, `key` the name of the tool.
+ * message. `from` is the property that holds the text, `key` the name of the tool.
  */
 export function messageIn(
   args: JsonObject,
@@ -144,7 +144,7 @@ function asText(value: unknown): string | undefined {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-/** Returns the paths in the mapped argument, which is one path or a list of paths. */
+/** Returns the paths in the argument that the relation names for attachments: one path or a list of paths. */
 function attachmentsOf({ config }: Relation, args: JsonObject): readonly string[] {
   const from = config.initAttachmentsProperty
   return from === undefined ? [] : pathsOf(args[from])

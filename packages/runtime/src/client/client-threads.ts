@@ -73,7 +73,7 @@ export interface ClientThreads extends Pick<
   import(lines: string): Promise<ThreadInfo>
   children(threadId: string): Promise<readonly ChildInfo[]>
   readonly files: Omit<ThreadFiles, 'move'>
-  /** Standing grants. They are made and revoked in the name of the user of the key. */
+  /** Standing grants. They are made and revoked in the name of the user to whom the API key belongs. */
   readonly grants: {
     list: ThreadGrants['list']
     /** The grants that hold now, over all threads that you may see. */

@@ -17,7 +17,7 @@ import type { Budget } from '../definitions/types.ts'
 import type { FileStat, Side } from './thread-state.ts'
 import type { ResolvedAgent } from '../definitions/resolved.ts'
 
-/** The version of the events below. A fold reads this version and all earlier versions; see `upcast.ts`. */
+/** The version of the events below. Logs of this version and of all earlier ones can be read; see `upcast.ts`. */
 export const EVENT_VERSION = 2
 
 interface EventBase<Type extends string> {
@@ -57,7 +57,7 @@ export interface ParentLink {
  */
 export interface MessageQueued extends EventBase<'message_queued'> {
   readonly queueId: string
-  /** `user`: a message to side A; `assistant`: a message to side B. */
+  /** Which side gets the message: `user` means side A, `assistant` means side B. */
   readonly role: 'user' | 'assistant'
   readonly message: MessageJSON
   readonly isSilent?: boolean
@@ -67,7 +67,7 @@ export interface MessageQueued extends EventBase<'message_queued'> {
   readonly metadata?: JsonObject
   /** Whether the message continues a thread that its user has stopped. Messages of children do not. */
   readonly resumes?: boolean
-  /** The parent's interrupt that is answered when the session that takes this message ends. */
+  /** The id of the parent's waiting call ("interrupt") that is answered when the session with this message ends. */
   readonly parentInterruptId?: string
   /**
    * Set when the message arrived during a session and ends the running turn early. After `restart`, models are
@@ -104,8 +104,8 @@ export interface SessionStart extends EventBase<'session_start'> {
   /** The hash of the definitions with which the session began (`ResolvedAgent.hash`); absent in older logs. */
   readonly definitions?: string
   /**
-   * Ids of the parent's interrupts that wait for this session. Interrupts of queued messages need not be
-   * listed; they are added when the messages are taken.
+   * Ids of the parent's waiting calls ("interrupts") that get the result of this session. Those of queued messages
+   * need not be listed; they are added when the messages are taken.
    */
   readonly waiters?: readonly string[]
   /** The first span of the session, as a `traceparent`; later spans of the session are its children. */
@@ -195,7 +195,7 @@ export interface RuntimeInterruptOpened extends InterruptOpened {
 /** A call that waited got its answer. */
 export interface RuntimeInterruptAnswered extends InterruptAnswered {
   /**
-   * Set when the answer is the result of a child. If no call waits for it any more, it is queued as a
+   * Set when the answer is the result of a child. If no call waits for the result any more, it is queued as a
    * message.
    */
   readonly report?: ChildReport
@@ -240,14 +240,14 @@ export interface CallChanged extends EventBase<'call_changed'> {
 }
 
 /**
- * A person allowed all calls of a tool in this thread until a time. Programs that do not know this event and the
- * next ignore them: they ask a person about every call.
+ * A person allowed all calls of a tool in this thread until a time. Older programs ignore this event and
+ * `grant_revoked`, because they do not know them: they ask a person about every call.
  */
 export interface GrantMade extends EventBase<'grant_made'> {
   /** Also the id of the signed text, by which the audit log names each use of the grant. */
   readonly grantId: string
   readonly tool: string
-  /** The highest risk of the calls that it allows. */
+  /** The highest risk of the calls that the grant allows. */
   readonly risk: 'write_low_risk' | 'write_high_risk'
   readonly by: string
   readonly expiresAt: string
@@ -262,7 +262,7 @@ export interface GrantRevoked extends EventBase<'grant_revoked'> {
   readonly by: string
 }
 
-/** The children that start together with a newly active prompt were created. */
+/** The children that start by themselves were created for the agent. */
 export interface ImmediateDone extends EventBase<'immediate_done'> {
   readonly agent: string
 }
@@ -282,9 +282,7 @@ export interface TurnCut extends EventBase<'turn_cut'> {
   readonly turnId: string
   /** After `restart`: the ids of the messages that models are not shown any more. The log keeps them. */
   readonly dropped?: readonly string[]
-  /**
-   * The dropped message in whose place models are shown a note, because calls that had started stay visible.
-   */
+  /** A dropped message that models see as a note ("taken back"), because calls that had started stay visible. */
   readonly noted?: string
 }
 
@@ -337,7 +335,7 @@ export interface EffectScheduled extends EventBase<'effect_scheduled'> {
 /** A scheduled effect is about to run. This is the intent, which is committed before the effect runs. */
 export interface EffectStarted extends EventBase<'effect_started'> {
   readonly effectId: string
-  /** From 1, within one run; a crash counts as an attempt. */
+  /** The number of the attempt within one run, from 1; an attempt that a crash cut off counts. */
   readonly attempt: number
   readonly epoch: number
 }
@@ -365,15 +363,15 @@ export interface VariablesRequested extends EventBase<'variables_requested'> {
   readonly missing: readonly string[]
   readonly expiresAt: string
   /**
-   * The relation of the original call. Once the variables are provided, the child is created with the
-   * arguments of that call.
+   * The relation that the original call named, i.e. which kind of child. Once the variables are provided, the child
+   * is created with the arguments of that call.
    */
   readonly relation: string
   readonly toolName: string
   /** The original call; undefined for a child that was to start by itself, and in logs of older versions. */
   readonly toolCallId?: string
   readonly arguments: JsonObject
-  /** The files of the call as they were when it was made. */
+  /** The files of the call as they were when the call was made. */
   readonly attachments?: readonly FileStat[]
   /** Whether the child was to start by itself, without a call. */
   readonly isImmediate?: boolean
@@ -409,7 +407,7 @@ export interface ModelRequested extends EventBase<'model_requested'> {
   readonly attempt: number
   readonly side: Side
   readonly prompt: string
-  /** The call that made the request, if the request is that of a prompt that is a tool. */
+  /** The call that made the request, where a prompt is used as a tool; absent for the requests of a side. */
   readonly toolCallId?: string
   readonly provider: string
   readonly model: string
@@ -424,7 +422,7 @@ export interface ModelRequested extends EventBase<'model_requested'> {
 /** The answer or the failure of a model request. */
 export interface ModelAnswered extends EventBase<'model_answered'> {
   readonly logId: string
-  /** The call of a prompt that is a tool. What it used is counted here, because it adds no message. */
+  /** The call of a prompt that is used as a tool. Its tokens are counted here, because the call adds no message. */
   readonly toolCallId?: string
   readonly durationMs: number
   readonly firstTokenMs?: number
@@ -436,10 +434,10 @@ export interface ModelAnswered extends EventBase<'model_answered'> {
 }
 
 /**
- * One inference of a side that is an `agent()`. Whenever a drain continues the thread, the strategy of such a
- * side is run again from the start of its turn. Its requests are then answered from these events, until it
- * makes a request that is not in the log. Programs that do not know this event ignore it, so it needs no new
- * version of the log.
+ * One inference of a side that is an `agent()`. Whenever a process continues the thread, the strategy of such a side
+ * is run again from the start of its turn. Its requests are then answered from these events, until it makes a
+ * request that is not in the log. Programs that do not know this event ignore it, so it needs no new version of the
+ * log.
  */
 export interface InferenceRecorded extends EventBase<'inference_recorded'> {
   readonly turnId: string
@@ -476,7 +474,9 @@ export interface ThreadErased extends EventBase<'thread_erased'> {
 /** Tokens that were spent without adding a message to the thread: on failed requests, summaries and so on. */
 export interface RuntimeUsageRecorded extends UsageRecorded {
   readonly costUsd?: number
-  /** The request that used them. Its `model_answered` has the same usage, so only one of the two is counted. */
+  /**
+   * The request that used the tokens. Its `model_answered` has the same usage, so only one of the two is counted.
+   */
   readonly logId?: string
 }
 

@@ -21,8 +21,8 @@ import type { Registry, ResolvedAgent, ResolvedSide } from '../definitions/resol
 import type { FileStat, Side } from './thread-state.ts'
 
 /**
- * The state of a thread as drains and the API use it: the fold of its log, and nothing else. Only the fold
- * changes its maps and lists; all other code only reads them.
+ * The state of a thread as drains and the API use it. It is computed from the events of the log alone (the "fold").
+ * Only the fold changes its maps and lists; all other code only reads them.
  */
 export interface KernelState {
   seq: number
@@ -67,7 +67,7 @@ export interface KernelState {
   nextSide: Side
   terminated: { readonly at: string; readonly isDetached: boolean } | undefined
   isErased: boolean
-  /** The agent whose immediate children were created last. */
+  /** The agent for which the children that start by themselves were created last. */
   immediateFor: string | undefined
   readonly interrupts: Map<string, OpenInterrupt>
   readonly children: Map<string, ChildState>
@@ -100,7 +100,7 @@ export interface KernelState {
   readonly lastLog: { a: RequestLog | undefined; b: RequestLog | undefined }
   status: ThreadStatus
   statusText: string | undefined
-  /** Whether the list of subagents of the parent says that this thread waits for a person. */
+  /** Whether the parent's list of children says that this thread waits for a person. */
   isToldAwaiting: boolean
   /** The list of children as it was last sent to the model of each side. */
   readonly registryText: { a: string | undefined; b: string | undefined }
@@ -146,7 +146,7 @@ export interface Entry {
 /** One call of an assistant message. */
 export interface CallState {
   readonly call: ToolCall
-  /** Epoch of the drain that started the call; undefined until the call runs. */
+  /** The epoch (number of the claim of the thread) in which the call started; undefined until the call runs. */
   startedEpoch: number | undefined
   /** Whether the call was started at some time, also if it then began to wait or a crash reset it. */
   mayHaveRun: boolean
@@ -161,16 +161,16 @@ export interface CallState {
 export interface Session {
   readonly id: string
   readonly agent: string
-  /** The hash of the definitions with which it began; undefined in logs of older versions. */
+  /** The hash of the definitions with which the session began; undefined in logs of older versions. */
   readonly definitions: string | undefined
   readonly startedAt: string
   /** The index in `entries` of the session's first message. */
   readonly firstEntry: number
-  /** Ids of the parent's interrupts that wait for the end of this session. */
+  /** Ids of the parent's waiting calls (interrupts) that get the result of this session. */
   readonly waiters: string[]
   /**
-   * Whether the governor judged a call of this session. The result of the session then has to pass the
-   * governor too.
+   * Whether the governor, which applies the policy, judged a call of this session. The result of the session then
+   * has to pass the governor too.
    */
   isGoverned: boolean
   /** Set when a tool asked to end the session. */
@@ -180,7 +180,7 @@ export interface Session {
   turns: number
   /** Steps taken, per side. */
   readonly steps: { a: number; b: number }
-  /** What was spent before the handoff with which this session began, since a person last spoke. */
+  /** What earlier sessions spent since a person last spoke, if this session began with a handoff. */
   before: Spent
   /** How many steps in a row failed with the same errors of the same tools. */
   sameErrors: number
@@ -224,9 +224,7 @@ export interface SideTurn {
 export interface Step {
   readonly id: string
   attempt: number
-  /**
-   * Epoch of the drain that started the step and is still waiting for the model; undefined after a failure.
-   */
+  /** The epoch (number of the claim of the thread) in which the step asked the model; undefined after a failure. */
   epoch: number | undefined
   /** The index in `entries` of the step's message; undefined until the model has answered. */
   entry: number | undefined
@@ -257,7 +255,7 @@ export interface OpenInterrupt {
   readonly turnId: string
   readonly openedAt: string
   readonly expiresAt: string | undefined
-  /** The effect that waits, if it is not a call. */
+  /** The scheduled effect that waits, if it is not a call that waits. */
   readonly effectId: string | undefined
   answer: InterruptAnswer | undefined
   answeredAt: string | undefined
@@ -289,7 +287,7 @@ export interface EffectState {
   run: number
   /** The attempts of this run that were started, including those that a crash cut off. */
   attempts: number
-  /** Epoch of the drain that runs the effect; undefined while the effect is not running. */
+  /** The epoch (number of the claim of the thread) in which the effect runs; undefined while it is not running. */
   runningEpoch: number | undefined
   /** The question to a person that the effect waits for, or whose answer was not used yet. */
   interruptId: string | undefined
@@ -315,7 +313,7 @@ interface Compaction {
 export interface RequestLog {
   readonly logId: string
   readonly frame: ModelRequested['frame']
-  /** Ids of the messages that the request contained. The fold of the next request changes the list. */
+  /** Ids of the messages that the request contained. The next `model_requested` event changes this list. */
   readonly messageIds: string[]
 }
 
@@ -415,10 +413,10 @@ export function sideOf(agent: ResolvedAgent, { side }: Pick<SideTurn, 'side'>): 
   return side === 'b' && agent.b ? agent.b : agent.a
 }
 
-/** The part of a message's metadata that says how it is answered; only the runtime writes it. */
+/** The key in a message's metadata under which its `ChosenRun` is stored; only the runtime writes it. */
 export const CHOSEN_RUN = 'skein:run'
 
-/** How the last message of a person is answered, where that is not as the agent is defined. */
+/** What the last message of a person chose for its answer instead of what the agent's definition says. */
 export interface ChosenRun {
   readonly model?: string
   readonly settings?: JsonObject
@@ -456,14 +454,14 @@ export function isAwaited({ queue, parent, lastSession }: KernelState): boolean 
   return parent?.isBlocking === true && !lastSession && queue.length > 0
 }
 
-/** Returns the unanswered interrupts that a person or a client has to answer. */
+/** Returns the unanswered questions (interrupts) that a person or a client has to answer. */
 export function openForPeople({ interrupts }: KernelState): readonly OpenInterrupt[] {
   return [...interrupts.values()].filter(
     ({ answer, interrupt: { kind } }) => !answer && isForPeople(kind),
   )
 }
 
-/** Whether a person or a client answers interrupts of this kind. */
+/** Whether a person or a client answers questions of this kind. */
 function isForPeople(kind: string): boolean {
   return kind === 'approval' || kind === 'input' || kind === 'in_doubt'
 }
@@ -497,7 +495,7 @@ export function asksPeople(events: readonly RuntimeEvent[]): boolean {
   )
 }
 
-/** Returns `waitingCount` as it is after events that ask for something. */
+/** Returns what `waitingCount` will be after these events, which ask for something. */
 export function waitingAfter(
   state: KernelState,
   events: readonly RuntimeEvent[],

@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from '@skein/base'
 import type { Message } from '@skein/ai'
 
-/** One side of a thread: A, or B, which may be a person. */
+/** A side of a conversation: A is an agent, B is another agent or a person. */
 export type Side = 'a' | 'b'
 
 /** A message of a thread with the data that the runtime stores about it. */
@@ -39,7 +39,7 @@ export interface SubagentRegistryEntry {
 /** A message to be queued. */
 export interface NewMessage {
   readonly content: string | Message
-  /** `user` (default): a message to side A; `assistant`: a message to side B. */
+  /** Which side gets the message: `user` (default) means side A, `assistant` means side B. */
   readonly role?: 'user' | 'assistant'
   readonly isSilent?: boolean
   /** Paths of files of this thread that belong to the message. */
@@ -95,10 +95,10 @@ export interface EffectSchedule {
 }
 
 /**
- * The values of a user: of the owner of the thread, or for a child of the owner of its root thread. They are
- * read and written as those of the thread: writes are committed with the outcome of the call, once; a value
- * that was read and then set by another writer refuses the commit (`STATE_CONFLICT`), and `update` has no
- * conflicts. All methods reject with `VALUE_INVALID` in a thread without an owner.
+ * The values of a user: of the owner of the thread or, for a child, of the owner of its root thread. They
+ * work like the values of the thread: writes are committed once, together with the outcome of the call. If
+ * another writer has set a value after this code read it, setting it refuses the commit (`STATE_CONFLICT`);
+ * `update` has no conflicts. All methods reject with `VALUE_INVALID` in a thread without an owner.
  */
 export interface UserState {
   get(key: string): Promise<JsonValue | undefined>
@@ -137,7 +137,7 @@ export interface ThreadState {
   updateMessage(id: string, content: string | Message): void
   deleteMessage(id: string): void
 
-  /** Returns the value of a variable; throws when it has none. */
+  /** Returns the value of a variable; throws when the variable has no value. */
   env(name: string): string
   hasEnv(name: string): boolean
   envType(name: string): 'text' | 'secret' | undefined
@@ -171,10 +171,10 @@ export interface ThreadState {
   invokeTool(name: string, args: JsonValue): Promise<unknown>
 
   /**
-   * Runs a tool after this code, without a model: as an effect that is due at once, so it happens once, passes
-   * the gates and survives a crash. Its result is added to the history as a silent message. A tool may queue
-   * the tools that are listed in its `uses`; hooks, effects and endpoints may queue every tool. Returns the id
-   * of the effect, whose name is `tool:` and the name of the tool.
+   * Runs a tool after this code, without a model: as an effect that is due at once, so it happens once, is
+   * judged by the policy like any call, and survives a crash. Its result is added to the history as a silent
+   * message. A tool may queue the tools that are listed in its `uses`; hooks, effects and endpoints may queue
+   * every tool. Returns the id of the effect, whose name is `tool:` and the name of the tool.
    */
   queueTool(name: string, args: JsonObject): string
 

@@ -32,7 +32,10 @@ export const eventVersions: EventVersions = {
   upcasters: [{ from: 1, upcast: inDoubtAsKind }],
 }
 
-/** In version 1, the question about a call in doubt had the kind `input` of tools that run at the client. */
+/**
+ * In version 1, the question whether an interrupted call had its effect was of the kind `input`, like
+ * questions to clients. Now it has a kind of its own.
+ */
 function inDoubtAsKind(event: RuntimeEvent): RuntimeEvent {
   if (event.type !== 'interrupt_opened' || event.interrupt.kind !== 'input') return event
   const { request } = event.interrupt

@@ -37,8 +37,8 @@ export interface ToolOptions<Args, Result> extends Omit<
 }
 
 /**
- * What the types ask of a tool that runs in this process: a high-risk write says how a call is undone. Loading
- * asks the same of definitions that no compiler has seen.
+ * Lets the compiler require of a high-risk tool that runs in this process that it says how a call is undone
+ * (`rollback`). Loading checks the same for definitions that no compiler has seen.
  */
 type Undoable =
   | { readonly risk: 'read_only' | 'write_low_risk' }
@@ -230,7 +230,7 @@ async function runTool(
 
 /**
  * The risk of a tool that declares none. It is treated as a write: the policy decides about each call, the
- * intent is logged before the call, and a call that a crash interrupted is not repeated.
+ * start is logged before the call runs, and a call that a crash interrupted is not repeated.
  */
 export const DEFAULT_RISK: Risk = 'write_low_risk'
 
@@ -252,9 +252,8 @@ export function asToolDefinition(value: unknown): ToolDefinition | undefined {
   if (known) return known
   const core = toolCore(value)
   const { risk = DEFAULT_RISK } = value as { readonly risk?: Risk }
-  // A governed tool refuses calls outside a governed run. The runtime governs every call itself, so it uses
-  // the tool that was wrapped.
-  // Whether it can be undone is checked when it is loaded.
+  // A governed tool refuses calls outside a governed run. The runtime governs every call itself, so it takes
+  // the tool out of its wrapper. Whether calls of the tool can be undone is checked when it is loaded.
   const definition = core
     ? toolFrom(core.tool as unknown as Tool, core.governance as typeof core.governance & Undoable)
     : toolFrom(value as Tool, { risk } as ToolFromOptions<unknown, unknown> & Undoable)

@@ -136,7 +136,7 @@ export interface EffectOptions<Args> extends Omit<EffectDefinition, 'kind' | 'ru
   /** Any Standard Schema, checked before every run. Without it, arguments are any JSON. */
   readonly args?: ToolSchema<Args>
   readonly execute: (state: ThreadState, args: NoInfer<Args>, context: EffectContext) => unknown
-  /** Finds out whether the effect happened, after a process died in it. It must not change anything. */
+  /** Finds out whether the effect happened, after a process died during it. It must not change anything. */
   readonly probe?: (
     args: NoInfer<Args>,
     context: EffectContext,

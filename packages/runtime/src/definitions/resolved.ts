@@ -30,7 +30,7 @@ export interface ResolvedAgent {
   readonly b: ResolvedSide | undefined
   /** Infinity for `ai_human` without a limit. */
   readonly maxSessionTurns: number
-  /** Names these definitions of the agent and of all agents that it may reach: see `fillHashes`. */
+  /** A hash of the definitions of this agent and of all agents that it may reach; see `fillHashes`. */
   readonly hash: string
 }
 
@@ -84,7 +84,7 @@ export interface ResolvedModel {
   readonly definition: ModelDefinition | undefined
   /** Undefined when neither the definition, the option `prices` nor the published catalogue has it. */
   readonly price: ModelPrices | undefined
-  /** What is known about the model itself, which may take less than its vendor's API. */
+  /** Which media the model itself accepts, as far as is known; it may accept fewer than its vendor's API. */
   readonly inputs: Partial<LLMCapabilities>
 }
 
@@ -135,7 +135,7 @@ export interface Relation {
   readonly descriptionEnv: string | undefined
   readonly scopedEnv: readonly string[]
   readonly optional: string | undefined
-  /** Whether models are not offered the child. */
+  /** Whether the child is hidden from models, so that no call can create it. */
   readonly isHidden: boolean
   /** The scoped variables that the child's prompts and its descendants require. */
   readonly requiredVariables: readonly VariableDefinition[]

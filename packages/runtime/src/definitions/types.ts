@@ -42,12 +42,12 @@ export interface AgentDefinition {
   readonly version?: string
   readonly author?: string
   readonly license?: string
-  /** The conditions under which a session of this agent may deliver (UAICP). */
+  /** The conditions under which a session of this agent may deliver its result (UAICP). */
   readonly taskClass?: AgentTaskClass
   readonly budget?: Budget
 }
 
-/** A task class that uses the agent's own tools. */
+/** The rules of governance for an agent (a UAICP task class), which hold for the agent's own tools. */
 export type AgentTaskClass = Omit<TaskClass, 'tools'>
 
 /** Limits of one thread or, with `tree`, of a thread and all its descendants. */
@@ -60,15 +60,15 @@ export interface Budget {
 
 /**
  * One side of an agent (Standard Agents §3): a prompt, or an `agent()` of `@skein/agents`. `human`, `handler` and
- * `subagents` are words of Standard Agents 0.2.0. An agent that uses one of them needs no `type`: it is
- * `ai_human` if its side B is a person or absent, else `dual_ai`.
+ * `subagents` are fields of Standard Agents 0.2.0. An agent that uses one of them needs no `type`: it is `ai_human`
+ * if its side B is a person or absent, else `dual_ai`.
  */
 export interface SideConfig {
   readonly prompt?: Ref<PromptDefinition>
   /**
-   * An `agent()` of `@skein/agents` instead of a prompt, with its model, system text, tools, params and
-   * execution strategy. Its inferences and calls are committed and gated like those of a prompt, so its
-   * strategy must make the same requests when it is run again (see `InferenceRecorded`).
+   * An `agent()` of `@skein/agents` instead of a prompt, with its model, system text, tools, params and execution
+   * strategy. Its inferences and calls are committed and judged like those of a prompt, so its strategy must make
+   * the same requests when it is run again (see `InferenceRecorded`).
    */
   readonly agent?: Agent
   /** The side is a person. Only side B can be one. */
@@ -101,7 +101,7 @@ export interface SideConfig {
   readonly sessionStatus?: SessionToolBinding
 }
 
-/** Answers a message in place of a model: returns the text of the answer, or ends the session by `state`. */
+/** Answers a message in place of a model: returns the text of the answer, or ends the session through `state`. */
 export type SideHandler = (
   state: ThreadState,
   given: {
@@ -120,7 +120,7 @@ export interface SideSubagent extends Omit<SubagentToolConfig, 'name'> {
   readonly as?: string
   /** Default: the `toolDescription` of the agent. */
   readonly description?: string
-  /** Whether models are not offered the child. It can only start by itself (`immediate`). */
+  /** Whether the child is hidden from models. It can then only start by itself (`immediate`). */
   readonly hidden?: boolean
   /** Variables that are passed to the child and never shown to a model. */
   readonly scopedEnv?: readonly string[]
@@ -149,7 +149,7 @@ export interface PromptDefinition {
   /** Whether consecutive calls of `read_only` tools may run in parallel. Default false. */
   readonly parallelToolCalls?: boolean
   readonly toolChoice?: 'auto' | 'none' | 'required'
-  /** The arguments for calling an agent as a tool, if its side A uses this prompt. */
+  /** The schema of the arguments when an agent whose side A uses this prompt is called as a tool. */
   readonly requiredSchema?: ToolSchema<unknown>
   /** The JSON shape of this side's answers. */
   readonly output?: ToolSchema<unknown>
@@ -179,7 +179,7 @@ export interface ReasoningOptions {
 
 /** When and how a long conversation is summarised for the model. The log keeps everything. */
 export interface CompactionOptions {
-  /** The estimated tokens of a request above which it is summarised. Default: 80 % of the model's context. */
+  /** The estimated tokens of a request above which messages are summarised. Default: 80 % of the model's context. */
   readonly maxTokens?: number
   /** The number of last messages that are not summarised. Default 20. */
   readonly keepMessages?: number
@@ -215,8 +215,8 @@ export type PromptTool =
 
 /**
  * A prompt as a tool: a call of it is one request to the model of that prompt, in the same thread and without a
- * session of its own. Its arguments follow the `requiredSchema` of the prompt; its result is the text of the
- * answer, or the data of the prompt's `output`. It is shown the conversation only with `includeChat: true`.
+ * session of its own. Its arguments follow the `requiredSchema` of the prompt; its result is the text of the answer,
+ * or the data of the prompt's `output`. Its model is shown the conversation only with `includeChat: true`.
  */
 export interface SubpromptConfig {
   readonly name: Ref<PromptDefinition>
@@ -367,18 +367,16 @@ export interface EffectDefinition {
    */
   readonly risk?: Risk
   /**
-   * Whether running the effect twice with one idempotency key has only one effect. It then runs again when a
-   * process died in it. Default: true if there is a `retry`, else false.
+   * Whether running the effect twice with one idempotency key has only one effect. The effect then runs again when a
+   * process died during it. Default: true if there is a `retry`, else false.
    */
   readonly idempotent?: boolean
-  /**
-   * Finds out whether the effect happened, after a process died in it. It must not change anything.
-   */
+  /** Finds out whether the effect happened, after a process died during it. It must not change anything. */
   readonly probe?: (
     args: JsonValue,
     context: EffectContext,
   ) => Probed | boolean | Promise<Probed | boolean>
-  /** How often a failed effect is tried, and the delay, which doubles. A crash counts as an attempt. */
+  /** How many attempts an effect has, and the delay between them, which doubles. A crash counts as an attempt. */
   readonly retry?: { readonly attempts: number; readonly backoffMs: number }
   /** Default 60 s. */
   readonly timeoutMs?: number

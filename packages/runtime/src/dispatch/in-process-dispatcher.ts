@@ -50,7 +50,7 @@ const REMEMBERED = 10_000
 
 interface Running {
   readonly controller: AbortController
-  /** Whether the thread was woken while its drain ran. */
+  /** Whether the thread was woken while it was worked on. */
   again: boolean
 }
 
@@ -66,12 +66,12 @@ class InProcessDispatcher implements Dispatcher {
   readonly #onError: (error: unknown, threadId?: string) => void
   #drain: Drain | undefined
   #isStopped = false
-  /** Threads to be drained whose tenant is not known yet. */
+  /** Threads that wait to be worked on and whose tenant is not known yet. */
   readonly #arrived = new Set<string>()
   readonly #tenants = new Map<string, string>()
   readonly #queue = new FairQueue()
   readonly #running = new Map<string, Running>()
-  /** Threads whose drain failed, or left the thread due. */
+  /** Threads on which the work failed, or ended while they were still due. */
   readonly #retries = new RetryTable<string>()
   readonly #waiters = new Set<Waiter>()
   /** The earliest known wake-up time in the store. */
@@ -82,7 +82,7 @@ class InProcessDispatcher implements Dispatcher {
   readonly #endedMeanwhile = new Set<string>()
   /** Whether the store may have more due threads than were read. */
   #hasBacklog = false
-  /** Whether no drain has ended since the store was last read. */
+  /** Whether no work on a thread has ended since the store was last read. */
   #isFresh = false
   readonly #sweepMs: number
   #sweep: TimerHandle | undefined
@@ -275,9 +275,8 @@ class InProcessDispatcher implements Dispatcher {
         this.#retries.delay(threadId, now + AGENT_MISSING_MS, { isQuiet: true })
       else if (running.again) this.#enqueue(threadId)
       else if (!isDue) this.#retries.forget(threadId)
-      // A thread that is still due is drained again at once the first time, because a message may have
-      // arrived. After that it has to wait, because a drain that keeps leaving its thread due would otherwise
-      // loop.
+      // A thread that is still due is run again at once the first time, because a message may have arrived. After
+      // that it has to wait, because work that always leaves its thread due would otherwise loop.
       else if (this.#retries.addOrRunNow(threadId, now)) this.#enqueue(threadId)
     }
     this.#pump()
@@ -285,8 +284,8 @@ class InProcessDispatcher implements Dispatcher {
   }
 
   /**
-   * Tries a thread again that another process works on: when its lease has ended or, if sweeps find threads
-   * that become free earlier, soon. `idle` does not wait for the work of other nodes.
+   * Plans another try for a thread that another process works on: when the lease of that process ends or, where
+   * sweeps run, after one sweep interval at the latest. `idle` then does not wait for the other process.
    */
   #awaitOwner(
     threadId: string,
@@ -299,7 +298,7 @@ class InProcessDispatcher implements Dispatcher {
     this.#retries.delay(threadId, at, { isQuiet: isSwept, isHeld: isSwept })
   }
 
-  /** Runs a drain. An error after an abort is not a failure. */
+  /** Works on a thread once. An error after an abort is not a failure. */
   async #drainOnce(threadId: string, drain: Drain, signal: AbortSignal): Promise<DrainEnd | void> {
     try {
       return await drain(threadId, signal)
@@ -337,7 +336,7 @@ class InProcessDispatcher implements Dispatcher {
     this.#pump()
   }
 
-  /** Its owner may have parked the thread meanwhile. */
+  /** Queues a thread that another process worked on, unless that process has finished the work meanwhile. */
   async #enqueueIfDue(threadId: string): Promise<void> {
     const isDue = await this.#isDue(threadId).catch(() => true)
     if (this.#isStopped || this.#running.has(threadId)) return
@@ -448,7 +447,7 @@ class RetryTable<Key> {
     this.#retries.delete(key)
   }
 
-  /** Whether a key waits that `idle` has to wait for. */
+  /** Whether a retry is planned that `idle` has to wait for. */
   hasNext(): boolean {
     return [...this.#retries.values()].some(({ at, isQuiet }) => at < Infinity && !isQuiet)
   }

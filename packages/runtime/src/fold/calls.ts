@@ -23,7 +23,7 @@ type CallEvent = Extract<
   }
 >
 
-/** Folds the events about calls of assistant messages. */
+/** Applies an event about a call of an assistant message to the state. */
 export function foldCall(state: KernelState, event: CallEvent): void {
   switch (event.type) {
     case 'tool_execution_start': {
@@ -118,7 +118,7 @@ function queueReport(
   })
 }
 
-/** Returns the state of a call that nothing was done about yet. */
+/** Returns the state of a new call, which has not started and has no outcome. */
 export function newCall(call: ToolCall): CallState {
   return {
     call,
@@ -149,8 +149,8 @@ function endCall(
 }
 
 /**
- * Creates the message with the results of all calls of a message. Its id is derived from the id of that message,
- * so it is the same in every fold.
+ * Creates the message with the results of all calls of a message. Its id is derived from the id of that
+ * message, so every process that reads the log computes the same id.
  */
 export function resultsOf(
   messageId: string,
@@ -246,7 +246,10 @@ export function callIdOf(state: KernelState, toolCallId: string): string {
   return entry ? `${entry.message.id}:${toolCallId}` : toolCallId
 }
 
-/** Whether the results are those of these calls, and not of fewer: a changed call may have followed. */
+/**
+ * Whether the message has exactly one result per call, in order. It has fewer if a changed call was added
+ * later.
+ */
 export function isMadeOf(message: Message, calls: readonly CallState[]): boolean {
   const { results } = message as ToolResultMessage
   return (

@@ -48,7 +48,10 @@ export interface JournaledSessionParts {
 
 type Call = Parameters<SessionGovernor['admit']>[0]
 
-/** A governor of `@skein/governance` whose journal is committed together with the events of the thread. */
+/**
+ * A governor of `@skein/governance` whose records (its journal) are committed together with the events of the
+ * thread.
+ */
 export class JournaledSession implements SessionGovernor {
   readonly requestId: string
   readonly #parts: JournaledSessionParts
@@ -130,8 +133,8 @@ export class JournaledSession implements SessionGovernor {
   }
 
   /**
-   * Whether the request is still open. It is not, as soon as it begins to end, even if a crash interrupted
-   * its end.
+   * Whether the request is still open. A request counts as closed as soon as it begins to end, even if a
+   * crash interrupted its end.
    */
   get #isOpen(): boolean {
     return this.#state === 'plan' || this.#state === 'execute'
@@ -159,8 +162,8 @@ export class JournaledSession implements SessionGovernor {
   }
 
   /**
-   * Admits a read again that an earlier drain admitted. Reads leave no intent in the journal, so this
-   * governor has no record of the call.
+   * Admits a read again that was admitted before this governor was opened. The start of a read is not
+   * recorded in the journal, so this governor does not know the call.
    */
   async #admitAgain(
     id: string,
@@ -234,7 +237,9 @@ function isEnd(event: unknown): boolean {
   return event === 'delivered' || event === 'failed_safe'
 }
 
-/** Creates the approvals when they are first used, because most sessions never receive a token. */
+/**
+ * Creates the object that checks approvals only when it is first used, because most sessions get no token.
+ */
 function lazyApprovals(make: () => Approvals): Approvals {
   let made: Approvals | undefined
   const get = (): Approvals => (made ??= make())

@@ -49,7 +49,7 @@ export interface GovernedSession {
   readonly input: JsonValue
   /** The tools of both sides, and the tools that their rollbacks name. */
   readonly tools: readonly ToolDefinition[]
-  /** Whether the thread may have standing grants. Without it the grants are not looked up. */
+  /** Whether the thread may have standing grants. Without this function, grants are not looked up. */
   readonly hasGrants?: () => boolean
   /**
    * Commits at once. `deliver` and `fail` call it before they undo a write, because the governor itself runs
@@ -68,10 +68,11 @@ export interface GovernanceWrites {
 }
 
 /**
- * The governor of one session, for one drain. Its answers are valid only after its writes are committed, so
- * commit after `admit` and before the tool runs. When a commit is refused, the state of this governor is
- * ahead of the log: discard it and open it again. After `TOKEN_SPENT`, call `admit` again without the token;
- * it answers `review`, and the interrupt is opened again with the reason `APPROVAL_REPLAYED`.
+ * The governor of one session, for one stretch of work on the thread (a drain). Its answers are valid only
+ * after its writes are committed, so commit after `admit` and before the tool runs. When a commit is refused,
+ * the state of this governor is ahead of the log: discard it and open it again. After `TOKEN_SPENT`, call
+ * `admit` again without the token; it answers `review`, and the person is asked again with the reason
+ * `APPROVAL_REPLAYED`.
  */
 export interface SessionGovernor {
   /** Id of the request in the audit log. */
@@ -97,7 +98,7 @@ export interface SessionGovernor {
   ): Promise<Admission>
   /**
    * Records the outcome of an admitted call. The result is stored, so secrets must be removed first.
-   * `earlier` describes a call that an earlier drain admitted.
+   * `earlier` describes a call that was admitted before this governor was opened.
    */
   settle(
     callId: string,
@@ -107,12 +108,15 @@ export interface SessionGovernor {
   ): Promise<Settlement>
   /**
    * Settles a call that was running when its process died. `absent` means that it may run again, after
-   * another `admit`. Undefined means that the log has no write in doubt with this id.
+   * another `admit`. Undefined means that the log has no write with this id whose outcome is open.
    */
   recoverCall(callId: string): Promise<'applied' | 'absent' | 'in_doubt' | undefined>
-  /** Records a person's answer about a call in doubt. After `absent` the call may be admitted again. */
+  /**
+   * Records a person's answer about a call that a crash interrupted. After `absent` the call may be admitted
+   * again.
+   */
   settleInDoubt(callId: string, found: 'applied' | 'absent'): Promise<void>
-  /** Judges the result of the session. A session without a task class is always delivered. */
+  /** Judges the result of the session. Without a task class, every result is delivered. */
   deliver(candidate: JsonValue): Promise<Delivery>
   /** Ends the request of a session that failed, was stopped or terminated, and undoes its writes. */
   fail(code: string, message: string): Promise<void>
@@ -146,7 +150,9 @@ export interface SessionGovernorsOptions {
    * high-risk writes.
    */
   readonly policy?: Policy | readonly Policy[]
-  /** Default: the governor waits 7 days for an approval. Use the same time as for interrupts. */
+  /**
+   * Default: the governor waits 7 days for an approval. Use the same time as `interruptTtlMs` of the runtime.
+   */
   readonly limits?: GovernorLimits
   /** Returns the standing grants of a thread as the store has them now. Default: threads have none. */
   readonly grants?: (threadId: string) => Promise<KernelState['grants'] | undefined>

@@ -75,7 +75,7 @@ class HttpSurface implements Http {
     const streams = new OpenStreams(limits)
     this.#options = options
     this.#runtime = runtime
-    // Listens once: a server lives as long as its runtime.
+    // This listener is never removed, because a server lives as long as its runtime.
     runtime.stopping?.addEventListener('abort', () => this.endStreams(), { once: true })
     this.#logger = options.logger && guardedLogger(options.logger)
     const isOpen = (id: string): boolean => options.a2a?.isPublic === true && id.endsWith('Card')

@@ -135,7 +135,7 @@ function importProblem(error: unknown, path: string): string {
     const manifest = findPackageJSON(pathToFileURL(path)) ?? 'package.json'
     return `cannot be imported, because the project is CommonJS: write "type": "module" in ${manifest}`
   }
-  // The place of a syntax error stands in the first line of its stack alone: `/path/agents/a.ts:3`.
+  // Only the first line of a syntax error's stack says where the error is: `/path/agents/a.ts:3`.
   const [, line] = (name === 'SyntaxError' && /^.*:(\d+)\n/.exec(stack)) || []
   const [, missing] = /^Cannot find package '([^']+)'/.exec(message) ?? []
   const place = line === undefined ? '' : ` (line ${line})`
@@ -254,7 +254,7 @@ function importsOf(folder: string): ReadonlySet<string> {
   registerHooks({
     resolve(specifier, context, nextResolve) {
       const { parentURL = '' } = context
-      // Recorded before it is resolved, so that a missing file is noticed when it is created.
+      // The import is recorded before it is resolved, so that a missing file is noticed when it is created.
       if (isInside(parentURL) && /^\.\.?\//.test(specifier)) {
         const url = new URL(specifier, parentURL)
         if (isInside(url.href)) files.add(fileURLToPath(url))

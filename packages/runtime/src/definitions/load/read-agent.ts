@@ -55,7 +55,7 @@ export interface ReadSide extends Partial<Omit<SideConfig, BindingField | 'subag
   readonly sessionStatus?: ReadBinding
 }
 
-/** A session tool binding, read from either of its two forms. */
+/** A tool that controls the session, read from its short form (a reference) or its long form (an object). */
 export interface ReadBinding {
   readonly name?: Ref<ToolDefinition>
   /** Whether the binding was written as an object, in which the name is a separate field. */

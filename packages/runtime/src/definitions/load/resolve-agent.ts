@@ -136,7 +136,10 @@ function promptOfHandler({ name, side }: GivenSide): ResolvedPrompt {
   return { definition, name: label, parts: [], models: [], tools: [], variables: [] }
 }
 
-/** Resolves a side that is an `agent()`. Its tools belong to it alone and are not registered by name. */
+/**
+ * Resolves a side that is an `agent()`. The tools of that agent belong to this side alone: they get no global
+ * name.
+ */
 function resolveAgentSide(
   given: GivenSide & { readonly agent: Agent },
   catalog: Catalog,
@@ -213,7 +216,10 @@ function toolName(
   return report(place, `${message}${suggest(name, callable)}`)
 }
 
-/** Finds the hooks of a list. Without a place, unknown names are not reported, because they already were. */
+/**
+ * Finds the hooks of a list. Without a place, unknown names are not reported, because they were reported
+ * before.
+ */
 export function findHooks(
   references: readonly (string | object | undefined)[] | undefined,
   place: Place | undefined,

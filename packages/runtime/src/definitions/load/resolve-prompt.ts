@@ -11,7 +11,10 @@ import type { ReadPrompt } from './read-prompt.ts'
 import { type LoadedTool, resolveTools, withUses } from './resolve-tools.ts'
 import { mergeVariables } from './graph.ts'
 
-/** A resolved prompt, with the places of its parts and tools for problems that are found later. */
+/**
+ * A resolved prompt, with the places of its parts and tools, at which problems that are found later are
+ * reported.
+ */
 export interface LoadedPrompt {
   readonly entry: GatheredDefinition<ReadPrompt>
   readonly unfolded: Unfolded

@@ -73,7 +73,7 @@ export async function findTask(
     : await restingResult(runtime, await runtime.threads.get(thread.id), now)
   const isWaiting = result?.outcome === 'waiting'
   if (isWaiting) fold.state = 'INPUT_REQUIRED'
-  // The runtime gave the thread up, so no session ends.
+  // The runtime has given up the thread, so no event ends the session. The task is marked as failed here.
   if (result?.reason === 'drain_failed') fold.fail(result.text)
   const waiting = isWaiting ? result.waiting : []
   return {
@@ -118,7 +118,7 @@ export async function* taskEvents(
   yield { statusUpdate: { taskId: id ?? '', contextId: context ?? '', status: status ?? {} } }
 }
 
-/** Folds the events after a message into the task that it began. Live streams and stored tasks use it. */
+/** Computes a task from the events after the message that began it, for live streams and for stored tasks. */
 class TaskFold {
   state: TaskState = 'SUBMITTED'
   isKnown = false
@@ -265,7 +265,7 @@ class TaskFold {
     return [update, ...this.#end('COMPLETED', at)]
   }
 
-  /** The last status is sent by the stream itself, because it needs what the thread waits for. */
+  /** Sets the last state. The stream itself sends it, together with what the thread waits for. */
   #end(state: TaskState, at: string): readonly JsonObject[] {
     this.state = state
     this.#at = at

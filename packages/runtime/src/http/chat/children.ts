@@ -99,7 +99,7 @@ export async function approvalsBelow(
   return [...chunks.values()]
 }
 
-/** Finds the child of an ancestor through which a descendant is reached. */
+/** Returns the direct child of an ancestor that is the given descendant or leads down to it. */
 export async function childOn(
   runtime: Runtime,
   ancestorId: string,

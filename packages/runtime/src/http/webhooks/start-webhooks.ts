@@ -80,12 +80,12 @@ class Watcher implements Webhooks {
   readonly #clock: Clock
   readonly #queues: readonly WebhookQueue[]
   readonly #abort = new AbortController()
-  /** The last event that was read of each thread; the most recently read thread is last. */
+  /** The number of the last event that was read of each thread; the most recently read thread is last. */
   readonly #read = new Map<string, number>()
   /**
    * All events before this time have been read, except late ones (see `MARGIN_MS`); valid only once
-   * `#hasCaughtUp` is true. Each scan of a thread sets it to the time of the first event that it read, not the
-   * last, because events that other threads wrote in between may still be unread.
+   * `#hasCaughtUp` is true. Each scan of a thread sets this to the time of the first event that it read, not
+   * the last, because events that other threads wrote in between may still be unread.
    */
   #scannedTo = 0
   #hasCaughtUp = false
@@ -145,9 +145,9 @@ class Watcher implements Webhooks {
       const done = delivered[queue.name]
       if (isPlainObject(done)) queue.settled = new Map(Object.entries(done) as [string, number][]) // as `#write` wrote it
     }
-    // Written at once, so that events from now on are sent even if this process ends early.
+    // The progress is stored at once, so that events from now on are sent even if this process ends early.
     await this.#write()
-    // Subscribed before the past is read, so that no event is missed in between.
+    // Changes are subscribed to before past events are read, so that no event is missed in between.
     const changes = this.#runtime.changes({ signal: this.#abort.signal })
     this.#watching = Promise.all([this.#watch(changes), this.#catchUp()]).then(
       () => undefined,
