@@ -109,10 +109,13 @@ export const LISTS = ['messages', 'reasoning', 'subagentTraces'] as const
 type GrowingList = (typeof LISTS)[number]
 type Lists = { readonly [List in GrowingList]: readonly unknown[] }
 
-/** How many items the lists of an unpacked tree may have in all, because a short text can stand for many. */
+/** The most list items that an unpacked tree may have in all, because a short text can expand to very many items. */
 const MAX_TREE_ITEMS = 10_000_000
 
-/** A tree in which a node has only what its state adds to that of its parent; `shared` counts the rest. */
+/**
+ * A tree whose nodes store only the list items that the parent's state does not have; `shared` counts the
+ * others.
+ */
 type PackedTree = Omit<ThreadTreeJSON, 'nodes'> & {
   readonly nodes: readonly (ThreadNodeJSON & {
     readonly shared?: { readonly [List in GrowingList]?: number }
@@ -205,7 +208,7 @@ export function sharedItems(own: readonly unknown[], other: readonly unknown[]):
   return count
 }
 
-/** True for the same value, or equal ones: states of one conversation share their messages until they are read. */
+/** True for identical objects (states of one conversation share their messages in memory) or for equal JSON. */
 export function isSame(one: unknown, other: unknown): boolean {
   return one === other || JSON.stringify(one) === JSON.stringify(other)
 }

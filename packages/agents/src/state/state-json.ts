@@ -88,9 +88,9 @@ function toMessageJSON(message: Message, path: string): MessageJSON {
 }
 
 /**
- * Converts a message by the result rule (`toResultJson`). Messages of a run contain only JSON and bytes
- * already, but a message that the application made may contain any value. Throws with the path of a value
- * that JSON cannot express.
+ * Converts a message with `toResultJson`, as tool results are converted. Messages of a run contain only JSON
+ * and bytes already, but a message that the application made may contain any value. Throws with the path of a
+ * value that JSON cannot express.
  */
 function byResultRule(message: Message, path: string): MessageJSON {
   try {

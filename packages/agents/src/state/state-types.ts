@@ -18,15 +18,18 @@ export interface AgentStateJSON {
 }
 
 /**
- * What one run has done so far, over all its parts. It is kept in the state, so that limits do not start
- * again with `resume`.
+ * What one run has done so far, before and after each `resume`. It is kept in the state, so that limits do
+ * not start again with `resume`.
  */
 export type RunAccount = {
-  /** Begins the idempotency keys of the run's calls and the session ids of its sub-agents. */
+  /** The prefix of the idempotency keys of the run's calls and of the session ids of its sub-agents. */
   readonly id: string
   /** For a sub-agent: the id of the caller's message that contains its call. */
   readonly origin?: string
-  /** Increases with each state that is made to be saved; of two states of a run, the higher one is newer. */
+  /**
+   * Increases with each state that is made to be saved; of two states of a run, the one with the higher
+   * number is newer.
+   */
   readonly revision: number
   readonly steps: number
   /** Steps of sub-agents that have ended and share the budget of this run. */

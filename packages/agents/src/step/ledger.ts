@@ -5,11 +5,11 @@ import type { AgentState } from '../state/state.ts'
 import { childRequestOf } from '../state/interrupts.ts'
 import type { SubagentSink } from './live-events.ts'
 
-/** The run that a ledger belongs to. */
+/** The run whose tokens and steps a ledger counts. */
 export interface LedgerRun {
-  /** The current state; its `run` is what the run has used itself, and what its ended sub-agents used. */
+  /** The current state; `state.run` counts what the run itself and its ended sub-agents have used. */
   readonly state: () => AgentState
-  /** What the run and its ended sub-agents have used, those of the calls that run now included. */
+  /** What the run and its ended sub-agents have used, including sub-agents that ended within the running calls. */
   readonly settled: () => Spending
   /** Asks the stop condition of the run about these totals. */
   readonly stops: (totals: Spending) => Promise<boolean>
@@ -19,13 +19,13 @@ export interface LedgerRun {
 export interface LedgerParent {
   readonly ledger: RunLedger
   readonly toolCallId: string
-  /** Whether the stop condition of the caller, and those above it that are shared, can end this run. */
+  /** Whether the stop condition of the caller (and of its callers, if they share budgets too) can end this run. */
   readonly sharesBudget: boolean
 }
 
-/** What all runs of one tree share. */
+/** What a run, its sub-agents, their sub-agents and so on share: they are one tree of runs. */
 interface Tree {
-  /** Reservations are decided one after the other, because a stop condition may be asynchronous. */
+  /** A queue: reservations are decided one after the other, because a stop condition may be asynchronous. */
   turn: Promise<unknown>
   /** Called when an inference in flight has ended. */
   readonly waiting: Set<() => void>
@@ -167,7 +167,7 @@ export class RunLedger {
     }
   }
 
-  /** Replaces the reservation by what the inference has used; the run adds it to what it has settled. */
+  /** Replaces the reservation by what the inference has used; the run itself adds that to its account. */
   settle(usage: TokenUsage, messages: number): void {
     const tree = this.#tree
     if (!this.#last) tree.largestFirst = Math.max(tree.largestFirst, usage.totalTokens)
@@ -191,13 +191,16 @@ export class RunLedger {
     this.#sink = sink
   }
 
-  /** Forgets the sub-agents of a batch, after the state and the settled amounts contain them. */
+  /** Forgets the sub-agents of a batch of calls, once the account of the run contains their tokens. */
   endCalls(): void {
     this.#sink = undefined
     this.#children.clear()
   }
 
-  /** Stops counting a sub-agent that has ended; from now on its trace counts, and its steps if they are shared. */
+  /**
+   * Stops counting a sub-agent that has ended: from now on its caller counts the tokens in its trace, and its
+   * steps if it shares the budget.
+   */
   close(): void {
     const { ledger, toolCallId, sharesBudget } = this.#parent ?? {}
     if (!ledger || toolCallId === undefined || ledger.#children.get(toolCallId) !== this) return

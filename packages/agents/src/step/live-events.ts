@@ -10,7 +10,7 @@ import {
 import { usageOfTrace } from '../state/run-account.ts'
 import type { SubagentExecutionTrace, ToolExecutionTrace } from '../state/state-types.ts'
 
-/** A run that is read: yields batches of events as they happen and returns its result. */
+/** The events of a run in batches, as they happen; the generator returns the result of the run. */
 export type Batches<R> = AsyncGenerator<readonly AgentStreamEvent[], R>
 
 /** Runs a generator to its end and drops its events. */
@@ -168,7 +168,8 @@ export class SubagentSink {
       case 'subagent_start':
       case 'subagent_event':
       case 'subagent_end':
-        // An event of these types has the data of that type, which the union does not say.
+        // The cast is safe: an event of these types has the data of its type, which TypeScript cannot see in
+        // the union.
         this.#follow({ type: event.type, ...event.data } as SubagentEvent)
     }
   }

@@ -8,8 +8,8 @@ import type { LedgerRun, RunLedger } from './ledger.ts'
 // is spread, but are no part of the public types.
 
 /**
- * Makes the ledger of a run. `subagent()` brings it along, so that an agent without sub-agents, whose ledger
- * would have nothing to share, needs no code for it.
+ * Makes the ledger of a run. The function comes with the tools that `subagent()` makes, so that a bundle of
+ * an agent without sub-agents contains no code of ledgers.
  */
 export type OpenLedger = (run: LedgerRun) => RunLedger
 
@@ -19,7 +19,7 @@ export interface CallerLink {
   readonly root: string
   /** The id of the message that contains the call. Absent under an application's own strategy. */
   readonly messageId?: string
-  /** Returns the ledger of the run; makes it if this is its first sub-agent. Absent as `messageId` is. */
+  /** Returns the ledger of the run; made with its first sub-agent. Absent under an application's own strategy. */
   readonly ledgerOf?: (open: OpenLedger) => RunLedger
 }
 
@@ -81,9 +81,9 @@ export function childOf(context: object): ChildLink | undefined {
   return (context as { [child]?: ChildLink })[child]
 }
 
-/** What a tool made by `subagent()` says about itself; another copy of this package may say less. */
+/** The data on a tool made by `subagent()`. A tool of an older copy of this package may lack fields. */
 interface Mark {
-  /** Absent if the sub-agent saves nothing, or in a session that the application has named. */
+  /** Absent if the sub-agent saves nothing, or saves into a session that the application has named. */
   readonly store?: CheckpointStore
   readonly idOf?: (root: string, toolCallId: string) => string
   readonly openLedger?: OpenLedger

@@ -128,8 +128,8 @@ export async function runStep(input: StepInput, live?: LiveEvents): Promise<Step
 }
 
 /**
- * Reports the calls that an opaque model ran itself, one round after the other. They are already over, so
- * `onAct` and `onObserve` cannot influence them.
+ * Reports the calls that a model with only `generate` and `stream` ran itself, one round after the other.
+ * They are already over, so `onAct` and `onObserve` cannot influence them.
  */
 async function reportRounds(
   { state, hooks, agentId = '', step: number = state.step }: StepInput,
@@ -203,7 +203,7 @@ async function runCalls(
   const { state, llm, commit, signal, mode, succeeded, middlewareState, tools } = input
   const { clock = systemClock, toolStrategy: strategy } = input
   const { step } = origin
-  // What a tool yields before the start of its call is reported waits for that event.
+  // A tool may yield a value before the start of its call is reported; such values are kept here until then.
   const early = new Map(
     live && batch.calls.map(({ toolCallId }) => [toolCallId, [] as AgentStreamEvent[]]),
   )
@@ -238,7 +238,7 @@ async function runCalls(
     open(call: ToolCall): CallPorts {
       const { isApproved, context } = batch.portsOf(call)
       const tool = tools.find(({ name }) => name === call.toolName)
-      // The context costs more than many a call, so it is made only for a tool that takes it.
+      // Making the context takes longer than many calls, so it is made only for a tool that uses it.
       if (!tool || (!tool.approval && !wantsContext(tool))) return { isApproved, journal, progress }
       const own = { ...input.context?.(call, state), ...context, onSubagentEvent: sink.push }
       return { isApproved, context: own, journal, progress }
@@ -271,15 +271,18 @@ interface ProcessLike {
   getBuiltinModule?(name: 'node:async_hooks'): { AsyncLocalStorage: new () => ScopeStorage }
 }
 
-// Node, Bun, Deno and workers have `AsyncLocalStorage`. Elsewhere nothing is followed, and a run inside a tool
-// is only known if it is given the tool's context.
+// Node, Bun, Deno and workers have `AsyncLocalStorage`. Elsewhere, a run inside a tool is recognised only if
+// it is given the tool's context.
 const { process } = globalThis as { process?: ProcessLike }
 const storage = (() => {
   const hooks = process?.getBuiltinModule?.('node:async_hooks')
   return hooks && new hooks.AsyncLocalStorage()
 })()
 
-/** The calls of one message while they run. Work that a tool leaves behind is not inside them any more. */
+/**
+ * The calls of one message while they run. After `isOver`, work that a tool left running is not inside a tool
+ * any more.
+ */
 export interface ToolScope {
   isOver: boolean
 }

@@ -50,8 +50,8 @@ export class RunRecord {
   }
 
   /**
-   * Adds an inference; `messages` are the messages that are not in the record yet. An opaque model's turn may
-   * have only the fields that UPP §7.1 names.
+   * Adds an inference; `messages` are the messages that are not in the record yet. The turn of a model with
+   * only `generate` and `stream` may have only the fields that UPP §7.1 names.
    */
   addInference(turn: Turn, messages: readonly Message[]): void {
     const { openCalls = [], toolExecutions = [], usageByCycle }: Partial<Turn> = turn

@@ -54,7 +54,7 @@ interface AskOptions {
   readonly runsTools?: boolean
 }
 
-/** What one inference is asked with, after the `onInference` hooks. */
+/** The model, tools and messages of one inference, after the `onInference` hooks. */
 interface InferenceSettings {
   readonly llm: LLMInstance
   readonly tools: readonly Tool[]
@@ -76,7 +76,7 @@ export class StrategyRun {
   interrupts: readonly Interrupt[] = []
   readonly context: ExecutionContext
   readonly record: RunRecord = new RunRecord()
-  /** Where the events go, if the run is read. */
+  /** Where the events go, if somebody reads them. */
   readonly #live: LiveEvents | undefined
   readonly #hooks: AgentStrategy
   readonly #agentId: string
@@ -92,7 +92,7 @@ export class StrategyRun {
   /** Set if the run has sub-agents or is one. */
   #ledger: RunLedger | undefined
   readonly #startedAt: number
-  /** What the run had done when this call of the agent began, then what it has settled since. */
+  /** What the run had used when this call of the agent began, plus what was added since. */
   #account: RunAccount
   /** Steps whose inference was allowed to start; a step that still waits for its budget is not counted. */
   #askedSteps: number
@@ -327,7 +327,7 @@ export class StrategyRun {
     apply(await this.hook('onInference', (hooks) => hooks.onInference?.(request)))
     const sources = this.#sources
     const { state } = this
-    // What an inference was sent is whole, so that only the messages since then are checked.
+    // The messages sent before have all their results, so only messages added since then are checked.
     const { state: before, messages: sent } = this.#sent ?? {}
     const isGrown =
       before?.messages === sent &&
@@ -454,7 +454,7 @@ export class StrategyRun {
     return stopReason
   }
 
-  /** Reports conflicts of saves: as events, and as warnings of the turn. */
+  /** Reports that another run has saved the session: as events, and as warnings of the turn. */
   async #reportConflicts(): Promise<void> {
     for (const conflict of this.context.takeConflicts?.() ?? []) {
       const { sessionId } = conflict
@@ -581,8 +581,8 @@ export class StrategyRun {
 
   /**
    * Deletes the sessions of sub-agents whose calls have a result, after the state with the results was saved.
-   * This includes the calls that had one when the run was resumed, because the process may have died between
-   * the two, and the calls that a new input has closed.
+   * Also those whose calls had a result when the run was resumed, because the process may have died between
+   * the save and the deletion, and those whose calls a new input has closed.
    */
   async #endSessions(): Promise<void> {
     const { calls, answered } = lastCallsOf(this.state.messages)

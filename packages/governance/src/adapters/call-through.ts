@@ -27,8 +27,8 @@ export async function callThrough(
 }
 
 /**
- * Asks a model once and records its answer; when the body runs again, the recorded answer is returned and
- * the model is not asked. The answer that the framework gets is the recorded one in both cases.
+ * Asks a model once and records its answer. When the run's function is executed again, the recorded answer is
+ * returned and the model is not asked. The framework gets the recorded form of the answer in both cases.
  */
 export async function recordAnswer<T>(
   run: RecordingRun,
