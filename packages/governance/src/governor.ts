@@ -52,7 +52,7 @@ export interface Governor {
     body: (run: Run) => Promise<T>,
     options?: Resume,
   ): Promise<Result<T>>
-  /** Settles the calls and requests that a crash left unfinished. Call it once at start-up. */
+  /** Finds out what became of calls and requests that a crash left unfinished. Call it once at start-up. */
   recover(): Promise<readonly Recovered[]>
   /**
    * Ends a request that nobody will continue: it fails safe and its writes are undone. A request that has
@@ -83,16 +83,17 @@ export interface Governor {
   /** Ends an attempt that produced no candidate: the request is repaired or fails safe. */
   fail(requestId: string, reasons: readonly Reason[]): Promise<Delivery>
   /**
-   * Settles one call that was running when its process died; `recover` does this for all such calls. A
-   * call found `absent` may be admitted again. Returns undefined when the call is not in doubt.
+   * Finds out and records whether a call had its effect that was running when its process died; `recover`
+   * does this for all such calls. A call found `absent` may be admitted again. Returns undefined when the
+   * call is not in doubt.
    */
   recoverCall(
     requestId: string,
     call: string,
   ): Promise<'applied' | 'absent' | 'in_doubt' | undefined>
-  /** Records whether a person found the effect of a call in doubt to be applied or absent. */
+  /** Records whether a person found that a call in doubt had its effect (`applied`) or not (`absent`). */
   settleInDoubt(requestId: string, call: string, found: 'applied' | 'absent'): Promise<void>
-  /** Returns the state of a request, folded from its journal; undefined when there is no such request. */
+  /** Returns the state of a request, computed from its journal; undefined when there is no such request. */
   state(requestId: string): Promise<GovernorState | undefined>
 }
 
@@ -234,8 +235,8 @@ class JournalGovernor implements Governor {
   }
 
   async state(requestId: string): Promise<GovernorState | undefined> {
-    // The journal is folded again here, because the state that this process works with is mutable and
-    // must not be handed out.
+    // The state is computed again from the journal, because the state that this process works with is mutable
+    // and must not be handed out.
     return (await loadState(this.#core, requestId))?.state
   }
 

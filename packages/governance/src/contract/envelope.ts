@@ -154,7 +154,7 @@ export function parseFrozen<T extends JsonValue>(text: string): T {
 
 /** Freezes plain objects and arrays that nobody else holds, with everything in them. */
 export function freezeJson<T>(value: T): T {
-  // What is frozen already is part of a cycle, which only a value that never was text can have.
+  // An object that is frozen already is not entered again, so that a cycle of objects ends.
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
   Object.freeze(value)
   for (const key in value) freezeJson(value[key])

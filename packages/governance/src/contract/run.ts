@@ -44,7 +44,7 @@ export interface Run {
   readonly attempt: number
   /** Why the previous attempt failed; empty in the first attempt. */
   readonly why: readonly Reason[]
-  /** The evidence of the calls that this run of the body has completed so far, as a frozen list. */
+  /** The evidence of the calls completed so far in this execution of the body, as a frozen list. */
   readonly evidence: readonly Evidence[]
   /** Writes the hash of a model's proposal to the log. A proposal does not allow anything by itself. */
   plan(proposal: JsonValue): Promise<void>
@@ -95,7 +95,7 @@ export interface CallResult<Result> {
   readonly evidence: Evidence
 }
 
-/** The result of a run: it was delivered, has failed safe, or waits for people. */
+/** The result of a run: it was delivered, ended without delivery (failed safe), or waits for people. */
 export type Result<T> = Delivered<T> | FailedSafe | Pending
 
 /** The result of a run that met all conditions of delivery. Only a delivered run has a `value`. */

@@ -184,7 +184,7 @@ export class CallGate {
     throw refusal(call.tool, [reason('APPROVAL_DENIED', call.tool, why)])
   }
 
-  /** Ends a request whose question had expired when it was answered; nobody has seen the new question. */
+  /** Ends a request whose approval request was answered too late; nobody has seen the new one. */
   async #tooLate(requestId: string, call: GateCall, review: string | undefined): Promise<never> {
     const late = reason('APPROVAL_EXPIRED', call.tool, 'the approval came too late')
     const denials = review === undefined ? [] : [{ id: review, reason: late.detail ?? '' }]
@@ -218,7 +218,7 @@ export class CallGate {
         performing.hasRun = true
         return performing.run(args)
       }
-      // The call failed and is undone by this tool, of which the framework knows nothing.
+      // The governor calls this tool to undo a failed call, which the framework did not ask for.
       const alone = this.#alone.get(name)
       if (alone) return alone(args)
       throw new NoEffectError(`"${name}" has no function to run.`)
@@ -257,7 +257,7 @@ function inputOf({ tool, args }: GateCall): JsonValue {
   return { tool, args: JSON.parse(JSON.stringify(args ?? {})) as JsonValue }
 }
 
-/** A call in the form of the governor. An id that looks like a position gets a prefix. */
+/** Converts a call for the governor. An id like `1.2`, as unnamed calls have, gets a prefix. */
 function callOf(call: GateCall): { id: string; tool: string; args: JsonValue } {
   const { args } = inputOf(call) as { args: JsonValue }
   return { id: isNamedCall(call.id) ? call.id : `call ${call.id}`, tool: call.tool, args }
@@ -289,7 +289,7 @@ function sayDefaults(options: GovernOptions): void {
   }
 }
 
-/** Warns in the way of the platform, if it has one; this package never prints by itself. */
+/** Emits a process warning, if the platform has them; this package never prints by itself. */
 function warn(notice: string): void {
   const { process } = globalThis as {
     readonly process?: { emitWarning?: (text: string, options: object) => void }

@@ -99,7 +99,7 @@ class BusyNodes {
     const rested = new Promise<void>((release) =>
       this.#waiting.set(node, [...(this.#waiting.get(node) ?? []), release]),
     )
-    // Calls of one message begin one after the other, within a task of the event loop.
+    // Waits one macrotask, because the calls of one message begin one after the other within one.
     await new Promise((resolve) => setTimeout(resolve, 0))
     this.end(node)
     await rested
@@ -151,7 +151,7 @@ async function answerTo(
   call: GateCall,
   node: string,
 ): Promise<CallAnswer | undefined> {
-  // What is resumed before the question was put is no answer to it.
+  // A resume value that was given before the approval request existed is no answer to it.
   const wasAsked = await gate.wasAsked(call)
   if (wasAsked && (await gate.hasEnded(call))) return undefined
   const request = await gate.ask(call)

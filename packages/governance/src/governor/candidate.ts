@@ -9,7 +9,7 @@ import { toolContext } from './execute.ts'
 import type { GovernedRequest } from './request.ts'
 import type { GovernedCallState } from '../journal/journal.ts'
 
-/** A call that `admit` allowed and that has not been settled. */
+/** A call that `admit` allowed and whose outcome is not recorded yet. */
 export interface AdmittedCall {
   readonly request_id: string
   readonly call: string
@@ -122,7 +122,7 @@ export function callsOf({ state, running, children }: GovernedRequest): number {
   let count = state.callCount
   // `callCount` contains a write once its intent is written, but not a read that is still running.
   for (const id of running.keys()) if (state.calls.get(id)?.status !== 'started') count += 1
-  // The calls of a settled child are already included in `callCount`.
+  // The calls of a child whose end is recorded are already included in `callCount`.
   for (const [id, child] of children) {
     if (!state.children.get(id)?.settled) count += callsOf(child)
   }

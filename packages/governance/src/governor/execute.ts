@@ -55,9 +55,8 @@ class Stopped extends Error {
 }
 
 /**
- * Calls the tool and waits for it. When the run is stopped or the tool's time is over, its signal is
- * aborted and it has `graceMs` more to end by itself, because a confirmed outcome is better than an
- * effect in doubt.
+ * Calls the tool and waits for it. When the run is stopped or the tool's time is over, its signal is aborted
+ * and it has `graceMs` more to end by itself, because a known outcome is better than an unknown effect.
  */
 function runTool(
   request: GovernedRequest,
@@ -130,7 +129,7 @@ export async function probe(
   }
 }
 
-/** Builds the context object that a tool's functions (`run`, `probe`, `rollback`) and undoers get. */
+/** Builds the context that a tool's functions (`run`, `probe`, `rollback`) and functions that undo writes get. */
 export function toolContext(
   request: GovernedRequest,
   call: AdmittedCall,
@@ -245,7 +244,7 @@ export type GovernedOutcome =
       readonly effect: 'applied' | 'absent' | 'in_doubt'
     }
 
-/** The outcome of a settled call: its result and the evidence, or why it failed. */
+/** The recorded outcome of a call: its result and the evidence, or why it failed. */
 export type Settlement =
   | { readonly type: 'done'; readonly result: JsonValue; readonly evidence: Evidence }
   | {
@@ -274,7 +273,7 @@ export async function settle(
     return { type: 'failed', reasons, effect }
   }
   const { payload, result, claim } = minted
-  // A store that answers at once costs no turn of the event loop.
+  // Awaited only if the store returns a promise, so that a synchronous store costs no turn of the event loop.
   const stored = request.put(payload.hash, payload.text)
   if (stored) await stored
   if (result !== payload) await request.put(result.hash, result.text)
@@ -345,7 +344,7 @@ function mint(request: GovernedRequest, { tool, args }: AdmittedCall, value: unk
     if (!claim) return { claim: TOOL_RESULT, result, payload: result }
     const { type, subtype } = claim
     if (!EVIDENCE_TYPES.includes(type)) problem = `"${type}" is not a type of evidence`
-    // Only a redeemed approval becomes evidence of this type, so no tool can claim it.
+    // Only an approval whose tokens were accepted becomes evidence of this type, so no tool can claim it.
     else if (type === 'approval_token') problem = 'a tool cannot mint approvals'
     else if (type === 'custom' && !/^[^:\s]+:[^\s]+$/.test(subtype ?? ''))
       problem = 'custom needs a subtype'
@@ -356,7 +355,7 @@ function mint(request: GovernedRequest, { tool, args }: AdmittedCall, value: unk
   return { reasons: [reason('EVIDENCE_INVALID', tool, problem)], effect: 'applied' }
 }
 
-/** Returns the evidence of a settled call, from the cache or rebuilt from its record and its payload. */
+/** Returns the evidence of a completed call, from the cache or rebuilt from its record and its payload. */
 export async function evidenceOf(
   request: GovernedRequest,
   call: GovernedCallState,
@@ -395,8 +394,8 @@ function toEvidence(
 }
 
 /**
- * Returns the redeemed approvals of calls that succeeded, as evidence. Their content comes from the log,
- * not from the payload store.
+ * Returns the accepted approvals of calls that succeeded, as evidence. Their content comes from the log, not
+ * from the payload store.
  */
 export function approvalEvidence({ state }: GovernedRequest): Evidence[] {
   const minted: Evidence[] = []

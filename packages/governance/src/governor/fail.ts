@@ -16,9 +16,9 @@ export interface Failure {
 }
 
 /**
- * Ends a request with fail safe (UAICP §7): writes the transition to `fail_safe`, undoes or reports every
- * write, then writes the last entry. If the process dies in between, `recover` continues after the last
- * entry in the journal.
+ * Ends a request without delivery (fail safe, UAICP §7): writes the transition to `fail_safe`, undoes or
+ * reports every write, then writes the last entry. If the process dies in between, `recover` continues after
+ * the last entry in the journal.
  */
 export async function failSafe(request: GovernedRequest, failure: Failure): Promise<FailedSafe> {
   const { state } = request

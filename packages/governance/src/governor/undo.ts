@@ -103,8 +103,8 @@ async function undoOne(
   for (let tries = 1; ; tries++) {
     try {
       await runInverse(owner, call, rollback)
-      // The rollback of an effect in doubt ran without an error, but only the probe can confirm that no
-      // effect is left.
+      // If it was unknown (in doubt) whether the write happened, a rollback without an error proves nothing:
+      // only the probe can confirm that no effect is left.
       const isClear = call.effect !== 'in_doubt' || (await probeCall(owner, call)) === 'absent'
       return { status: isClear ? 'done' : 'unknown', tries }
     } catch (error) {

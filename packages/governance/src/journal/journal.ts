@@ -67,11 +67,10 @@ export interface LogReadOptions {
 }
 
 /**
- * The log that the governor writes its entries to and folds its state from. Entries are stored in the
- * order in which `append` was called. `append` resolves to the index of the entry. It rejects when the
- * line may be lost, and with the code STATE_CONFLICT when the request already has an entry with this
- * `seq`, because another process was faster. After a rejection the governor does nothing more for that
- * request.
+ * The log that the governor writes its entries to and computes its state from. Entries are stored in the
+ * order in which `append` was called. `append` resolves to the index of the entry. It rejects when the line
+ * may be lost, and with the code STATE_CONFLICT when the request already has an entry with this `seq`,
+ * because another process was faster. After a rejection the governor does nothing more for that request.
  */
 export interface Journal {
   append(entry: JournalEntry, options?: AuditAppendOptions): number | Promise<number>
@@ -209,7 +208,7 @@ export function identityOf({ identity }: Envelope): Identity {
   return rest as Identity
 }
 
-/** The whole state of a request: the fold of its journal entries. */
+/** The whole state of a request, computed from its journal entries. */
 export interface GovernorState {
   readonly request_id: string
   readonly trace_id: string
@@ -251,7 +250,7 @@ export interface GovernedCallState {
   readonly risk: Risk
   readonly args_hash: Hash
   readonly attempt: number
-  /** A call that is still `started` after its process has died is in doubt. */
+  /** A call that is still `started` after its process has died may or may not have had its effect (in doubt). */
   readonly status: 'started' | 'done' | 'failed' | 'refused' | 'retry' | 'undone'
   readonly effect: RecordedEffect
   /** 1, and one more each time that a person found no effect of the call: see `Action.round`. */

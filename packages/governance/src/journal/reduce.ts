@@ -59,7 +59,7 @@ export function openState(
 }
 
 /**
- * Folds one entry into a request's state, in place. This is the only function that changes the state, for
+ * Applies one entry to a request's state, in place. This is the only function that changes the state, for
  * live runs and for replays. Throws STATE_CONFLICT for an entry that cannot follow the previous ones.
  */
 export function reduceJournal(state: GovernorState, item: JournalItem): void {
@@ -160,8 +160,8 @@ function checkOrder(draft: Draft, item: JournalItem): void {
 }
 
 /**
- * Folds the entries of a call. A read has only `call_settled`, a write has `call_started` before it, and
- * a refused call has only `call_refused`.
+ * Applies an entry of a call. A read has only `call_settled`, a write has `call_started` before it, and a
+ * refused call has only `call_refused`.
  */
 function reduceCall(
   draft: Draft,
@@ -201,8 +201,8 @@ function reduceCall(
       const { effect, evidence, reasons = [], settled_by } = item.data
       const isDone = item.outcome === 'success' && evidence
       // A call whose effect was found to be absent may be made again. If a probe found that, or the tool is
-      // idempotent, the call keeps its approval; a person can be wrong, so after a person's finding it needs
-      // another one.
+      // idempotent, the call keeps its approval. A person can be wrong, so after a person's finding the call
+      // needs a new approval.
       const mayRepeat = settled_by && effect === 'absent'
       const round = base.round + (mayRepeat && settled_by === 'person' ? 1 : 0)
       const status = isDone ? 'done' : mayRepeat ? 'retry' : 'failed'
