@@ -230,8 +230,8 @@ function escapePart<Part extends MessagePart>(part: Part): Part {
 }
 
 /**
- * Whether a part has to reach the model unchanged: what a model called, so that it sees what it sent, and
- * content that a provider made and checks when it comes back.
+ * Whether a part has to reach the model unchanged: tool calls, so that the model sees what it sent, and
+ * content that a provider made and checks when it is sent back.
  */
 function isFixed(part: MessagePart): boolean {
   switch (part.part_kind) {

@@ -3,7 +3,7 @@ import type { AgentTurnState, DraftBlock, DraftState, TurnState } from './folded
 import type { StateDraft } from './reduce-thread.ts'
 import { setOwn } from '../json/json-parse.ts'
 
-/** Folds the beginning of a side's turn. */
+/** Applies the beginning of an agent's turn to the state. */
 export function applyTurnStart(edit: StateEditor, state: StateDraft, event: TurnStart): void {
   const { turnId, agentId, at, continues } = event
   const turn: AgentTurnState = {
@@ -19,7 +19,7 @@ export function applyTurnStart(edit: StateEditor, state: StateDraft, event: Turn
   pushTurn(edit, state, turn)
 }
 
-/** Folds the end of a side's turn. */
+/** Applies the end of an agent's turn to the state. */
 export function applyTurnEnd(edit: StateEditor, state: StateDraft, event: TurnEnd): void {
   const turn = agentTurn(edit, state, event.turnId, event.at)
   turn.outcome = event.outcome
@@ -57,7 +57,7 @@ type StreamEvent = Extract<
   }
 >
 
-/** Folds a stream event into the draft of its turn. */
+/** Applies a stream event to the draft of its turn. */
 export function applyStream(edit: StateEditor, state: StateDraft, event: StreamEvent): void {
   const turn = agentTurn(edit, state, event.turnId, event.at)
   switch (event.type) {
@@ -145,8 +145,8 @@ export type Writable<T> = T extends readonly (infer E)[] ? E[] : { -readonly [K 
 /**
  * Creates a changed state without changing the objects of the original state. One editor is used for one
  * batch of events: the first time the batch writes to an object, the object is copied; later writes of the
- * same batch change that copy. So a fold over n events takes linear time, and a state that was returned
- * earlier never changes.
+ * same batch change that copy. So applying n events takes linear time, and a state that was returned earlier
+ * never changes.
  */
 export class StateEditor {
   readonly #owned = new Set<object>()

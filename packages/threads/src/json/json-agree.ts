@@ -12,7 +12,8 @@ import { jsonNotesOf, setJsonNotes, type JsonNotes } from './json-stringify.ts'
  * the text.
  */
 export function keepText(text: string, value: unknown, maxDepth: number): boolean {
-  // A string or number at the root has no holder for its notes; no document of this package is one.
+  // The spelling of a number is recorded for the object or array around it. No document is a bare string or
+  // number.
   if (typeof value === 'string' || typeof value === 'number') return true
   const end = passValue(text, value, skipSpace(text, 0), maxDepth)
   return end !== MISMATCH && skipSpace(text, end) === text.length

@@ -31,7 +31,7 @@ export class MessageList {
     return this.#ids.has(id) || this.#drafts.has(id)
   }
 
-  /** The id, or a longer one if a message of the run has it, because a call id may be used again. */
+  /** Returns the id, or a longer one if a message of the run has it already: models may use a call id twice. */
   freeId(id: string): string {
     return this.#drafts.has(id) ? `${id}:${this.#drafts.size}` : id
   }
@@ -115,7 +115,7 @@ export class MessageList {
   }
 }
 
-/** Returns a file as content of AG-UI; undefined for what has no place there. */
+/** Returns a file as content of AG-UI; undefined for content that AG-UI has no type for. */
 export function fileContent(item: MultiModalContent): AgUiContentPart | undefined {
   switch (item.kind) {
     case 'image-url':

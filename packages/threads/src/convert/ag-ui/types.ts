@@ -165,7 +165,7 @@ export interface AgUiOtherEvent {
   readonly [field: string]: unknown
 }
 
-/** The counters of a thread that AG-UI has, and their names there. */
+/** The token counters that both a thread and AG-UI have: the thread's name and AG-UI's name. */
 export const USAGE: Readonly<
   Record<
     `${'input' | 'output' | 'total' | 'thinking' | 'cache_read' | 'cache_write'}_tokens`,

@@ -127,7 +127,7 @@ export class EventStepEncoder {
     return chunks
   }
 
-  /** Returns the chunks of calls that a person put in the place of open calls of the message. */
+  /** Returns the chunks of calls with which a person has replaced open calls of the message. */
   changed({ toolCalls = [] }: AssistantMessageJSON): UIMessageChunk[] {
     return toolCalls.flatMap(({ toolCallId, toolName, arguments: input, metadata }) => {
       const from = String(metadata?.['skein']?.['changedFrom'])

@@ -10,7 +10,7 @@ import type { UIMessage, UIMessagePart } from './types.ts'
 
 /** Settings of `fromUIMessages`: values for data that the messages do not contain. */
 export interface FromUIMessagesOptions {
-  /** Fields of the thread. They go before those of a carried thread. */
+  /** Fields of the thread. They override those of a thread in the metadata of the messages. */
   readonly thread?: Partial<Omit<Thread, 'version' | 'turns'>>
   /**
    * What is done with the thread data that messages carry in their metadata (`toUIMessages` with `carry`).

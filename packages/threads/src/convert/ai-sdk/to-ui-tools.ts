@@ -11,7 +11,7 @@ import type { OpenToolPart } from './types.ts'
 /** A tool call, run by the application or by the provider. */
 export type AnyCall = ToolCallPart | BuiltinToolCallPart
 
-/** A part that settles a tool call of the application. */
+/** A part with the outcome of a tool call of the application. */
 export type AnyReturn = ToolReturnPart | RetryPromptPart
 
 /**
