@@ -131,8 +131,8 @@ const openLedger: OpenLedger = (run) => new RunLedger(run)
 const MAX_LENGTH = 200
 
 /**
- * Returns the account id of a sub-agent's run, which is also its session id: the caller's id and the call id,
- * so that it is the same in every attempt. An id that cannot be a file name is replaced by its hash.
+ * Returns the id of a sub-agent's run, which is also its session id: the id of the caller's run and the call
+ * id, so that it is the same in every attempt. An id that cannot be a file name is replaced by its hash.
  */
 function childRoot(root: string, toolCallId: string): string {
   try {

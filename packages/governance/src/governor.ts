@@ -55,8 +55,8 @@ export interface Governor {
   /** Finds out what became of calls and requests that a crash left unfinished. Call it once at start-up. */
   recover(): Promise<readonly Recovered[]>
   /**
-   * Ends a request that nobody will continue: it fails safe and its writes are undone. A request that has
-   * already ended keeps its result.
+   * Ends a request that nobody will continue: it ends without delivery, and its writes are undone. A request
+   * that has already ended keeps its result.
    */
   cancel(requestId: string, why?: Reason): Promise<FailedSafe | Delivered<JsonValue>>
 
@@ -76,11 +76,11 @@ export interface Governor {
     request: OpenRequest,
     call: CallRequest,
   ): Promise<'allow' | 'deny' | 'review'>
-  /** Records how an admitted call ended. Its result, if it has one, becomes evidence. */
+  /** Records how a call ended that `admit` allowed. Its result, if it has one, becomes evidence. */
   settle(requestId: string, call: string, outcome: GovernedOutcome): Promise<Settlement>
   /** Checks a candidate answer: delivers it, asks for a repair, or ends the request without an answer (fail safe). */
   deliver(requestId: string, candidate: JsonValue): Promise<Delivery>
-  /** Ends an attempt that produced no candidate: the request is repaired or fails safe. */
+  /** Ends an attempt that has nothing to deliver: the request is tried again (repair) or ends without delivery. */
   fail(requestId: string, reasons: readonly Reason[]): Promise<Delivery>
   /**
    * Finds out and records whether a call had its effect that was running when its process died; `recover`
@@ -200,7 +200,7 @@ class JournalGovernor implements Governor {
     const request = await this.#find(requestId)
     const running = request.running.get(call)?.call
     if (running) return settle(request, running, outcome)
-    // The call was admitted by another process, so it is rebuilt from the intent in the journal.
+    // Another process allowed the call, so the call is rebuilt from its journal entry.
     const known = request.state.calls.get(call)
     if (known?.status !== 'started') throw conflict(request, `call ${call} is not running`)
     const args = await request.fetch(known.args_hash)

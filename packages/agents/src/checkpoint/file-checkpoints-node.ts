@@ -97,7 +97,7 @@ interface Chain {
   indexSize: number
 }
 
-/** The chains by folder, shared by all stores of this process. Only the newest are kept. */
+/** The chains of versions by folder, shared by all stores of this process. Only the newest are kept. */
 const chains = new Map<string, Chain>()
 const MAX_CHAINS = 1000
 
@@ -161,9 +161,9 @@ class SessionFiles {
   }
 
   /**
-   * Appends a version to the chain of its session. Returns whether the checkpoint file must be written too:
-   * always while the state is short, later only with each new segment, because writing a long state in every
-   * step would make the bytes of a run quadratic.
+   * Appends a version to the newest segment file of its session. Returns whether the checkpoint file must be
+   * written too: always while the state is short, later only with each new segment, because writing a long
+   * state in every step would make the bytes of a run quadratic.
    */
   async #append(
     folder: string,
@@ -266,8 +266,8 @@ class SessionFiles {
   }
 
   /**
-   * Returns the newest state: that of the last segment, if it continues the state in the checkpoint file.
-   * Otherwise another program has written the checkpoint file, and its state is the newest.
+   * Returns the newest state: that of the last segment file, if it continues the state in the checkpoint
+   * file. Otherwise another program has written the checkpoint file, and its state is the newest.
    */
   async #withVersions(
     sessionId: string,

@@ -96,7 +96,7 @@ export function foldJournal(json: AgentStateJSON, entries: readonly CallRecord[]
   return { ...folded.toJSON(), id: json.id }
 }
 
-/** Adds the trace of a sub-agent that has ended, and its tokens to the account of the run. */
+/** Adds the trace of a sub-agent that has ended to a state, and its tokens to what the run has used. */
 function addTrace(state: AgentState, trace: SubagentExecutionTrace): AgentState {
   const next = state.withSubagentTrace(trace)
   const { run } = next

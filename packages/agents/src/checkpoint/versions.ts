@@ -65,7 +65,7 @@ export interface ReadVersion {
   readonly value: unknown
 }
 
-/** Returns the last state of a chain, which begins with a whole one. Throws if the chain is damaged. */
+/** Returns the last state of a chain of versions: a whole state, then changes. Throws if the chain is damaged. */
 export function decodeVersions(chain: readonly ReadVersion[]): AgentStateJSON {
   let state: AgentStateJSON | undefined
   for (const { isWhole, value } of chain) {

@@ -73,7 +73,7 @@ export interface InternalRunOptions extends RunOptions {
   readonly shouldStop?: (totals: RunTotals) => boolean | Promise<boolean>
   /** True when the caller passes interrupts on to its own caller, as `subagent()` does. */
   readonly passesInterrupts?: boolean
-  /** The call that the run carries out, if it is the run of a sub-agent. */
+  /** Set for the run of a sub-agent: the call for which it runs. */
   readonly child?: ChildLink
 }
 

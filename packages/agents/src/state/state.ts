@@ -44,8 +44,8 @@ export function extendsHistory(state: AgentState, older: AgentState | undefined)
 }
 
 /**
- * Returns a state with another step or another account. Only for runs, which compute both values themselves:
- * nothing is checked, and the account must be frozen data.
+ * Returns a state with another step or another account (what its run has used). Only for runs, which compute
+ * both values themselves: nothing is checked, and the account must be frozen data.
  */
 export function advance(
   state: AgentState,
@@ -207,7 +207,7 @@ export class AgentState {
     return this.#next({ suspension: suspension && Object.freeze({ ...suspension }) })
   }
 
-  /** Sets the account of the run. */
+  /** Sets the account: what the run has used so far. */
   withRun(run: RunAccount): AgentState {
     return this.#next({ run: frozenData(run) })
   }

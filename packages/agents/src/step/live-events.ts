@@ -102,8 +102,8 @@ export class LiveEvents {
 }
 
 /**
- * Returns a sink for the events of sub-agents. If the run is read, each event is added to `live` as an event
- * of the calling agent.
+ * Returns the object that collects the events of sub-agents. If somebody reads the run's events, each event
+ * is also added to `live`, as an event of the calling agent.
  */
 export function followSubagents(
   live: LiveEvents | undefined,

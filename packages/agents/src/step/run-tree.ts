@@ -8,14 +8,15 @@ import type { LedgerRun, RunLedger } from './ledger.ts'
 // is spread, but are no part of the public types.
 
 /**
- * Makes the ledger of a run. The function comes with the tools that `subagent()` makes, so that a bundle of
- * an agent without sub-agents contains no code of ledgers.
+ * Makes the ledger of a run, which counts the tokens of the run and its sub-agents. The function comes with
+ * the tools that `subagent()` makes, so that a bundle of an agent without sub-agents contains no code of
+ * ledgers.
  */
 export type OpenLedger = (run: LedgerRun) => RunLedger
 
 /** What a call's context says about the run that makes the call. */
 export interface CallerLink {
-  /** The account id of the run: it begins the idempotency keys of its calls. */
+  /** The id of the run's account; the idempotency keys of its calls begin with it. */
   readonly root: string
   /** The id of the message that contains the call. Absent under an application's own strategy. */
   readonly messageId?: string
@@ -23,12 +24,12 @@ export interface CallerLink {
   readonly ledgerOf?: (open: OpenLedger) => RunLedger
 }
 
-/** What a sub-agent's run knows of the call that it carries out. */
+/** What the run of a sub-agent knows about the call for which it runs. */
 export interface ChildLink {
   /** The account id of the sub-agent's run. */
   readonly root: string
   readonly origin?: string
-  /** Makes the ledger of the sub-agent's run, below that of its caller. */
+  /** Makes the ledger that counts what the sub-agent uses, below the ledger of its caller. */
   readonly openLedger: OpenLedger
 }
 
@@ -71,12 +72,12 @@ export function callerOf(context: object): CallerLink | undefined {
   return (context as { [caller]?: CallerLink })[caller]
 }
 
-/** Returns a property for an execution context that names the call which the run carries out. */
+/** Returns a property for an execution context that names the call for which a sub-agent runs. */
 export function withChild(link: ChildLink | undefined): object {
   return link ? { [child]: link } : {}
 }
 
-/** Returns the call that a run carries out, if it is the run of a sub-agent. */
+/** Returns the call for which a sub-agent runs; undefined for any other run. */
 export function childOf(context: object): ChildLink | undefined {
   return (context as { [child]?: ChildLink })[child]
 }

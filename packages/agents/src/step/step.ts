@@ -57,9 +57,9 @@ export interface StepInput extends CallsInput {
   readonly commit?: (effect: StepEffect) => void | Promise<void>
   /** The `state` of the model's middleware, shared by all steps of a run. */
   readonly middlewareState?: Map<string, unknown>
-  /** Adds an inference to the account of the run: called with its turn and the state that contains it. */
+  /** Adds the tokens of an inference to the run's account; called with its turn and the state that contains it. */
   readonly charge?: (turn: Turn, state: AgentState) => AgentState
-  /** Called before tools run, with the sink that will count the tokens of their sub-agents. */
+  /** Called before tools run, with the object that will collect the events and tokens of their sub-agents. */
   readonly onSubagents?: (sink: SubagentSink) => void
   readonly clock?: Clock
   readonly ids?: IdSource
@@ -280,8 +280,8 @@ const storage = (() => {
 })()
 
 /**
- * The calls of one message while they run. After `isOver`, work that a tool left running is not inside a tool
- * any more.
+ * The calls of one message while they run. `isOver` is set when they end: work that a tool leaves running
+ * after that does not count as inside a tool.
  */
 export interface ToolScope {
   isOver: boolean

@@ -225,7 +225,7 @@ async function replan(
   }
 }
 
-/** Runs a last step that answers outside the plan. */
+/** Runs a last step that is not part of the plan, in which the model answers. */
 async function answer(run: StrategyRun): Promise<AgentStopReason | undefined> {
   await run.beginStep('execute')
   // If the plan were the last message, vendors would continue it as the start of the answer.

@@ -102,8 +102,8 @@ export class RunRecord {
       response: response ?? new AssistantMessage([]),
       stopReason: 'other',
     }
-    // Everything in the lists is frozen when it is added. Walking through the whole run each time a stop
-    // condition reads its turn would make long runs quadratic.
+    // All items are frozen when they are added. Freezing the whole run again each time a stop condition reads
+    // its turn would make long runs quadratic.
     const from = <T>(items: readonly T[], index: number): readonly T[] =>
       Object.freeze(items.slice(index))
     return Object.freeze({

@@ -71,7 +71,7 @@ export class StrategyRun {
   step: number
   /** The number of steps that the run has started, before and after each `resume`. */
   steps: number
-  /** The number of tool rounds that this call of the agent has run. */
+  /** The number of rounds of tool calls that this call of the agent has run. */
   rounds = 0
   interrupts: readonly Interrupt[] = []
   readonly context: ExecutionContext
@@ -148,8 +148,8 @@ export class StrategyRun {
   }
 
   /**
-   * Whether another tool round is allowed. The tool strategy's limit is
-   * for the whole run (UAP §2.4: none by default).
+   * Whether another round of tool calls is allowed. The tool strategy's limit is for the whole run (UAP §2.4:
+   * none by default).
    */
   get mayRunTools(): boolean {
     return this.rounds < (this.context.agent.toolStrategy?.maxIterations ?? Infinity)
@@ -210,7 +210,7 @@ export class StrategyRun {
     const goesOn = !this.#hasBegun && this.context.resume !== undefined && this.hasOpenCalls
     this.#hasBegun = true
     if (!goesOn) this.step++
-    // A step that continues is counted already, except by a state of an older version without an account.
+    // A step that continues is counted already, unless an older version saved the state without a count.
     if (!goesOn || this.steps === 0) this.steps++
     if (performance.now() - yieldedAt >= 20) await yieldToEventLoop()
     this.record.beginStep()
@@ -386,7 +386,7 @@ export class StrategyRun {
     this.#ledger?.endCalls()
   }
 
-  /** Adds the tokens of an inference to the account and returns the state with the new account. */
+  /** Adds the tokens of an inference to the run's account and returns the state with the new account. */
   #charge({ usage }: Turn, state: AgentState): AgentState {
     const sum = frozenData(addUsage(this.#account.usage, usage))
     this.#account = { ...this.#account, usage: sum }
@@ -394,7 +394,7 @@ export class StrategyRun {
     return this.#stamp(state)
   }
 
-  /** Returns the state with the account as it is now. */
+  /** Returns the state with the run's account (steps, tokens, time) as it is now. */
   #stamp(state: AgentState): AgentState {
     const { revision } = this.#account
     this.#account = { ...this.#account, steps: this.#askedSteps, revision: revision + 1 }
@@ -417,7 +417,7 @@ export class StrategyRun {
     return this.#ledger?.spent ?? this.#settled
   }
 
-  /** Makes the ledger of a run whose first sub-agent was added by a hook. */
+  /** Makes the ledger, which counts what sub-agents use, after a hook has added the first sub-agent. */
   #openLate(open: OpenLedger): RunLedger {
     const ledger = open(this.#ledgerRun)
     if (this.#last) ledger.settle(this.#last.usage, this.#last.messages.length)

@@ -176,8 +176,8 @@ class LogAudit {
   }
 
   /**
-   * Handles a checkpoint that does not match: the lines were changed after signing, and their disorder
-   * shows how.
+   * Handles a checkpoint that does not match: the lines were changed after signing, and wrongly numbered
+   * lines show how (inserted, moved or removed).
    */
   #blame(size: number): void {
     if (this.#disorder.length === 0) this.#tampered({ index: size - 1, kind: 'edit' })

@@ -60,7 +60,7 @@ interface Performing {
   hasRun: boolean
 }
 
-/** A tool of a framework, as the gate needs it. */
+/** A tool of a framework: the fields that `CallGate` needs. */
 export interface GateTool {
   readonly name: string
   readonly description: string

@@ -143,7 +143,7 @@ export async function review(request: GovernedRequest, question: Question): Prom
     return { type: 'denied', reason: denied }
   }
   const tokens = answer?.type === 'approve' ? answer.tokens : []
-  // A grant is a consent in advance. It does not cover repeating a call that was in doubt.
+  // A grant is a consent in advance. It does not cover repeating a call whose effect was unknown (in doubt).
   const grant = action.round === undefined ? decision.grant : undefined
   if (tokens.length === 0 && grant === undefined) {
     return { type: 'waiting', request: approvalRequest }

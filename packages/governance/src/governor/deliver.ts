@@ -102,7 +102,7 @@ function hasEnded(status: GovernedCallState['status'] | undefined): boolean {
   return status === 'refused' || status === 'done' || status === 'failed'
 }
 
-/** Ends an attempt without a candidate, for example because the body threw or the run was stopped. */
+/** Ends an attempt that has nothing to deliver, for example because the body threw or the run was stopped. */
 export async function failAttempt(
   request: GovernedRequest,
   reasons: readonly Reason[],

@@ -22,7 +22,7 @@ import type { CallNames, AdmittedCall } from './candidate.ts'
 const CLEAN_FAILURES: ReadonlySet<unknown> = new Set(['NO_EFFECT', 'TOOL_ARGUMENTS_INVALID'])
 
 /**
- * Runs the tool of an admitted call within its time limit and returns its result, or the reasons why it
+ * Runs the tool of a call that was allowed, within its time limit. Returns its result, or the reasons why it
  * failed and whether it had its effect.
  */
 export async function execute(
@@ -30,7 +30,7 @@ export async function execute(
   call: AdmittedCall,
 ): Promise<GovernedOutcome> {
   const core = request.getTool(call.tool)
-  // The run may have been stopped while the intent was being written; then the tool is not started.
+  // The run may have been stopped while the call's journal entry was written; then the tool is not started.
   if (request.stopped) return { type: 'error', reasons: [request.stopped], effect: 'absent' }
   try {
     return { type: 'result', value: await runTool(request, call, core) }
@@ -107,7 +107,7 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof (value as { then?: unknown } | null | undefined)?.then === 'function'
 }
 
-/** Asks the tool's probe whether the effect happened. Without a clear answer the effect stays in doubt. */
+/** Asks the tool's probe whether the effect happened. Without a clear answer that stays unknown (in doubt). */
 export async function probe(
   request: GovernedRequest,
   call: AdmittedCall,
@@ -253,7 +253,7 @@ export type Settlement =
       readonly effect: RecordedEffect
     }
 
-/** Records the end of an admitted call. This is the only place where a result becomes evidence. */
+/** Records the end of a call that was allowed. This is the only place where a result becomes evidence. */
 export async function settle(
   request: GovernedRequest,
   admitted: AdmittedCall,

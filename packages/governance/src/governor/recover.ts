@@ -68,9 +68,9 @@ export async function recoverRequest(request: GovernedRequest): Promise<Recovere
 }
 
 /**
- * Finds out whether a call in doubt had its effect, and records it. The tool's probe decides; if it cannot,
- * the call of an idempotent tool counts as absent, because the tool may run again with the same idempotency
- * key. Otherwise the call stays in doubt and a person has to look.
+ * Finds out whether a call had its effect, if that is unknown (in doubt), and records it. The tool's probe
+ * decides; if it cannot, the call of an idempotent tool counts as absent, because the tool may run again with
+ * the same idempotency key. Otherwise the call stays in doubt and a person has to look.
  */
 export async function settleDoubt(
   request: GovernedRequest,
@@ -86,7 +86,7 @@ export async function settleDoubt(
   return effect
 }
 
-/** Writes to the journal what was found out about the effect of a call in doubt. */
+/** Writes to the journal what was found out about a call whose effect was unknown (in doubt). */
 export async function recordFound(
   request: GovernedRequest,
   call: GovernedCallState,

@@ -102,7 +102,7 @@ export class GovernedRequest {
     return tool && toolCore(tool)
   }
 
-  /** Like `findTool`, but throws when the task has no such tool. For calls that were admitted before. */
+  /** Like `findTool`, but throws when the task has no such tool. For calls that were allowed before. */
   getTool(name: string): ToolCore {
     const core = this.findTool(name)
     if (!core) throw conflict(this, `its task has no tool "${name}"`)

@@ -139,10 +139,7 @@ function runInverse(
   )
 }
 
-/**
- * Asks the tool's probe whether a recorded call had its effect. If that is not possible, the effect stays
- * in doubt.
- */
+/** Asks the tool's probe whether a recorded call had its effect. Returns `in_doubt` if that cannot be found out. */
 export async function probeCall(
   owner: GovernedRequest,
   call: GovernedCallState,

@@ -121,7 +121,7 @@ export interface AnswerData {
   readonly reasons?: readonly Reason[]
 }
 
-/** `call_started`: the intent of a write, stored on disk before its tool runs. */
+/** `call_started`: a write is about to run (its intent); stored on disk before its tool runs. */
 export interface StartedData extends CallData {
   readonly policy_hash: Hash
   readonly review?: string

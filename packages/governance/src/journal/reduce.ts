@@ -190,8 +190,8 @@ function reduceCall(
   const reference = { request_id: draft.request_id, call }
   switch (item.type) {
     case 'call_started': {
-      // A named call that was undone in an earlier attempt is made again, so the old record of its
-      // undoing is removed.
+      // A call that was undone in an earlier attempt is made again under the same id, so the old record of
+      // its undoing is removed.
       draft.undo.delete(effectKey(reference))
       const { policy_hash } = item.data
       draft.calls.set(call, { ...base, effect: 'in_doubt', policy_hash, rollback: item.rollback })

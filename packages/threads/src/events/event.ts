@@ -78,7 +78,7 @@ export interface MessageRemoved extends EventBase<'message_removed'> {
 export interface TurnStart extends EventBase<'turn_start'> {
   readonly turnId: string
   readonly agentId: string
-  /** The parked turn that this turn continues; a UI shows both turns as one message. */
+  /** The `parked` (waiting) turn that this turn continues; a UI shows both turns as one message. */
   readonly continues?: string
 }
 

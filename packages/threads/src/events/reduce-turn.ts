@@ -37,7 +37,8 @@ function newDraft(edit: StateEditor, stepId: string): DraftState {
 }
 
 /**
- * Removes the draft of a turn, and adds the events that arrived while it was streamed to the turn's items.
+ * Removes the draft of a turn (its unfinished message), and adds the events that arrived while it was
+ * streamed to the turn's items.
  */
 export function closeDraft(edit: StateEditor, turn: Writable<AgentTurnState>): void {
   if (turn.draft) edit.at(turn, 'items').push(...turn.draft.events)
@@ -57,7 +58,7 @@ type StreamEvent = Extract<
   }
 >
 
-/** Applies a stream event to the draft of its turn. */
+/** Applies a stream event to the draft (the unfinished message) of its turn. */
 export function applyStream(edit: StateEditor, state: StateDraft, event: StreamEvent): void {
   const turn = agentTurn(edit, state, event.turnId, event.at)
   switch (event.type) {
@@ -95,7 +96,8 @@ function appendDelta(edit: StateEditor, turn: Writable<AgentTurnState>, delta: D
 
 /**
  * Adds an event at the end of the turn with its `turnId`, or of the last turn if there is no such turn. While
- * the turn has a draft, the event is stored with the draft. Events before the first turn are dropped.
+ * a message of the turn is being streamed, the event is stored with that draft. Events before the first turn
+ * are dropped.
  */
 export function addItem(
   edit: StateEditor,

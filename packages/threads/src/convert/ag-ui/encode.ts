@@ -382,7 +382,7 @@ type BlockKind = 'text' | 'reasoning'
 
 type Counts = { readonly text: number; readonly reasoning: number; readonly step: number }
 
-/** The answer that an approval expects in a `resume` entry. */
+/** JSON Schema of the answer to an approval, which a client sends in a `resume` entry. */
 const DECISION = {
   type: 'object',
   properties: { approved: { type: 'boolean' }, reason: { type: 'string' } },

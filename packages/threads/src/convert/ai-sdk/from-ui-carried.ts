@@ -24,8 +24,8 @@ export interface RebuiltTurns {
   readonly thread: Partial<Thread> | undefined
   covers(message: UIMessage): boolean
   /**
-   * Returns the turns that the message carries, then one more turn if the client has added approval answers
-   * or tool outputs.
+   * Returns the turns in the metadata of the message, then one more turn if the client has added approval
+   * answers or tool outputs.
    */
   turnsOf(message: UIMessage, at: string): Turn[]
 }

@@ -119,8 +119,8 @@ export class UIToolBuilder {
     const hidden = this.#hide({}, { part, at })
     if (hidden.at === undefined) return
     const own = tool.callProviderMetadata?.[CARRIER]
-    // A denied UI part has no result metadata, so the return is carried by the call. The cast is safe because
-    // a carrier is plain data.
+    // A denied UI part has no metadata for a result, so the return is stored in the metadata of the call. The
+    // cast is safe because thread data is plain data.
     const result = hidden as never
     tool.callProviderMetadata = { ...tool.callProviderMetadata, [CARRIER]: { ...own, result } }
   }
