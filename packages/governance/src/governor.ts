@@ -76,16 +76,16 @@ export interface Governor {
     request: OpenRequest,
     call: CallRequest,
   ): Promise<'allow' | 'deny' | 'review'>
-  /** Records how a call ended that `admit` allowed. Its result, if it has one, becomes evidence. */
+  /** Records the outcome of a call that `admit` allowed. A result becomes evidence. */
   settle(requestId: string, call: string, outcome: GovernedOutcome): Promise<Settlement>
   /** Checks a candidate answer: delivers it, asks for a repair, or ends the request without an answer (fail safe). */
   deliver(requestId: string, candidate: JsonValue): Promise<Delivery>
   /** Ends an attempt that has nothing to deliver: the request is tried again (repair) or ends without delivery. */
   fail(requestId: string, reasons: readonly Reason[]): Promise<Delivery>
   /**
-   * Finds out and records whether a call had its effect that was running when its process died; `recover`
+   * Finds out and records whether a call that was running when its process died had its effect; `recover`
    * does this for all such calls. A call found `absent` may be admitted again. Returns undefined when the
-   * call is not in doubt.
+   * effect of the call is known.
    */
   recoverCall(
     requestId: string,

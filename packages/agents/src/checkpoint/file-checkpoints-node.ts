@@ -392,8 +392,8 @@ class SessionFiles {
   }
 
   /**
-   * Removes the files that a save replaces: the journal, and a checkpoint that an earlier store wrote in the
-   * other form (compressed or plain), if this save has written one.
+   * Removes the files that a save replaces: the journal and, if this save wrote a checkpoint file, the one
+   * that an earlier store wrote in the other form (compressed or plain).
    */
   async #removeOld(folder: string, otherForm: string | undefined): Promise<void> {
     const { files } = this.#system

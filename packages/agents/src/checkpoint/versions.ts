@@ -41,8 +41,8 @@ export class VersionWriter {
   }
 
   /**
-   * Encodes the next version. The state must not be changed afterwards (see `ownCopy`): the next one is
-   * compared with it.
+   * Encodes the next version. The state must not be changed afterwards (`ownCopy` makes a safe copy), because
+   * the state after it is compared with it.
    */
   encode(state: AgentStateJSON): EncodedVersion {
     const change = this.#last && JSON.stringify(changeOf(this.#last, state))

@@ -165,7 +165,7 @@ export interface ExecutionStrategy {
   stream(context: ExecutionContext): AgentStreamResult
 }
 
-/** The result of a strategy: the same as that of a run. */
+/** The result of a strategy. It has the same form as the result of a run. */
 export type ExecutionResult = GenerateResult
 
 /** The input of a strategy. UAP §5.1 names the first seven fields; the others are extensions. */
@@ -235,8 +235,8 @@ export interface InferenceRequest {
   /** The state of the run, with its whole history, even if a hook has shortened `messages`. */
   readonly state: AgentState
   /**
-   * The messages to send: the whole history, or what an earlier hook of this run made of it, followed by the
-   * messages that are new since.
+   * The messages to send: the whole history, or the messages that an earlier hook of this run returned,
+   * followed by the messages that were added after that.
    */
   readonly messages: readonly Message[]
   /** How many messages at the end are new input, which no model has seen yet. */

@@ -21,8 +21,8 @@ import {
 import { invalidUse } from '../contract/agent-error.ts'
 import type { InferenceRequest, Middleware } from '../contract/agent-types.ts'
 
-// The three policies act before every inference, also in the middle of a run. They change only what the model
-// is sent; the state keeps the whole history.
+// `pruneToolOutputs`, `slidingWindow` and `summarize` act before every inference, also in the middle of a
+// run. They change only what the model is sent; the state keeps the whole history.
 
 /** Options of `pruneToolOutputs`. */
 export interface PruneToolOutputsOptions {

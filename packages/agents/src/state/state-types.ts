@@ -107,10 +107,7 @@ export interface SubagentExecutionTrace {
 
 /** A call that waits for an answer. Plain data: it can be stored and answered in another process. */
 export interface Interrupt {
-  /**
-   * The ids of the calls that lead to the waiting one, joined by `/`. The id stays the same after each
-   * resume.
-   */
+  /** The ids of the calls that lead to the waiting call, joined by `/`. The id stays the same after each resume. */
   readonly id: string
   readonly toolCallId: string
   /** The sub-agents that lead to the call, outermost first; empty for a call of this agent itself. */
@@ -148,6 +145,6 @@ export interface DeferredCall {
   readonly request: DeferRequest
   /** The answer, if a run had it when its process died; `resume` uses it without asking again. */
   readonly answer?: Answer
-  /** The answers for interrupts of the sub-agent inside this call, by the id they have there. */
+  /** The answers for interrupts of the sub-agent inside this call, by the id that each has inside the sub-agent. */
   readonly answers?: Answers
 }

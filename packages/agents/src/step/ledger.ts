@@ -114,8 +114,8 @@ export class RunLedger {
   }
 
   /**
-   * Reserves the tokens of an inference. Returns false if the budget of a caller is used up. If only what
-   * others have reserved is in the way, waits until one of their inferences has ended.
+   * Reserves the tokens of an inference. Returns false if the budget of a caller is used up. If only the
+   * reservations of other runs exceed the budget, waits until one of their inferences has ended.
    */
   async reserve(messages: readonly Message[], signal: AbortSignal | undefined): Promise<boolean> {
     const callers = this.#sharedCallers()
@@ -145,16 +145,17 @@ export class RunLedger {
   }
 
   /**
-   * Estimates the next inference: the input and output of the run's last one, plus the messages since then at
-   * four characters a token, plus the largest output in the tree so far; the cost at the tree's average. The
-   * first inference of a run reserves at least what the first ones of other runs have used.
+   * Estimates the next inference: the input and output of the run's last inference, plus the messages since
+   * then at four characters a token, plus the largest output in the tree so far; the cost is the tree's
+   * average. The first inference of a run reserves at least as much as the largest first inference of another
+   * run has used.
    */
   #estimate(messages: readonly Message[]): TokenUsage {
     const { largestOutput, largestFirst, total } = this.#tree
     const { usage = zeroUsage, messages: known = 0 } = this.#last ?? {}
     const added = messages.slice(known).reduce((sum, message) => sum + lengthOf(message) / 4, 0)
     const inputTokens = usage.inputTokens + usage.outputTokens + Math.ceil(added)
-    // At least one token, so that a reservation can be told from none.
+    // At least one token, because a reservation of zero would look like no reservation.
     const least = this.#last ? 1 : Math.max(1, largestFirst)
     const totalTokens = Math.max(least, inputTokens + largestOutput)
     const { costUsd } = total

@@ -31,7 +31,7 @@ import { type Batches, LiveEvents, type SubagentSink, followSubagents } from './
 export interface StepInput extends CallsInput {
   readonly llm: LLMInstance
   readonly tools: readonly Tool[]
-  /** What the model is sent instead of the state's messages; the state keeps its own. */
+  /** Messages that the model is sent instead of those in the state; the state keeps its messages. */
   readonly messages?: readonly Message[]
   /** The number of this inference in its run, from 1; middleware of the model sees it as `cycle`. */
   readonly cycle?: number

@@ -25,8 +25,9 @@ interface Mark {
 const start: Mark = { messages: 0, executions: 0, cycles: 0, warnings: 0, sources: 0 }
 
 /**
- * Records what a run has produced. The turns of the run and of each step are made from it: all messages with
- * input and prompts, all executions and the summed usage; other fields are those of the last inference.
+ * Records what a run has produced. The turns of the run and of each step are made from this record: all
+ * messages with input and prompts, all executions and the summed usage; other fields are those of the last
+ * inference.
  */
 export class RunRecord {
   /** The agent's own tokens, without those of sub-agents. */

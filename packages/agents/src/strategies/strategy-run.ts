@@ -89,7 +89,7 @@ export class StrategyRun {
     settled: () => this.#settled,
     stops: (totals) => this.#stopsAt(totals),
   }
-  /** Set if the run has sub-agents or is one. */
+  /** Set if the run has sub-agents or is the run of a sub-agent. */
   #ledger: RunLedger | undefined
   readonly #startedAt: number
   /** What the run had used when this call of the agent began, plus what was added since. */
@@ -350,7 +350,7 @@ export class StrategyRun {
     }
   }
 
-  /** The messages as earlier hooks of this run left them, and those that are new since. */
+  /** Returns the messages that earlier hooks of this run have made, and the messages added after that. */
   #view(): readonly Message[] {
     const { messages } = this.state
     const { state, messages: sent } = this.#sent ?? {}
@@ -485,7 +485,7 @@ export class StrategyRun {
     this.state = repaired === state.messages ? state : state.withContext(repaired)
   }
 
-  /** Returns what this call has done so far. The turn is only made when it is read. */
+  /** Returns what the run has done so far. Its turn is only made when it is read. */
   #totals(totals: Spending = this.#spent): RunTotals {
     const turn = (): Turn => this.record.turn(this.#lastAnswer())
     return {
@@ -548,7 +548,7 @@ export class StrategyRun {
     return this.#live?.emit([uapEvent({ step: this.step, agentId: this.#agentId }, type, data)])
   }
 
-  /** Runs a hook of the application, if it has this one. An error message names the hook that threw. */
+  /** Runs a hook of the application, if it is set. An error message names the hook that threw. */
   hook<T>(
     name: keyof AgentStrategy,
     call: (hooks: AgentStrategy) => T | Promise<T>,

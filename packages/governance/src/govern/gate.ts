@@ -25,7 +25,7 @@ import type { PayloadStore } from '../contract/evidence.ts'
 export interface GovernOptions {
   /** The governor's id, also the audience of its approval tokens. */
   readonly id?: string
-  /** The agent that acts, and for whom. `context` is what the framework gives to its tools. */
+  /** Returns which agent acts, and for whom. `context` is the value that the framework passes to its tools. */
   readonly identity?: (context: unknown) => Identity
   /** Default: `standardPolicy`, which asks a person before each high-risk write. */
   readonly policy?: Policy
@@ -42,7 +42,7 @@ export interface GovernOptions {
   readonly onDefault?: (notice: string) => void
 }
 
-/** A framework's tool with what governance has to know about it. */
+/** A framework's tool with its declarations for governance, e.g. its risk. */
 export type Tiered<Tool, Args> = { readonly tool: Tool } & Governance<Args, never>
 
 /** One call that a framework is about to make. */
@@ -50,7 +50,7 @@ export interface GateCall {
   readonly id: string
   readonly tool: string
   readonly args: unknown
-  /** What the framework gives to its tools. */
+  /** The value that the framework passes to its tools. */
   readonly context: unknown
 }
 
@@ -252,7 +252,7 @@ export class CallGate {
   }
 }
 
-/** What is recorded as the input of a call's request. */
+/** Returns the input that is recorded for the request of a call. */
 function inputOf({ tool, args }: GateCall): JsonValue {
   return { tool, args: JSON.parse(JSON.stringify(args ?? {})) as JsonValue }
 }

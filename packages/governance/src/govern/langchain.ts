@@ -94,12 +94,12 @@ class BusyNodes {
     for (const release of waiting) release()
   }
 
-  /** Resolves when no call of the node is in progress; the caller's own does not count meanwhile. */
+  /** Resolves when no call of the node is in progress, apart from the caller's own call. */
   async rest(node: string): Promise<void> {
     const rested = new Promise<void>((release) =>
       this.#waiting.set(node, [...(this.#waiting.get(node) ?? []), release]),
     )
-    // Waits one macrotask, because the calls of one message begin one after the other within one.
+    // Waits one macrotask, because all calls of one message begin within the same macrotask.
     await new Promise((resolve) => setTimeout(resolve, 0))
     this.end(node)
     await rested
@@ -157,9 +157,9 @@ async function answerTo(
   const request = await gate.ask(call)
   if (!request) return undefined
   for (;;) {
-    // `interrupt` throws until the graph was resumed. Calls of one node share its answers, which arrive in
-    // no particular order, so each looks for its own. An answer to a question that has expired meanwhile
-    // has another id and does not count.
+    // `interrupt` throws until the graph was resumed. Calls of one node share its answers, which arrive in no
+    // particular order, so each call looks for its own answer. An answer to an approval request that has
+    // expired has another id and does not count.
     let given: unknown
     try {
       given = interrupt(request)

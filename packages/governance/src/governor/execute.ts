@@ -67,7 +67,7 @@ function runTool(
   // A call without a timeout uses the run's signal directly and needs no controller of its own.
   const own = timeoutMs === undefined ? undefined : new AbortController()
   const signal = own ? AbortSignal.any([controller.signal, own.signal]) : controller.signal
-  // A tool's declared context type is that of its own framework; at run time it gets our context, which
+  // A tool's declared context type is that of its own framework; at run time the tool gets our context, which
   // has the members that UPP requires.
   const run = tool.run as (args: unknown, context: unknown) => unknown
   const value = run(call.args, toolContext(request, call, signal))

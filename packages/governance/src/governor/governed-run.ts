@@ -122,7 +122,7 @@ export class GovernedRun implements Run {
     return this.#start(async () => {
       const id = `${this.attempt}.c${++this.#children}`
       const ended = await this.#runChild(this.#request, { id, task, init, body }, this.#answers)
-      // The cast is safe: the value is what the child's body, which returns `T`, delivered.
+      // The cast is safe: the child's body returns `T`, and this is the value that was delivered.
       if ('value' in ended) return ended.value as T
       return this.#park(task.name, ended.waiting)
     })

@@ -2,10 +2,10 @@ import { jsonNotesOf, setJsonNotes, type JsonNotes } from './json-stringify.ts'
 
 /**
  * Compares a value with the text that it was parsed from, and stores the text of every number that JavaScript
- * would print differently (`18.0`, `-0.0`, 64-bit integers), so that `stringifyJson` prints it as it was.
- * Returns false for what needs another reader: a repeated key, an integer-like key, which JavaScript moves to
- * the front, or nesting beyond `maxDepth`. White space and the escapes of strings are not compared. `value`
- * must be `JSON.parse(text)`.
+ * would print differently (`18.0`, `-0.0`, 64-bit integers), so that `stringifyJson` prints the number as it
+ * was. Returns false for text that the slower `ExactReader` must handle: a repeated key, an integer-like key,
+ * which JavaScript moves to the front, or nesting beyond `maxDepth`. White space and the escapes of strings
+ * are not compared. `value` must be `JSON.parse(text)`.
  *
  * The function walks the value and keeps its position in the text. Since the length of each string is known,
  * the content of strings is skipped without reading it, which makes this several times faster than scanning
@@ -19,7 +19,7 @@ export function keepText(text: string, value: unknown, maxDepth: number): boolea
   return end !== MISMATCH && skipSpace(text, end) === text.length
 }
 
-/** What contains a value: an object or an array. */
+/** An object or array that contains a value. */
 type Holder = { readonly [key: string]: unknown } | readonly unknown[]
 
 const MISMATCH = -1

@@ -334,7 +334,7 @@ export class AgUiStreamEncoder {
     if (streamed === undefined || streamed === '') this.#args(toolCallId, whole)
     this.#endCall(toolCallId)
     if (streamed === undefined || streamed === '' || isSameJson(streamed, whole)) return
-    // The call runs with other arguments than those that were streamed, and the client must show the former.
+    // The call runs with other arguments than those that were streamed, so the client is sent the new ones.
     this.#messages.setArguments(toolCallId, whole)
     this.#snapshot()
   }

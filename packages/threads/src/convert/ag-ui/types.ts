@@ -79,7 +79,7 @@ export type AgUiKnownEvent =
       readonly runId: string
       readonly parentRunId?: string
       readonly protocolVersion?: string
-      /** What the run was asked; `messages` holds what the person said. */
+      /** The request that the run answers; `messages` has the person's messages. */
       readonly input?: AgUiInput
     })
   | (Base<'MESSAGES_SNAPSHOT'> & { readonly messages: readonly AgUiMessage[] })

@@ -264,7 +264,7 @@ function withPydanticNames(part: Fields): Fields {
   if (part['part_kind'] === 'thinking') {
     if (!Object.hasOwn(part, 'thinking_id')) return part
     if (!Object.hasOwn(part, 'id')) return renameKey(part, 'thinking_id', 'id')
-    // The part has both fields. It stays unchanged, because Pydantic AI ignores the field it does not define.
+    // With both `id` and `thinking_id` the part stays unchanged: Pydantic AI ignores unknown fields.
     return part
   }
   if (part['part_kind'] !== 'tool-return') return part
