@@ -29,7 +29,10 @@ const MAX_BEHIND = 32
  * does is the same, but it reports nothing.
  */
 export class LiveEvents {
-  /** Set before the last events of a run: only the end hooks are left, so a reader that leaves aborts nothing. */
+  /**
+   * Set before the last events of a run. Only end hooks are left then, so leaving the stream does not abort
+   * the run.
+   */
   isFinal = false
   #events: AgentStreamEvent[] = []
   #wake: () => void = () => {}

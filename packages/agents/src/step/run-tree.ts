@@ -4,8 +4,8 @@ import type { CheckpointStore } from '../contract/checkpoint-store.ts'
 import type { AgentContext } from '../contract/event.ts'
 import type { LedgerRun, RunLedger } from './ledger.ts'
 
-// How the runs of a tree find each other. The links are kept under symbols: they are passed on when a context
-// is spread, but are no part of the public types.
+// The functions of this file link the run of a sub-agent to the run that called it. The links are kept under
+// symbols: they are passed on when a context is spread, but are no part of the public types.
 
 /**
  * Makes the ledger of a run, which counts the tokens of the run and its sub-agents. The function comes with

@@ -177,7 +177,7 @@ interface Work {
 
 /**
  * Runs inferences and tools until the model requests none. The step fails if an inference fails, or if the
- * last call of the tool that the plan names for it fails.
+ * last call of the tool that the plan names for the step fails.
  */
 async function work(run: StrategyRun, steps: readonly PlanStep[]): Promise<Work> {
   const last = new Map<string, ToolExecution>()

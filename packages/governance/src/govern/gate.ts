@@ -78,9 +78,9 @@ export class CallGate {
   readonly #tools: ReadonlyMap<string, GovernedTool>
   readonly #governor: Governor
   readonly #desk: Promise<SigningDesk>
-  /** How the framework runs the call, by request id, while `perform` works on it. */
+  /** The framework's function that runs a call, by request id, while `perform` works on the call. */
   readonly #performing = new Map<string, Performing>()
-  /** How a tool runs when it undoes another call, by name. */
+  /** The function that runs a tool when it undoes another call, by the tool's name. */
   readonly #alone = new Map<string, (args: JsonValue) => unknown>()
 
   constructor(tools: readonly GateTool[], options: GovernOptions) {

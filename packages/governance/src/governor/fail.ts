@@ -9,7 +9,7 @@ import { loadState, reviveRequest } from './open.ts'
 import type { GovernedRequest } from './request.ts'
 import { effectsOf, toUndo, undoEffects } from './undo.ts'
 
-/** Why the run fails, and which needs are not met. */
+/** Why the run fails, and which required evidence is missing. */
 export interface Failure {
   readonly reasons: readonly Reason[]
   readonly missing: readonly MissingNeed[]

@@ -35,7 +35,7 @@ export interface PartCarrier {
   readonly result?: PartCarrier
 }
 
-/** The field of a part that the UI part contains, so that the carrier leaves it out. */
+/** The field of a part that is left out of the metadata, because the UI part contains its value. */
 export type ShownField = 'content' | 'args' | 'transcript' | 'url' | 'data'
 
 /** The data about one turn in a message's metadata. */

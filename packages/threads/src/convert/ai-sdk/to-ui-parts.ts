@@ -51,8 +51,8 @@ export class UIPartBuilder {
   }
 
   /**
-   * Adds the parts of a message in an agent turn, and returns the data about the message that the metadata
-   * must carry.
+   * Adds the parts of a message in an agent turn, and returns the data about the message that belongs in the
+   * metadata.
    */
   addMessage(message: ThreadMessage | SystemMessage, at: string): Record<string, unknown> {
     if (message.message_type === 'system') return this.#addEvent(message, at)
