@@ -103,7 +103,7 @@ export function subagent<Args = Record<string, unknown>>(
     run: (args, context) => new SubagentRun(definition, context).run(args),
   })
   const { checkpoints, sessionId } = definition.agent
-  // A session that the application has named is its own, and is not deleted after the call.
+  // A session that the application has named belongs to it, and is not deleted after the call.
   const store = sessionId === undefined ? checkpoints : undefined
   return deriveTool(made, subagentMark({ store, idOf: childRoot, openLedger }))
 }

@@ -36,7 +36,7 @@ import { toAdmitted } from './governor/candidate.ts'
  */
 export interface Governor {
   readonly id: string
-  /** Runs a body as one request until it is delivered, has failed safe, or waits for people. */
+  /** Runs a body as one request until it is delivered, ends without delivery (fails safe), or waits for people. */
   run<T extends JsonValue>(
     task: TaskClass,
     init: Init,

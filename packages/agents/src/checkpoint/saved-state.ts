@@ -149,8 +149,9 @@ export function packTree(tree: ThreadTree | ThreadTreeJSON): PackedTree {
 }
 
 /**
- * Returns the JSON of UAP §12.2 for what `packTree` made, with every state complete. The input is untrusted:
- * counts that do not fit the parent throw INVALID_REQUEST. `ThreadTree.fromJSON` checks everything else.
+ * Reverses `packTree`: returns the JSON of UAP §12.2, in which every state is complete. The input is
+ * untrusted: counts that do not fit the parent throw INVALID_REQUEST. `ThreadTree.fromJSON` checks everything
+ * else.
  */
 export function unpackTree(json: unknown): ThreadTreeJSON {
   if (!isPlainObject(json) || !Array.isArray(json['nodes']))

@@ -108,7 +108,7 @@ interface Sdk {
   readonly ToolListChangedNotificationSchema: typeof import('@modelcontextprotocol/sdk/types.js').ToolListChangedNotificationSchema
 }
 
-/** Loads the optional SDK when it is needed. The names are variables, so that bundlers leave the SDK out. */
+/** Loads the optional SDK when it is needed. Module names are variables, so that bundlers leave the SDK out. */
 async function loadSdk(): Promise<Sdk> {
   const [client, types] = await Promise.all([load('client/index.js'), load('types.js')])
   return { ...client, ...types } as unknown as Sdk // the exports of the SDK's own modules

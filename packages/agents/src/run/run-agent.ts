@@ -207,7 +207,7 @@ class Attempt {
     return state === result.state ? result : { ...result, state }
   }
 
-  /** Runs the strategy. It may ignore the signal, so the wait ends when the signal aborts. */
+  /** Runs the strategy. It may ignore the signal, so this method stops waiting when the signal aborts. */
   async #execute(context: ExecutionContext): Promise<GenerateResult> {
     const { signal } = context
     const { execution = defaultExecution } = this.#task.core.options

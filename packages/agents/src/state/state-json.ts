@@ -82,7 +82,8 @@ function toMessageJSON(message: Message, path: string): MessageJSON {
   } catch {
     json = byResultRule(message, path)
   }
-  // The JSON shares parts with its message, so freezing it would freeze a message that may still change.
+  // Only the JSON of a frozen message is frozen and cached: it shares objects with the message, which may
+  // change.
   if (isDeepFrozen(message)) written.set(message, freezeTree(json))
   return json
 }

@@ -48,7 +48,7 @@ export interface RunTotals {
   readonly turn: Turn
   /** Tokens used, including those of all sub-agents. */
   readonly usage: TokenUsage
-  /** The number of steps that the run has started, and its sub-agents that share the budget. */
+  /** The number of steps started by the run and by the sub-agents that share its budget. */
   readonly steps: number
   /** Milliseconds that the run has worked, without the time in which it waited for answers. */
   readonly durationMs: number

@@ -15,7 +15,7 @@ export interface LedgerRun {
   readonly stops: (totals: Spending) => Promise<boolean>
 }
 
-/** How the run of a sub-agent belongs to the run that called it. */
+/** Connects the run of a sub-agent to the run that called it. */
 export interface LedgerParent {
   readonly ledger: RunLedger
   readonly toolCallId: string

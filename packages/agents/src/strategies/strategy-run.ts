@@ -543,7 +543,7 @@ export class StrategyRun {
     return this.record.hasAnswer ? undefined : this.state.messages.findLast(isAssistantMessage)
   }
 
-  /** Reports an event of the current step, if the run is read. */
+  /** Reports an event of the current step, if somebody reads the events of the run. */
   emit<Type extends UAPEventType>(type: Type, data: UAPEventData[Type]): void | Promise<void> {
     return this.#live?.emit([uapEvent({ step: this.step, agentId: this.#agentId }, type, data)])
   }
@@ -612,8 +612,8 @@ export class BudgetUsedUp extends Error {}
 let yieldedAt = 0
 
 /**
- * Waits for the next macrotask. A step does so if none was waited for in the last 20 ms: a model that answers
- * from memory would otherwise keep timers and signals from ever firing.
+ * Waits for the next macrotask. A step does so if the last such wait was 20 ms ago or more: a model that
+ * answers from memory would otherwise keep timers and signals from ever firing.
  */
 async function yieldToEventLoop(): Promise<void> {
   await new Promise<void>((resolve) => setTimer(resolve, 0))

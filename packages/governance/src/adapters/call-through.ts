@@ -40,9 +40,9 @@ export async function recordAnswer<T>(
 }
 
 /**
- * Like `recordAnswer` for a model that streams. Parts are passed on as they arrive, up to the first one
- * that `isHeld` names: a framework may run tools when it gets that part, and the answer has to be in the
- * journal before any of its calls is made.
+ * Like `recordAnswer` for a model that streams. Parts are passed on as they arrive, until `isHeld` returns
+ * true for one: a framework may run tools when it gets that part, so the whole answer has to be in the
+ * journal first.
  */
 export async function* recordStream<T>(
   run: RecordingRun,

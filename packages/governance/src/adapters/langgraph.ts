@@ -88,7 +88,7 @@ export function langChainModel<Model extends LangChainModel>(
   ): AsyncGenerator<unknown, void> {
     for await (const input of inputs) yield await invoke(input, options)
   }
-  // These methods return the model with other settings; its answers are recorded too.
+  // These methods return a model with other settings, whose answers are recorded too.
   const derive =
     (name: string) =>
     (...args: unknown[]): unknown => {

@@ -36,8 +36,8 @@ interface GovernedExecutionOptions<Context> {
  */
 export class NotDeliveredError extends GovernanceError {
   /**
-   * The result of the request: failed safe (with reasons and undo status), still waiting, or already
-   * delivered before.
+   * The result of the request: it ended without delivery (with reasons and undo status), is still waiting, or
+   * was delivered before.
    */
   readonly result: Result<JsonValue>
 

@@ -48,8 +48,7 @@ export class LogSemantics {
   }
 
   #begin({ request_id, state }: Envelope, type: string, seq: number): string | undefined {
-    // An entry after the end of its request is reported in the same way, because ended requests are not
-    // remembered.
+    // An entry after the end of its request gets the same message, because ended requests are not remembered.
     if (type !== 'opened' || seq !== 0) return 'an entry of a request that is not open'
     if (state !== 'intake') return 'a request that does not begin at intake'
     this.#open.set(request_id, {

@@ -88,8 +88,8 @@ class LogAudit {
   readonly #faults: LogFault[] = []
   readonly #heads: AsyncIterator<Checkpoint>
   /**
-   * Wrongly numbered or unreadable entries since the last checkpoint that matched. The next checkpoint
-   * shows whether they were signed like this.
+   * Wrongly numbered or unreadable entries since the last checkpoint that matched. The next checkpoint shows
+   * whether the entries were signed in this form.
    */
   #disorder: OrderFault[] = []
   #trusted: ParsedCheckpoint | undefined

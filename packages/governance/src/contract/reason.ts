@@ -63,7 +63,7 @@ export type ReasonCode = (typeof REASON_CODES)[number]
  */
 export interface Reason {
   readonly code: ReasonCode
-  /** The tool, need, verifier, child or token id that the reason is about. */
+  /** The tool, kind of evidence, verifier, child or token id that the reason is about. */
   readonly subject?: string
   readonly detail?: string
 }

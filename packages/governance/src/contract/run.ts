@@ -19,8 +19,8 @@ export interface Init {
   readonly traceparent?: string
   readonly signal?: AbortSignal
   /**
-   * Asks people for approval while the run is in progress. Without it, or if it answers `wait`, the run
-   * ends pending.
+   * Asks people for approval while the run is in progress. Without it, or if it answers `wait`, the run ends
+   * with the outcome `pending`.
    */
   readonly approve?: (request: ApprovalRequest) => Promise<ApprovalAnswer>
   /**
@@ -83,8 +83,8 @@ export interface Run {
 /** Options of `run.call`. */
 export interface CallOptions {
   /**
-   * A name for the call that is the same in every attempt. A completed call with this name is not made
-   * again in a repair.
+   * A name for the call that is the same in every attempt. A completed call with this name is not made again
+   * when a failed run is tried again (repair).
    */
   readonly id?: string
 }
@@ -109,8 +109,8 @@ export interface Delivered<T> {
 }
 
 /**
- * The result of a run that was not delivered, because a condition was not met. It contains the reasons,
- * the needs that were not met, and the undo status of every write.
+ * The result of a run that was not delivered, because a condition was not met. It contains the reasons, the
+ * required evidence that is missing, and the undo status of every write.
  */
 export interface FailedSafe {
   readonly state: 'fail_safe'

@@ -35,10 +35,10 @@ export interface GovernOptions {
   readonly payloads?: PayloadStore
   /** Checks approvals, and signs them for the person whom your server has authenticated. */
   readonly desk?: SigningDesk
-  /** Part of every call's key: the id of the conversation, if the ids of calls are not unique by themselves. */
+  /** Returns the id of the conversation. Needed if the ids of calls are not unique across conversations. */
   readonly conversation?: (context: unknown) => string
   readonly clock?: Clock
-  /** Called once for each development default in use. Default: a warning of the process. */
+  /** Called once for each default in use that is only for development. Default: a warning of the process. */
   readonly onDefault?: (notice: string) => void
 }
 
@@ -69,9 +69,9 @@ export interface GateTool {
 }
 
 /**
- * Governs the calls of a framework that has a pause for approval of its own. Each call is one request of
- * the governor, whose id comes from the id of the call, so that the framework finds the same request when
- * it goes on in another process. `ask` comes before the pause and `perform` after it.
+ * Governs the calls of a framework that can itself pause for an approval. Each call is one request of the
+ * governor, whose id comes from the id of the call, so that the framework finds the same request when it goes
+ * on in another process. `ask` comes before the pause and `perform` after it.
  */
 export class CallGate {
   readonly #options: GovernOptions
@@ -226,7 +226,7 @@ export class CallGate {
     return governed({ name, description, parameters, run: run as never }, governance as never)
   }
 
-  /** Says how a tool runs when it undoes another call, outside the framework. */
+  /** Sets the function that runs a tool when it undoes another call, outside the framework. */
   setAlone(name: string, run: (args: JsonValue) => unknown): void {
     this.#alone.set(name, run)
   }

@@ -22,8 +22,8 @@ import { collectEvidence, findMissing, findOpenReasons, runVerifiers } from './v
 export type Delivery =
   | { readonly type: 'delivered'; readonly result: Delivered<JsonValue> }
   /**
-   * Bounded repair (UAICP §4.1): the caller has to start attempt `attempt`; `why` contains the reasons
-   * why the previous attempt failed.
+   * The request is tried again (repair, UAICP §4.1): the caller has to start attempt `attempt`; `why`
+   * contains the reasons why the previous attempt failed.
    */
   | { readonly type: 'repair'; readonly attempt: number; readonly why: readonly Reason[] }
   | { readonly type: 'fail_safe'; readonly result: FailedSafe }

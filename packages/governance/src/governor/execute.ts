@@ -327,9 +327,7 @@ type Minted =
   | { readonly claim: EvidenceClaim; readonly result: Text; readonly payload: Text }
   | { readonly reasons: readonly Reason[]; readonly effect: 'applied' }
 
-/**
- * The claim for a tool that declares no evidence. The payload is the tool's result; `null` is not used.
- */
+/** The evidence of a tool that declares none. Its payload is the tool's result; the `null` here is not used. */
 const TOOL_RESULT: EvidenceClaim = { type: 'tool_result', payload: null }
 
 /**

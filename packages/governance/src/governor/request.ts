@@ -23,8 +23,8 @@ import type { GovernorCore } from './options.ts'
 import type { AdmittedCall } from './candidate.ts'
 
 /**
- * The members of an entry's envelope beside the event. `state` is set only for transitions; otherwise it
- * is the current state.
+ * The members of a log entry besides its event. `state` is set only for transitions; otherwise it is the
+ * current state.
  */
 export interface EntryOptions extends AuditAppendOptions {
   readonly outcome: Outcome

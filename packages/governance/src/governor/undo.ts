@@ -85,7 +85,7 @@ async function undoOne(
   const reference = { request_id: owner.state.request_id, call: call.call }
   if (request.state.undo.has(effectKey(reference))) {
     // The process died while undoing this write. Only the probe can tell whether the undoing succeeded;
-    // without a clear answer it may run again only if the tool that undoes is idempotent.
+    // without a clear answer the rollback may run again only if the tool that undoes is idempotent.
     const found = await probeCall(owner, call)
     if (found === 'absent') return { status: 'done', tries: 0 }
     // After a deploy the task may no longer have the tool that undoes.

@@ -149,7 +149,7 @@ function findInconsistency(
     : `it says ${report.status}, its checks ${own.status}`
 }
 
-/** Returns which needs of the task are not met, and why (UAICP §5.1). */
+/** Returns which evidence that the task requires is missing, and why (UAICP §5.1). */
 export function findMissing(
   { task, core }: GovernedRequest,
   evidence: readonly Evidence[],

@@ -243,8 +243,8 @@ export function isNamedCall(call: string): boolean {
 }
 
 /**
- * Returns the completed calls whose results are valid in the current attempt: those made in it, and named
- * calls of earlier attempts.
+ * Returns the completed calls whose results are valid in the current attempt: those made in it, and those of
+ * earlier attempts whose id the body chose.
  */
 export function standingCalls(state: GovernorState): GovernedCallState[] {
   const standing: GovernedCallState[] = []
@@ -256,8 +256,8 @@ export function standingCalls(state: GovernorState): GovernedCallState[] {
 }
 
 /**
- * Returns the reviews that still wait for people: those without an answer, and those whose tokens were
- * rejected.
+ * Returns the approval requests that still wait for people: those without an answer, and those whose tokens
+ * were rejected.
  */
 export function openReviews(state: GovernorState): ReviewState[] {
   return [...state.reviews.values()].filter(

@@ -284,7 +284,7 @@ export interface GateDecided extends EventBase<'gate_decided'> {
 export interface StatusChanged extends EventBase<'status_changed'> {
   readonly status: ThreadStatus
   readonly text?: string
-  /** Whether the thread waits for a person, as the list of subagents of its parent says. */
+  /** Whether the thread waits for a person. Its parent's list of subagents shows this. */
   readonly awaitsPerson?: boolean
 }
 

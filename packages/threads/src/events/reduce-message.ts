@@ -76,7 +76,7 @@ export function applyMessageUpdate(
   const place = getKey(state.index.messages, messageId)
   const turn = place && state.turns[place[0]]
   if (message.type !== 'assistant' || turn?.kind !== 'agent') return
-  // A person may have put another call in the place of one that waits.
+  // A person may have replaced a waiting call by another call.
   for (const call of message.toolCalls ?? []) {
     const from = getKey(state.index.calls, String(call.metadata?.['skein']?.['changedFrom']))
     if (from && !getKey(state.index.calls, call.toolCallId))

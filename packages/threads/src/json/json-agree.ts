@@ -84,7 +84,7 @@ function passObject(
     }
     at = passKey(text, key.length, at)
     const value = object[key]
-    // Strings and numbers are most of the values, so they cost no further call.
+    // Most values are strings and numbers, so these are handled here without a further call.
     if (typeof value === 'string') at = passString(text, value.length, at)
     else if (typeof value === 'number') at = passNumber(text, at, object, key)
     else at = passValue(text, value, at, depth)
@@ -131,7 +131,7 @@ export function endOfString(text: string, at: number): number {
 
 /** Returns the first quote from `from` on that no backslash escapes; `from` is inside a string. */
 function closingQuote(text: string, from: number): number {
-  // Most strings have a few escapes, and the closing quote is near.
+  // The closing quote is usually near, so 24 characters are compared one by one before `indexOf` is used.
   const near = from + 24
   let quote = from
   for (;;) {
@@ -146,7 +146,7 @@ function closingQuote(text: string, from: number): number {
 
 function passNumber(text: string, at: number, holder: Holder, key: string | number): number {
   const end = endOfNumber(text, at)
-  // An integer of up to 15 digits can be written in only one way, except zero with a sign.
+  // An integer of up to 15 digits can be written in only one way, except `-0`.
   const isPlain = end <= 0
   const stop = isPlain ? -end : end
   if (stop === at) return MISMATCH

@@ -10,7 +10,7 @@ interface Draft {
   toolCalls?: { id: string; type: 'function'; function: { name: string; arguments: string } }[]
 }
 
-/** The messages that a client has: those of before the run, and those that the events of the run made. */
+/** The messages that a client has: those from before the run, and those that the events of the run made. */
 export class MessageList {
   readonly #before: readonly AgUiMessage[]
   readonly #drafts = new Map<string, Draft>()

@@ -41,7 +41,7 @@ export interface AgentUIStreamOptions {
 
 /**
  * Turns the stream of an agent into the chunks of the AI SDK's UI message stream, as they happen. Cancelling
- * the stream aborts the run; a page that does not read slows it down.
+ * the stream aborts the run; a page that reads slowly slows the run down.
  *
  *     const stream = agentUIStream(coder.stream(text, state))
  */

@@ -157,7 +157,7 @@ function resultFields(tool: OpenToolPart): object {
   return providerFields(tool.resultProviderMetadata, 'id')
 }
 
-/** Returns the events from which the approval shown on a tool part results. */
+/** Returns the approval events (request and answer) that a tool part shows. */
 export function approvalEvents(tool: OpenToolPart, timestamp: string): SystemMessage[] {
   const { approval, toolCallId } = tool
   if (!approval) return []

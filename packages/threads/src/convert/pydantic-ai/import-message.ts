@@ -96,7 +96,7 @@ function convert(source: Fields, options: MessageImport, isChecked: boolean): Dr
   return keepJsonText(source, draft, (key) => renamed.get(key) ?? key)
 }
 
-/** Keys whose values are converted, so that any value of the source can be read. */
+/** Keys whose values are always converted, so that a value that readers of threads would refuse does no harm. */
 const CONVERTED = new Set(['kind', 'timestamp', 'parts'])
 
 /** Whether `parseThread` accepts a message with these fields. */
