@@ -119,7 +119,7 @@ export type DataRule =
   | { readonly [member: string]: DataRule }
   | ((value: unknown) => string | undefined)
 
-/** Returns what is wrong with JSON data: where, what is there, and what was expected. Undefined if it fits. */
+/** Returns the first fault of JSON data: its path, what is there, what was expected. Undefined if there is none. */
 export function misfit(value: unknown, rule: DataRule, path = ''): string | undefined {
   const not = (expected: string): string => `${path || 'it'} is ${kindOf(value)}, not ${expected}`
   if (typeof rule === 'string') return typeof value === rule ? undefined : not(`a ${rule}`)

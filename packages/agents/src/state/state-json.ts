@@ -82,15 +82,16 @@ function toMessageJSON(message: Message, path: string): MessageJSON {
   } catch {
     json = byResultRule(message, path)
   }
-  // The JSON shares parts with its message, so freezing it would freeze a message that may still change.
+  // Only the JSON of a frozen message is frozen and cached: it shares objects with the message, which may
+  // change.
   if (isDeepFrozen(message)) written.set(message, freezeTree(json))
   return json
 }
 
 /**
- * Converts a message by the result rule (`toResultJson`). Messages of a run contain only JSON and bytes
- * already, but a message that the application made may contain any value. Throws with the path of a value
- * that JSON cannot express.
+ * Converts a message with `toResultJson`, as tool results are converted. Messages of a run contain only JSON
+ * and bytes already, but a message that the application made may contain any value. Throws with the path of a
+ * value that JSON cannot express.
  */
 function byResultRule(message: Message, path: string): MessageJSON {
   try {

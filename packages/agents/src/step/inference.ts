@@ -7,9 +7,12 @@ export interface InferenceTask {
   readonly llm: LLMInstance
   /** All messages to send. */
   readonly messages: readonly Message[]
-  /** The number of messages at the end that are new; an opaque model gets them as its inputs. */
+  /**
+   * The number of messages at the end that are new. A model with only `generate` and `stream` gets them as
+   * its inputs.
+   */
   readonly inputs: number
-  /** Where the events go, if the run is read. The vendor streams only then. */
+  /** Where the events go, if somebody reads them. Only then the vendor streams its answer. */
   readonly live?: LiveEvents
   readonly signal?: AbortSignal
   /** The `state` of the model's middleware, shared by the whole run. */
@@ -21,7 +24,7 @@ export interface InferenceTask {
 /** The result of one inference. */
 export interface Inference {
   readonly turn: Turn
-  /** The messages added to the history by the model and, if it is opaque, by its tools. */
+  /** The messages added to the history by the model and, if the model runs its tools itself, by its tools. */
   readonly messages: readonly Message[]
   /** The block index of each call, used in the events of its execution; empty if nobody reads them. */
   readonly indexes: ReadonlyMap<string, number>

@@ -58,7 +58,7 @@ class ActionGrouping {
   #run: Draft | undefined
   /** Events that happened between runs. They are put at the start of the next run. */
   #waiting: Draft[] = []
-  /** Reports something of the next turn that 1.0.0 does not say. */
+  /** Reports a value of the next turn that had to be inferred, because 1.0.0 does not contain it. */
   readonly #infer = (reason: string): void => {
     this.#report.inferred.push({ pointer: `/turns/${this.#turns.length}`, reason })
   }
