@@ -130,7 +130,7 @@ const FIXED: Columns = {
 
 const ALL: Columns = { ...FIXED, ...LABELS, ...PROGRESS }
 
-/** Returns the statements that write heads; `before` is undefined for a new thread. */
+/** Returns the statements that write the rows of threads; `before` is undefined for a new thread. */
 export function headStatements(
   s: string,
   heads: Iterable<{ readonly head: ThreadHead; readonly before: ThreadHead | undefined }>,
@@ -247,7 +247,7 @@ export function threadListing(s: string, query: ThreadQuery): Statement | undefi
   }
 }
 
-/** Returns the statement that adds the changes of heads to the sums over all threads; undefined if no sum changes. */
+/** Returns the statement that adds the changes of threads to the sums over all threads; undefined if no sum changes. */
 export function totalsStatement(
   s: string,
   heads: Iterable<Readonly<Record<'head' | 'before', ThreadHead | undefined>>>,

@@ -240,7 +240,7 @@ export class CommitView implements StoreView {
   readonly versions: Map<string, number> = new Map()
   readonly valueCounts: Map<string, number> = new Map()
   readonly newVersions: number[] = []
-  /** The heads of the threads that change, as they were before the transaction. */
+  /** The rows of the threads that change, as they were before the transaction. */
   readonly #before = new Map<string, ThreadHead | undefined>()
   readonly #plans: CommitPlan[] = []
 

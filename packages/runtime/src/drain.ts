@@ -78,16 +78,16 @@ import {
 import { DrainTrace } from './telemetry/drain-trace.ts'
 import { logEvents, rememberRedactor } from './telemetry/logger.ts'
 
-/** Keeps the state folded (computed) from a thread's log between two drains, so that no event is folded twice. */
+/** Keeps the state folded (computed) from a thread's log for the next work on it, so that no event is folded twice. */
 export interface FoldMemory {
   /** Returns the folded state of this log, or an empty one. Until `put`, others may read it but not add events. */
   take(threadId: string, logId: number): KernelFold
   put(threadId: string, logId: number, fold: KernelFold): void
-  /** Forgets a state that was taken, because the drain that took it failed. */
+  /** Forgets a state that was taken, because the work for which it was taken failed. */
   drop(threadId: string, logId: number, fold: KernelFold): void
 }
 
-/** What all drains of a process share: leases, the gate for trials after a crash, timers and folded states. */
+/** What all drains (stretches of work on a thread) of a process share. */
 export interface DrainParts {
   readonly leases: LeaseKeeper
   readonly gate: TrialGate
@@ -174,7 +174,7 @@ class ThreadDrain implements DrainContext {
   readonly trace: DrainTrace | undefined
   /** Whether another drain has claimed the thread; the store then rejects every commit of this drain. */
   isFenced = false
-  /** Whether the last commit of this drain has also given back the lease. */
+  /** Whether the last commit of this drain has also given back the lease, the right to work on the thread. */
   isReleased = false
   #attempts: number
   #trial: Trial | undefined
@@ -362,8 +362,8 @@ class ThreadDrain implements DrainContext {
   }
 
   /**
-   * Whether the drain has to end without performing the action. After a stop or a termination, only actions that
-   * close or park are performed, and after a shutdown none, because every other action would be aborted at once.
+   * Whether the drain has to end without performing the action. After a stop or a termination, only actions that end
+   * something are still performed, and after a shutdown none, because every other action would be aborted at once.
    */
   #mustLeave({ type }: KernelAction): boolean {
     if (!this.signal.aborted) return false
@@ -512,7 +512,7 @@ class ThreadDrain implements DrainContext {
     if (this.environment.logger) logEvents(this.environment.logger, this, events)
   }
 
-  /** Builds the commit for a write of this drain. */
+  /** Builds the commit (one transaction of the store) for a write to this drain's thread. */
   #planned(point: string, write: Write, isGuarded: boolean): Joined {
     const { clock } = this.environment
     const { governance, isProgress = false } = write
@@ -801,7 +801,7 @@ interface Joined {
   readonly redo: readonly (() => Promise<boolean>)[]
 }
 
-/** Merges two commits of a drain into one. The earlier one changes only the thread of the drain. */
+/** Merges two commits for a thread into one. The earlier one changes no other thread. */
 function merged(earlier: Joined, later: Joined): Joined {
   const [before] = earlier.commit.threads
   const [after, ...others] = later.commit.threads
@@ -833,7 +833,7 @@ function merged(earlier: Joined, later: Joined): Joined {
   }
 }
 
-/** How long, and for how many actions, drains may run before timers and sockets of the process get their turn. */
+/** How long, and for how many actions, work on threads may go on before timers and sockets get their turn. */
 const MAX_BUSY_MS = 10
 const MAX_BUSY_ACTIONS = 100
 
@@ -900,7 +900,7 @@ function nameOf(action: Exclude<KernelAction, { type: 'park' | 'await_agent' }>)
   }
 }
 
-/** Removes members that are undefined, as a store does, so that the fold sees the same event as the log. */
+/** Removes fields that are undefined, as a store does, so that the state is computed from the same event as later. */
 function asStored<T extends object>(event: T): T {
   if (!Object.values(event).includes(undefined)) return event
   const entries = Object.entries(event)

@@ -66,7 +66,9 @@ export type KernelAction =
 export interface NextOptions {
   /** The agent of the thread; undefined if this process has no definition of that agent. */
   readonly agent: ResolvedAgent | undefined
-  /** Number of the drain that calls `next`. A running call with another number belongs to a drain that died. */
+  /**
+   * The drain (work on this thread) that calls `next`. A running call of another drain was left by a process that died.
+   */
   readonly epoch: number
   /** The current time, in milliseconds since 1970. */
   readonly now: number
@@ -75,7 +77,7 @@ export interface NextOptions {
 
 type KnownOptions = NextOptions & { readonly agent: ResolvedAgent }
 
-/** Decides what the drain does next; no other code decides that. Pure: it reads no clock and does no I/O. */
+/** Decides what is done next for a thread; no other code decides that. Pure: it reads no clock and does no I/O. */
 export function next(state: KernelState, options: NextOptions): KernelAction {
   const { session } = state
   const { agent, epoch, now } = options

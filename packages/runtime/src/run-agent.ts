@@ -35,12 +35,12 @@ import { endSession } from './session/session.ts'
 /**
  * Continues the turn of a side that is an `agent()` of `@skein/agents`.
  *
- * The agent's strategy is ordinary code whose progress cannot be stored, so it is made durable by running it
- * again. It starts with the conversation as it was at the start of the turn, and its requests are answered
- * from the log as long as the log has an answer. The first inference that is not in the log is sent to the
- * model and committed like the inference of a prompt; the first call without an outcome runs with the same
- * gate and journal as every other call. When the thread has to wait (for an approval, for a vendor, because
- * another action is due), the run is dropped, and the next drain repeats it.
+ * The agent's strategy is ordinary code whose progress cannot be stored, so it is made durable by running
+ * it again. It starts with the conversation as it was at the start of the turn, and its requests are
+ * answered from the log as long as the log has an answer. The first inference that is not in the log is
+ * sent to the model and committed like the inference of a prompt; the first call without an outcome runs
+ * like every other call: it is judged and recorded. When the thread has to wait (for an approval, for a
+ * vendor, because another action is due), the run is dropped; when the thread goes on, it is repeated.
  */
 export async function runStrategy(context: DrainContext, side: ResolvedSide): Promise<void> {
   const { state } = context
@@ -85,8 +85,8 @@ export async function runStrategy(context: DrainContext, side: ResolvedSide): Pr
 }
 
 /**
- * How a run of the strategy ended. `left` means that the run was dropped because the drain has another action
- * to perform or has to wait.
+ * How a run of the strategy ended. `left` means that the run was dropped, because the thread has to
+ * wait or something else has to be done for it first.
  */
 type RunEnd =
   | { readonly type: 'done'; readonly result: GenerateResult }
@@ -220,8 +220,8 @@ class StrategyReplay {
   }
 
   /**
-   * Asks the model and commits the answer. Returns undefined when no answer was committed, because the drain
-   * was aborted, has another action to perform or has failed.
+   * Asks the model and commits the answer. Returns undefined if no answer was committed, because the
+   * work on the thread was aborted or failed, or something else has to be done first.
    */
   async #ask(request: LLMRequest, digest: string): Promise<InferenceRecorded | undefined> {
     const context = this.#context
@@ -266,8 +266,8 @@ class StrategyReplay {
   }
 
   /**
-   * Returns what decides and records a call: if the log has its outcome, that outcome; otherwise the
-   * gate, journal and review that every call of the runtime has.
+   * Returns what judges and records a call: if the log has its outcome, that outcome; otherwise the
+   * policy check, the records and the review that every call of the runtime has.
    */
   #open(call: ToolCall): CallPorts {
     const { toolCallId, toolName } = call

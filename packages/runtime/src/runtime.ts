@@ -451,7 +451,7 @@ function assemble({
       try {
         await retention.stop()
         await dispatcher.stop(options)
-        // Also gives back the leases of drains that did not end in time: otherwise the next process
+        // Also gives back the leases of threads whose work did not end in time: otherwise the next process
         // would take this stop for a crash. If the store cannot be reached, those leases expire.
         await store.release(owner).catch(() => undefined)
         await node?.stop()

@@ -198,7 +198,7 @@ function isAtRest(head: ThreadHead, { includes = [] }: RetentionRule): boolean {
   return wakeAt === null || isWaiting || includes.includes('scheduled')
 }
 
-/** Returns the change that terminates a thread if nobody has written to it since its head was read. */
+/** Returns the change that terminates a thread, unless somebody has written to it since `head` was read. */
 function closing(head: ThreadHead, now: number): readonly ThreadChange[] {
   if (head.lifecycle === 'terminated' || head.lifecycle === 'erased') return []
   const at = new Date(now).toISOString()

@@ -64,8 +64,8 @@ const DEFAULT_OUTPUT_TOKENS = 8192
  * Limits what tenants and users spend on models in a period. Before an inference, the most that it can cost is
  * added to the counter `held` in the store, in a commit that is refused while a limit is reached; afterwards `held`
  * is corrected to the real cost, which is also added to `spent`. So a limit is exceeded by at most the inference
- * that was reserved last. Each reservation has a record in the store that names its thread and drain: if the
- * process dies, the next drain of the thread settles the reservation (docs/decisions/0021-reservations.md).
+ * that was reserved last. Each reservation has a record in the store that names its thread: if the process dies,
+ * the next process that works on the thread settles the reservation (docs/decisions/0021-reservations.md).
  */
 export class SpendingLimits {
   readonly #rules: readonly SpendingRule[]
@@ -131,8 +131,8 @@ export class SpendingLimits {
   }
 
   /**
-   * Settles the reservations that earlier drains of a thread have left behind. Each drain calls this first. The
-   * earlier drains have ended, or have lost the thread and may still settle their reservations themselves.
+   * Settles the reservations that processes left behind which worked on this thread before. Called each time
+   * when work on a thread begins. A process that has lost the thread may still settle its reservations itself.
    */
   async settleLost({ id, epoch }: Pick<ThreadHead, 'id' | 'epoch'>): Promise<void> {
     for (const record of (await this.#store.counters(recordsOf(id))).keys()) {
@@ -289,7 +289,7 @@ export class SpendingLimits {
           held.flatMap((one) => correcting(one, spentOf(one))),
         )
     } catch (error) {
-      // The reservation stays until the thread's next drain: until then too much counts as spent, never too little.
+      // The reservation stays until work on the thread begins again: till then too much counts, never too little.
       this.#report(error)
     }
   }

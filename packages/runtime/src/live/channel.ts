@@ -64,7 +64,7 @@ export class Channel {
   readonly #bells = new Set<() => void>()
   /** Which events were last read from the store because other nodes wrote them: after number `from`, up to `to`. */
   #pulled = { from: 0, to: 0 }
-  /** Whether the draft is a copy of the draft of another node. */
+  /** Whether the draft (streamed text) is a copy of that of another node. */
   #isReplica = false
   #recent: StoredEvent[] = []
   /**
@@ -85,7 +85,7 @@ export class Channel {
     return this.readers === 0 && this.isQuiet
   }
 
-  /** Whether this process has no draft of its own and expects no further deltas or progress. */
+  /** Whether this process has no streamed text of its own and expects no further deltas or progress. */
   get isQuiet(): boolean {
     return (this.draft.isEmpty || this.#isReplica) && this.#sources.size === 0
   }
@@ -150,7 +150,7 @@ export class Channel {
 
   /**
    * Adds a frame from the node that works on the thread. The events up to the frame's `seq` must have been published.
-   * Returns false if pieces of the draft are missing. A frame of a draft that has ended meanwhile is ignored.
+   * Returns false if pieces of the streamed text are missing. A frame of a text that was stored meanwhile is ignored.
    */
   replicate(frame: LiveFrame): boolean {
     if (this.endedAt > frame.base) return true

@@ -119,9 +119,9 @@ class Bus implements LiveBus {
   }
 
   /**
-   * Publishes events of a thread to which other nodes write too. Events of a drain of this process are
-   * published at once, because deltas follow them. Other events wait until the events before them were
-   * read from the store, because one of those may end the draft of another node.
+   * Publishes events of a thread to which other nodes write too. If this process works on the thread, they
+   * are published at once, because streamed text follows. Other events wait until the events before them
+   * were read from the store, because one of those may end the streamed text of another node.
    */
   #publishAmongNodes(threadId: string, channel: Channel, events: readonly StoredEvent[]): void {
     const isDrain = events.some(({ event }) => beginsToShow(event) || endsDraft(event))
@@ -157,7 +157,7 @@ class Bus implements LiveBus {
   }
 
   show(threadId: string, events: readonly ShownEvent[]): void {
-    // The node that works on the thread numbers the pieces of its draft, so these events are sent to that node.
+    // The node that works on the thread numbers the pieces of its streamed text, so these events are sent to that node.
     if (this.remote?.forward(threadId, events)) return
     const channel = this.#channel(threadId)
     channel.show(events)
@@ -355,7 +355,7 @@ async function* readRings(readers: Set<HeadReader>, gate: AbortGate): AsyncGener
   }
 }
 
-/** Yields the head (summary) of each thread that changes, until the gate closes. */
+/** Yields the summary (`ThreadHead`) of each thread that changes, until the gate closes. */
 async function* readHeads(
   store: Store,
   readers: Set<HeadReader>,

@@ -33,7 +33,7 @@ interface Run {
 
 /** The part of a draft that one node (process) sends to another: the runs after the first `after` pieces. */
 export interface DraftPart {
-  /** 0 if this is the whole draft, which then replaces the copy at the other node. */
+  /** 0 if this is the whole draft (streamed text), which then replaces the copy at the other node. */
   readonly after: number
   readonly count: number
   /** Pieces up to this number were dropped. */
@@ -48,8 +48,8 @@ export interface DraftPart {
 const MAX_MERGED = 16 * 1024
 
 /**
- * Whether a stored event replaces the draft, because the answer is stored, a call has its result, or a
- * new step begins. Everything that the draft contained can then be read in the log.
+ * Whether a stored event replaces the draft (streamed text), because the answer is stored, a call has
+ * its result, or a new step begins. Everything that the draft contained can then be read in the log.
  */
 export function endsDraft(event: ShownEvent): boolean {
   switch (event.type) {
@@ -72,11 +72,11 @@ export function endsDraft(event: ShownEvent): boolean {
  * with the length of the text and not with the number of deltas.
  */
 export class LiveDraft {
-  /** Number of pieces since the draft began; part of the event ids that readers receive. */
+  /** Number of pieces since the draft (streamed text) began; part of the event ids that readers receive. */
   count = 0
   /** Number of pieces in all drafts so far; tells which pieces came after a reader connected. */
   order = 0
-  /** Pieces up to this number were dropped, because the draft became too large. */
+  /** Pieces up to this number were dropped, because the streamed text became too large. */
   #droppedTo = 0
   #size = 0
   #runs: Run[] = []
@@ -181,8 +181,8 @@ export class LiveDraft {
   }
 
   /**
-   * Ends the draft, because the log now has its content. When one call ends, the progress of other
-   * running calls is kept.
+   * Ends the draft (streamed text), because the log now has its content. When one call ends, the
+   * progress of other running calls is kept.
    */
   end(event: ShownEvent): void {
     const kept = new Map<string, Progress>()
@@ -208,8 +208,8 @@ export class LiveDraft {
   }
 
   /**
-   * Drops the older half of the draft. A reader that has not received all of that half gets nothing
-   * more of this step until the answer is stored; a reader that keeps up is not affected.
+   * Drops the older half of the streamed text. A reader that has not received all of that half gets
+   * nothing more of this step until the answer is stored; a reader that keeps up is not affected.
    */
   #drop(): void {
     let place = 0

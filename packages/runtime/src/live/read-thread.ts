@@ -76,7 +76,7 @@ class Reader {
   readonly #reading: Reading
   readonly #options: SubscribeOptions
   readonly #includesDeltas: boolean
-  /** The value of the draft's `order` when this reader connected. */
+  /** The value of `LiveDraft.order` when this reader connected; pieces that came before have lower numbers. */
   readonly #since: number
   /** Whether the store may contain events that were not published here, e.g. events that another process wrote. */
   #isBehind = true
@@ -116,8 +116,8 @@ class Reader {
   }
 
   /**
-   * Finds out whether the reader's position lies after the end of the draft. The event that ends the draft may be
-   * stored but not yet published; a reader that resumes after that event must not receive the old draft again.
+   * Finds out whether the reader's position lies after the event that ends the draft (streamed text). That event
+   * may be stored but not yet published; a reader that resumes after it must not receive the same text again.
    */
   async findDraftEnd(): Promise<void> {
     const { channel } = this.#reading
@@ -189,8 +189,8 @@ class Reader {
   }
 
   /**
-   * Returns the next piece of the draft; undefined if the reader has already received, from the store,
-   * the event that ended the draft.
+   * Returns the next piece of the draft (streamed text); undefined if the reader has already received,
+   * from the store, the event that ended it.
    */
   shown(): NumberedEvent | undefined {
     const { channel } = this.#reading
@@ -260,14 +260,14 @@ class Reader {
 }
 
 /**
- * The position of a reader: the number of the last stored event, and how many pieces of the draft it has
- * received since. `id` is the id of the last event that was sent.
+ * The position of a reader: the number of the last stored event, and how many pieces of streamed text
+ * it has received since. `id` is the id of the last event that was sent.
  */
 class Cursor {
   seq: number
-  /** How many pieces of the draft were sent; 0 if there is no draft. */
+  /** How many pieces of streamed text were sent since the last stored event; 0 if there are none. */
   count: number
-  /** Number of the last sent event that ended a draft. */
+  /** Number of the last sent event that replaced streamed text (a draft) by stored text. */
   endedAt = 0
 
   constructor(after: string | undefined) {

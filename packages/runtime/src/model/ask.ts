@@ -381,9 +381,9 @@ const MAX_BACKOFF_MS = 60_000
 /**
  * Handles a failed request. If the side has a fallback model that was not asked yet, that model is
  * asked next, without a delay; otherwise `judgeRetry` of `@skein/ai` decides whether the request is
- * sent again. There is no sleep: the time of the retry is stored in the log, the drain ends, and the
- * thread is woken at that time. If the request is not sent again, e.g. because the vendor asks for a
- * delay of more than 15 minutes, the session fails with the vendor's message.
+ * sent again. There is no sleep: the time of the retry is stored in the log, the work on the thread
+ * ends, and the thread is woken at that time. If the request is not sent again, e.g. because the vendor
+ * asks for a delay of more than 15 minutes, the session fails with the vendor's message.
  */
 async function modelFailed(context: DrainContext, asking: Asking, error: unknown): Promise<void> {
   const { signal } = context
@@ -459,7 +459,7 @@ async function keepPartial(context: DrainContext, asking: Asking, error: unknown
   await context.commit('partial_answer', { events: [...log.events, answer], blobs: log.blobs })
 }
 
-/** Like `keepPartial`, but a new message ended the turn: the drain goes on, so the cost of the answer is recorded. */
+/** Like `keepPartial`, but a new message ended the turn: work goes on, so the cost of the answer is recorded. */
 async function keepCut(
   context: DrainContext,
   asking: Asking,

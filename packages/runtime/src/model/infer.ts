@@ -210,8 +210,8 @@ async function answerByHandler(
 }
 
 /**
- * Takes messages that were queued meanwhile and starts the step. If an earlier commit of this drain has
- * started the step already, the step is not started again.
+ * Takes messages that were queued meanwhile and starts the step. If this process has already started
+ * the step, in an earlier commit, the step is not started again.
  */
 async function beginStep(
   context: DrainContext,
@@ -294,8 +294,8 @@ async function prepare(
     model: model.model,
     params,
     tools,
-    // The model call itself does not retry: the runtime retries, because it can wait without a running
-    // drain (see `modelFailed`). A retry strategy that the user configured is used in addition.
+    // The model call itself does not retry. The runtime does, because it can wait for long without holding
+    // the thread (see `modelFailed`). A retry strategy that the user configured is used in addition.
     config: {
       maxMessageBytes,
       maxToolCalls,

@@ -251,7 +251,7 @@ export function deltaOf(
     known ??= new Set(before)
     if (known.has(key)) return key
     known.add(key)
-    // The key is stored as `id`, so that code that folds the log finds the key without reading the message.
+    // The key is stored as `id`, so that code that reads the log finds the key without decoding the message.
     return { id: key, message: messageToJSON(message) as unknown as JsonObject } // `MessageJSON` is JSON
   })
   return previous && keeps > 0 ? { previous: { logId: previous.logId, keeps }, adds } : { adds }

@@ -81,7 +81,7 @@ const SKEW_MS = 60_000
 
 /**
  * One of several nodes. After each commit this node sends a notice to the others, and it acts on their notices:
- * readers here get the events, due threads are woken, and drains that must end are interrupted. A lost notice
+ * readers here get the events, due threads are woken, and work that must end is interrupted. A lost notice
  * costs only time: every second or two, a sweep of the store finds the changes that it was about.
  */
 export class RuntimeNode {
@@ -236,7 +236,7 @@ export class RuntimeNode {
     }
   }
 
-  /** Acts on events that other nodes wrote: a drain here may have to end, or its model request may be outdated. */
+  /** Acts on events of other nodes: work on the thread here may have to end, or its model request be outdated. */
   #told(threadId: string, stored: readonly StoredEvent[]): void {
     const events = stored.map(({ event }) => event)
     if (events.some(endsDrain)) void this.#interrupt(threadId)
@@ -244,8 +244,8 @@ export class RuntimeNode {
   }
 
   /**
-   * Interrupts the drain of a thread if it runs here and the log says that it must end. The notice
-   * alone is not enough, because a late notice would end the thread's next drain.
+   * Interrupts the work on a thread if this node does it and the log says that it must end. The notice
+   * alone is not enough, because a late notice would interrupt the next work on the thread.
    */
   async #interrupt(threadId: string): Promise<void> {
     const { store, dispatcher, owner, folds, report } = this.#parts
@@ -356,7 +356,7 @@ export class RuntimeNode {
   }
 }
 
-/** Whether an event says that the running drain of its thread must end. */
+/** Whether an event says that the running work on its thread must end. */
 function endsDrain(event: RuntimeEvent): boolean {
   return event.type === 'thread_terminated' || (event.type === 'stop_requested' && !event.afterStep)
 }

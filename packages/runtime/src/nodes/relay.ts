@@ -31,7 +31,7 @@ const LINGER_MS = 5_000
 const SILENT_MS = 40_000
 const FIRST_RETRY_MS = 100
 const LONGEST_RETRY_MS = 5_000
-/** The largest frame that is accepted: a draft has at most 4 Mi characters. */
+/** The largest frame that is accepted: streamed text that is not stored yet has at most 4 Mi characters. */
 const MAX_FRAME_BYTES = 64 * 1024 * 1024
 
 interface Followed {
@@ -107,7 +107,7 @@ export class Relay implements RemoteReaders {
     return true
   }
 
-  /** Receives the draft from the node that holds the lease, unless it is already received from there. */
+  /** Receives the streamed text from the node that holds the lease, unless it is already received from there. */
   check(threadId: string, { owner }: Lease): void {
     const known = this.#followed.get(threadId)
     if (owner !== this.#parts.owner && known?.owner !== owner) {
@@ -163,7 +163,7 @@ export class Relay implements RemoteReaders {
     }
   }
 
-  /** Receives the draft of a thread for as long as the thread is read here and another node works on it. */
+  /** Receives the streamed text of a thread for as long as the thread is read here and another node works on it. */
   async #follow(threadId: string): Promise<void> {
     for (let failures = 0; !this.#isStopped;) {
       const followed: Followed = {
@@ -247,7 +247,7 @@ export class Relay implements RemoteReaders {
     }
   }
 
-  /** Adds a frame to the copy of the draft. Returns false if the other node has to send the whole draft again. */
+  /** Adds a frame to the copy of the streamed text. Returns false if the other node has to send all of it again. */
   async #apply(threadId: string, frame: LiveFrame, version?: number): Promise<boolean> {
     const { live, store } = this.#parts
     const { seq } = frame
@@ -256,7 +256,7 @@ export class Relay implements RemoteReaders {
     if (!channel) return true
     if (version !== undefined && version !== frame.version) channel.publish([], false)
     // The channel knows only events from its first one on, so the store is asked whether an earlier one
-    // ended the draft.
+    // ended the text.
     const last = Math.min(channel.firstSeq - 1, channel.seq)
     if (seq < last)
       for (const { event } of await store.events(threadId, { after: seq, limit: last - seq }))

@@ -50,7 +50,7 @@ export async function beginSession(context: DrainContext, side: Side): Promise<v
 
 /**
  * Commits events that take messages from the queue. Returns false if somebody has written to the log
- * meanwhile: a taken message may have been withdrawn, so the drain decides again what to do.
+ * meanwhile: a taken message may have been withdrawn, so the caller must decide again what to do.
  */
 export async function commitTaken(
   context: DrainContext,
@@ -235,7 +235,7 @@ export async function endSession(context: DrainContext, ending: SessionEnding): 
   const events = eventsIf(isUndelivered)
   const undelivered = eventsIf(!isCut)
   const write: Write = { events, undelivered, others, isProgress: true, head }
-  // Usually the thread parks next (the drain ends), and one commit writes this and the end of the drain.
+  // Usually the work on the thread ends next, and one commit then writes both.
   await context.commit('session_end', { ...write, joinsNext: true })
   context.dropGovernor()
 }
@@ -326,8 +326,8 @@ export async function cascade(context: DrainContext, references: readonly string
 const LONG_WAIT_MS = 60_000
 
 /**
- * Commits that the thread waits until `wakeAt`, and returns true; the drain then ends. Returns false if
- * another writer has appended to the log meanwhile; the drain then continues.
+ * Commits that the thread waits until `wakeAt`, and returns true: the work on it ends. Returns false if
+ * another writer has appended to the log meanwhile: the work goes on.
  */
 export async function park(
   context: DrainContext,
@@ -413,8 +413,8 @@ export async function tellParent(context: DrainContext): Promise<boolean> {
 }
 
 /**
- * Fails a thread for which `next` returned the same action twice, although the first one changed nothing:
- * `next` would return it for ever. Returns true if the drain has to end, because there is no session to fail.
+ * Fails a thread for which `next` returned the same action twice, although the first one changed nothing: `next`
+ * would return it for ever. Returns true if the thread has no session to fail, so that the work on it must end.
  */
 export async function failWithoutProgress(context: DrainContext, action: string): Promise<boolean> {
   const { state } = context

@@ -108,7 +108,7 @@ class FileStore implements SqliteStore {
   }
 
   claim(threadId: string, options: ClaimOptions): Promise<Claim | HeldThread | undefined> {
-    // A claim is not synced to disk by itself: the first commit of the drain that claimed the thread
+    // A claim is not synced to disk by itself: the first commit of the process that claimed the thread
     // syncs it too.
     return this.#write(
       () => {

@@ -23,8 +23,8 @@ export interface StoreReport {
 }
 
 /**
- * Reads everything in a store file (events, heads, audit lines, contents, settings, counters) and checks it
- * against its checksums and hashes. The file is only read, so a running owner is not disturbed.
+ * Reads everything in a store file (events, summaries of threads, audit lines, blobs, settings, counters) and
+ * checks it against its checksums and hashes. The file is only read, so a running owner is not disturbed.
  */
 export function verifyStore(path: string): StoreReport {
   const database = openToRead(path)

@@ -54,15 +54,15 @@ export interface ThreadHead {
    */
   readonly logId: number
   /**
-   * A number that each claim raises. Writes with a lower number are refused, so that a drain that has
+   * A number that each claim raises. Writes with a lower number are refused, so that a process that has
    * lost the thread cannot write any more.
    */
   readonly epoch: number
-  /** When a drain is to work on the thread, in ms; null while the thread waits for a message or an answer. */
+  /** When work on the thread is to begin, in ms; null while the thread waits for a message or an answer. */
   readonly wakeAt: number | null
   /**
-   * How often the thread has failed since its last progress: its drain threw, or a process died while
-   * only this thread was working (a trial). See `limits.drainAttempts`.
+   * How often the thread has failed since its last progress: the work on it threw, or a process died
+   * while only this thread was working (a trial). See `limits.drainAttempts`.
    */
   readonly attempts: number
   /** Which process works on the thread; null if none does. A process that dies leaves its lease behind. */
@@ -91,7 +91,7 @@ export interface Lease {
 /** The sums of a thread and all its descendants. */
 export type TreeUsage = Pick<ThreadHead, 'tokens' | 'costUsd' | 'unpriced' | 'waiting'>
 
-/** Columns of the head that a writer may set. */
+/** The columns of a thread's row that a writer may set. */
 export type HeadPatch = Partial<
   Pick<
     ThreadHead,
@@ -134,7 +134,7 @@ export interface ThreadChange {
   readonly mustBeLive?: boolean
   readonly append?: readonly RuntimeEvent[]
   readonly head?: HeadPatch
-  /** Raises the epoch, so that the drain that has claimed the thread can no longer write. */
+  /** Raises the epoch, so that the process that has claimed the thread can no longer write to it. */
   readonly raisesEpoch?: boolean
   /**
    * Changes the lease of the thread, if it has one. `released`: the owner has stopped working.
@@ -143,9 +143,9 @@ export interface ThreadChange {
    */
   readonly lease?: 'released' | 'cleared' | 'on_trial' | 'survived'
   /**
-   * When a drain is to work on the thread next. `by` asks for a drain by this time, but keeps an earlier time.
-   * `exactly` replaces the time; it is for a drain that ends. Use `exactly` with `expectSeq`: otherwise it would
-   * erase the wake-up of a message that arrived during the drain, and the message would never be processed.
+   * When work on the thread is to begin next. `by` asks for work by this time, but keeps an earlier time.
+   * `exactly` replaces the time; it is used when work ends. Use `exactly` with `expectSeq`: otherwise it would
+   * erase the wake-up of a message that arrived during the work, and the message would never be processed.
    */
   readonly wake?: { readonly by: number } | { readonly exactly: number | null }
 }
@@ -262,8 +262,8 @@ export interface ClaimOptions {
 }
 
 /**
- * The right to write to a thread: writes with this epoch are accepted until the thread is claimed again. The
- * head contains the lease.
+ * The right to write to a thread: writes with this epoch are accepted until the thread is claimed
+ * again. `head` contains the lease.
  */
 export interface Claim {
   readonly head: ThreadHead
@@ -399,9 +399,9 @@ export interface Store {
 }
 
 /**
- * Keeps snapshots: stored states of logs, in parts that only the code that folds logs can read. A snapshot is
- * only a cache: if it is missing, old or damaged, its thread opens more slowly, and nothing else happens. So a
- * store may drop it at any time, and need not sync it. Erasing or removing a thread removes its snapshot.
+ * Keeps snapshots: stored states of logs, in parts that only the code that computes states can read. A snapshot
+ * is only a cache: if it is missing, old or damaged, its thread opens more slowly, and nothing else happens. So
+ * a store may drop it at any time, and need not sync it. Erasing or removing a thread removes its snapshot.
  */
 export interface Snapshots {
   /** How many new events of a log lead to a new snapshot; the first is taken after five times as many. Default 1000. */

@@ -49,9 +49,9 @@ export function newHead(id: string, thread: NewThread, logId: number, change: nu
 }
 
 /**
- * Returns the head after a claim at `now`, by the clock of the store, or who holds the thread. If the
- * lease of another owner expired without a release, that owner counts as dead: the thread is then
- * suspected of it and, if it was working alone (on trial), gets a failed attempt.
+ * Returns the head (summary row) after a claim at `now`, by the clock of the store, or who holds the
+ * thread. If the lease of another owner expired without a release, that owner counts as dead: the
+ * thread is then suspected of it and, if it was working alone (on trial), gets a failed attempt.
  */
 export function claimedHead(
   head: ThreadHead,
@@ -91,11 +91,11 @@ function changeLease(lease: Lease | null, change: ThreadChange['lease']): Lease 
   }
 }
 
-/** Returns the head after a change. `number` is the position of the change among the changes of all threads. */
+/** Returns the head (summary row) after a change. `number` is the position of the change among those of all threads. */
 export function changeHead(head: ThreadHead, change: ThreadChange, number: number): ThreadHead {
   const { append = [], head: patch = {}, raisesEpoch, wake } = change
-  // Fields are picked one by one, so that a patch can set no other field of the head. Undefined means
-  // unchanged; null is a value.
+  // Fields are picked one by one, so that a patch can set no other fields. Undefined means unchanged;
+  // null is a value.
   const { agent, title, tags, owner, waiting, tokens, costUsd, unpriced, attempts } = patch
   const { outputTokens, cachedTokens } = patch
   return {
@@ -159,7 +159,7 @@ function firstWordsIn(events: readonly RuntimeEvent[]): string | null {
   return null
 }
 
-/** How many tools a head names at most, and how long a name may be: models may call tools that do not exist. */
+/** How many tools a thread's row names at most, and how long a name may be: models may call tools that do not exist. */
 const MAX_TOOLS = 200
 const MAX_TOOL_NAME = 200
 
@@ -209,8 +209,8 @@ const GIVES_WORK: ReadonlySet<RuntimeEvent['type']> = new Set([
 
 /**
  * Returns the lifecycle after a commit that does not set one. A thread at rest that is given work
- * becomes `queued`; the first commit of the drain that works on it (it has a `fence`) makes it
- * `running`; a commit that ends the drain without another lifecycle makes it `idle`.
+ * becomes `queued`; the first commit of the process that works on it (with a `fence`) makes it
+ * `running`; the commit that ends this work makes it `idle`, unless it sets another lifecycle.
  */
 function lifecycleAfter(
   { lifecycle }: ThreadHead,
@@ -232,7 +232,7 @@ function lifecycleAfter(
   }
 }
 
-/** Returns the head of a thread after its contents were erased; owner and cost are kept. */
+/** Returns the head (summary row) of a thread after its contents were erased; owner and cost are kept. */
 export function erasedHead(
   head: ThreadHead,
   skeleton: readonly { at: string }[],
@@ -251,7 +251,7 @@ export function erasedHead(
     seq: skeleton.length,
     change,
     logId,
-    // The epoch is raised, so that a drain that still has the erased contents in memory cannot write them.
+    // The epoch is raised, so that a process that still has the erased contents in memory cannot write them.
     epoch: head.epoch + 1,
     wakeAt: null,
     attempts: 0,

@@ -78,7 +78,7 @@ export class DrainTrace {
     return { ...write, events: events.map(stamped), others }
   }
 
-  /** Performs a commit and measures it. A commit without events, e.g. one that only ends the drain, has no span. */
+  /** Performs a commit and measures it. Commits without events, e.g. that only set the next wake-up, have no span. */
   async commit<T>({ point, threads }: Commit, work: () => Promise<T>): Promise<T> {
     const { clock, metrics } = this.#telemetry
     const count = threads.reduce((sum, { append = [] }) => sum + append.length, 0)
@@ -106,12 +106,12 @@ export class DrainTrace {
     }
   }
 
-  /** Starts and ends spans for events that were, or will be, committed. Called before they change the folded state. */
+  /** Starts and ends spans for events that were, or will be, committed. Called before the thread's state has them. */
   committed(events: readonly RuntimeEvent[]): void {
     for (const event of events) this.#committed(event)
   }
 
-  /** Ends the drain: spans that are still open end here, because the thread waits or the drain failed. */
+  /** Called when the work on the thread ends or fails. Spans that are still open end here. */
   close(error?: unknown): void {
     const code = error === undefined ? undefined : codeOf(error)
     const state = { 'skein.session.state': error === undefined ? 'waiting' : 'interrupted' }
@@ -129,8 +129,8 @@ export class DrainTrace {
   }
 
   /**
-   * The context of the turn's span. If the session or turn began in an earlier drain, its span is
-   * started here, when a child span is needed, so that a drain that does nothing has no spans.
+   * The context of the turn's span. If the session or turn began earlier, before the thread waited, its
+   * span is started here, when a child span is needed, so that work without spans of its own makes none.
    */
   #open(): unknown {
     const { session } = this.#state()
@@ -299,7 +299,7 @@ export class DrainTrace {
   #toolEnded({ toolCallId, outcome }: EventOf<'tool_execution_end'>): void {
     const error = outcome === 'failed' ? 'tool_error' : undefined
     const span = this.#tools.get(toolCallId)
-    // A call without a span did not run in this drain; perhaps it waited, and the wait is over now.
+    // A call without a span has not run since the thread was taken up; perhaps it waited, and the wait is over now.
     if (!span) this.#waited(toolCallId)
     span?.end({ 'skein.call.outcome': outcome }, { error })
     this.#tools.delete(toolCallId)

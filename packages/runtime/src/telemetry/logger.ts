@@ -135,7 +135,7 @@ export function loggedError(error: unknown, secrets: readonly string[] = []): Lo
   return Object.setPrototypeOf(logged, null) as LoggedError
 }
 
-/** Logs events that a drain has committed. They contain no secrets; texts of conversations are left out. */
+/** Logs events that were committed. They contain no secrets; texts of conversations are left out. */
 export function logEvents(
   logger: RuntimeLogger,
   { head, state }: { readonly head: ThreadHead; readonly state: KernelState },

@@ -65,7 +65,7 @@ export function describeDispatcher(functions: TestFunctions, contract: Dispatche
 interface Run {
   readonly id: string
   readonly signal: AbortSignal
-  /** Ends the drain. Unless `parks` is false, the drain first writes when the thread is due again. */
+  /** Ends the drain (work on a thread). It first writes when the thread is due again, unless `parks` is false. */
   end(outcome?: {
     readonly wakeAt?: number
     readonly parks?: boolean
@@ -73,7 +73,7 @@ interface Run {
   }): void
 }
 
-/** A dispatcher whose drains end only when the test ends them. */
+/** A dispatcher for which work on a thread (a drain) ends only when the test ends it. */
 class Drains {
   readonly store: Store
   readonly dispatcher: Dispatcher
@@ -158,7 +158,7 @@ class RealRig extends Drains {
     this.runs[index]?.end(how)
   }
 
-  /** Waits until as many drains were started as there are ids, then a little longer, and compares which ones were. */
+  /** Waits until work has begun on as many threads as there are ids, then a little longer, and compares which ones. */
   async shows(ids: string, what: string): Promise<void> {
     await this.until(() => this.runs.length >= ids.length)
     await pass(QUIET_MS)

@@ -20,7 +20,7 @@ import { createThreadFacade, type FacadeChanges } from './facade.ts'
 import { type CopiedFiles, findFiles, copyFiles } from './paths.ts'
 
 /**
- * Creates the object through which a tool, a hook or an effect reads and changes its thread during this drain.
+ * Creates the facade: the object through which a tool, a hook or an effect reads and changes its thread.
  */
 export function openFacade(
   context: DrainContext,
@@ -106,11 +106,11 @@ async function invoke(
   return tool.run(args, { state, signal, ...names })
 }
 
-/** The changes made through a facade (`openFacade`), in the form of a commit. */
+/** The changes that user code made through the facade (its view of the thread), in the form of a commit. */
 export type ChangesWrite = Required<Pick<Write, 'events' | 'others' | 'blobs'>> &
   Pick<Write, 'head' | 'values'>
 
-/** Converts the changes made through a facade into writes to this thread, to its parent and to its descendants. */
+/** Converts the changes that user code made into writes to this thread, to its parent and to its descendants. */
 export async function writeOf(context: ThreadPlace, changes: FacadeChanges): Promise<ChangesWrite> {
   const { blobs, stopSession, terminates, toParent, values } = changes
   const at = context.at()

@@ -51,7 +51,9 @@ export function Checklist({ verdicts }: { readonly verdicts: readonly GateVerdic
   )
 }
 
-/** Facts on which gates may base their decisions, each with its hash and a link to the call that produced it. */
+/**
+ * Facts on which checks (gates) may base their decisions, each with its hash and a link to the call that produced it.
+ */
 export function EvidenceList({
   evidence,
   onSelect,

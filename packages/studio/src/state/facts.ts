@@ -65,8 +65,8 @@ export interface MessageFacts {
   readonly costUsd?: number
   readonly finishReason?: string
   /**
-   * `unverified` until a gate has checked the messages of the session; `refused` if they were never
-   * delivered. Absent if no gate checks the session.
+   * `unverified` until a gate has checked what the agent said in the session; `refused` if it was never
+   * delivered. Absent if the session has no such check.
    */
   readonly delivery?: 'unverified' | 'delivered' | 'refused'
   /** The blocks of the message that are not text: pictures, documents, sounds. */
