@@ -219,7 +219,7 @@ export function written<T>(write: () => T, context: ErrorContext): T {
  */
 export function isPublicAddress(hostname: string): boolean {
   const host = hostname.toLowerCase().replace(/\.$/, '')
-  // IPv6: only global unicast (2000::/3) is public, except the ranges that embed an IPv4 address.
+  // IPv6: only global unicast (2000::/3) is public, except documentation and the ranges that embed an IPv4 address.
   if (host.startsWith('['))
     return /^\[[23]/.test(host) && !/^\[(2001:0?0?0?0?:|2001:db8:|2002:|64:ff9b:)/.test(host)
   // `URL` has already normalised every notation of an IPv4 address to four decimal numbers.
