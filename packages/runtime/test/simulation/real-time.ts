@@ -95,7 +95,10 @@ async function play(world: World, supervisor: Supervisor, clients: Clients): Pro
   }
 }
 
-/** Whether somebody works or should work, now or soon. */
+/**
+ * Whether somebody works or should work, now or soon. A process that dies while it looks at a thread without work
+ * leaves a lease that nobody removes before the next message.
+ */
 async function workLeft({ stored, clock }: World): Promise<{
   readonly isDue: boolean
   readonly isSoon: boolean
@@ -105,7 +108,9 @@ async function workLeft({ stored, clock }: World): Promise<{
   const now = clock.now()
   const busy = heads.filter(({ lease, wakeAt }) => lease !== null || wakeAt !== null)
   return {
-    isDue: busy.some(({ lease, wakeAt }) => lease !== null || wakeAt! <= now),
+    isDue: busy.some(
+      ({ lease, wakeAt }) => (lease?.until ?? 0) > now || (wakeAt ?? Infinity) <= now,
+    ),
     isSoon: busy.some(({ wakeAt }) => wakeAt !== null && wakeAt <= now + SOON_MS),
     all: busy.map(
       ({ id, agent, lifecycle, lease, wakeAt }) =>
