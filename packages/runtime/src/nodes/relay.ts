@@ -101,7 +101,7 @@ export class Relay implements RemoteReaders {
     const headers = { authorization: `Bearer ${secret}`, 'content-type': 'application/json' }
     const body = JSON.stringify(events)
     send(liveUrl(address, threadId), { method: 'POST', headers, body, redirect: 'error' }).then(
-      (response) => response.body?.cancel(),
+      (response) => response.body?.cancel().catch(() => {}), // the connection may be broken already
       (error: unknown) => this.#report(error, threadId),
     )
     return true
