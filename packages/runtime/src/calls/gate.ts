@@ -94,7 +94,7 @@ export async function admitCall(
 
 /**
  * Returns what the governor would answer to a call that is not in the log yet: the same judgement, with a
- * governor whose records are dropped. `state` is that of a thread whose message contains the call.
+ * governor whose records are dropped. `state` must be one in which the message already contains the call.
  */
 export async function foreseeAdmission(
   place: Pick<DrainContext, 'agent' | 'head' | 'state' | 'environment'>,
@@ -116,7 +116,7 @@ function approvalAnswer({ state }: DrainContext, toolCallId: string): ApprovalAn
   return open && answerToApproval(open)
 }
 
-/** Converts the answer to an approval for the governor; undefined when there is none. */
+/** Converts a person's answer to the form that the governor reads; undefined when there is no decision. */
 export function answerToApproval({
   interrupt,
   answer,

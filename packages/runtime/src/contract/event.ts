@@ -104,8 +104,8 @@ export interface SessionStart extends EventBase<'session_start'> {
   /** The hash of the definitions with which the session began (`ResolvedAgent.hash`); absent in older logs. */
   readonly definitions?: string
   /**
-   * Ids of the parent's waiting calls ("interrupts") that get the result of this session. Those of queued messages
-   * need not be listed; they are added when the messages are taken.
+   * Ids of the parent's waiting calls ("interrupts") that get the result of this session. Calls that wait for queued
+   * messages need not be listed; they are added when the messages are taken.
    */
   readonly waiters?: readonly string[]
   /** The first span of the session, as a `traceparent`; later spans of the session are its children. */
