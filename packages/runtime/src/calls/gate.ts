@@ -71,8 +71,8 @@ export async function admitCall(
       return { admission: { type: 'allow', arguments: judged }, admitted }
     }
     case 'replay': {
-      // The evidence of this call was committed together with the outcome of another call, and a crash
-      // happened before its own result was committed. A read can simply run again.
+      // The governor has a record of this call already: it was committed together with the outcome of another
+      // call, and a crash came before the result of this call was committed. A read can simply run again.
       if (effectiveRisk(tool, call.arguments) === 'read_only')
         return { admission: { type: 'allow' } }
       const reason = 'The call was made before, and its result is in the history.'

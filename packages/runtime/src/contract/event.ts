@@ -179,7 +179,7 @@ export interface StepFailed extends EventBase<'step_failed'> {
   readonly retryAt?: string
 }
 
-/** A call is about to run. This is the intent, which is committed before the tool can have a side effect. */
+/** A call is about to run. This event, the intent, is committed before the tool can have a side effect. */
 export interface RuntimeToolExecutionStart extends ToolExecutionStart {
   readonly epoch: number
 }
@@ -332,7 +332,7 @@ export interface EffectScheduled extends EventBase<'effect_scheduled'> {
   readonly key?: string
 }
 
-/** A scheduled effect is about to run. This is the intent, which is committed before the effect runs. */
+/** A scheduled effect is about to run. This event, the intent, is committed before the effect runs. */
 export interface EffectStarted extends EventBase<'effect_started'> {
   readonly effectId: string
   /** The number of the attempt within one run, from 1; an attempt that a crash cut off counts. */

@@ -39,7 +39,7 @@ export function createLeaseKeeper(options: LeaseKeeperOptions): LeaseKeeper {
 
 interface Held {
   readonly controller: AbortController
-  /** Rings when two thirds of the lease have passed since it was claimed or renewed. */
+  /** The timer that fires when two thirds of the lease have passed since it was claimed or renewed. */
   deadline: TimerHandle
 }
 
