@@ -632,7 +632,7 @@ async function waitingDetail(
   }
 }
 
-/** Returns a request for variables, also after somebody has given them. The values are left out. */
+/** Returns a request for variables, also after somebody has provided the values, which are left out. */
 function variablesDetail(
   context: ApiContext,
   found: Omit<Found, 'open'>,

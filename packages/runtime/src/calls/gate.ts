@@ -71,8 +71,8 @@ export async function admitCall(
       return { admission: { type: 'allow', arguments: judged }, admitted }
     }
     case 'replay': {
-      // The evidence of this call was committed together with the outcome of another call, and a crash
-      // happened before its own result was committed. A read can simply run again.
+      // The governor has a record of this call already: it was committed together with the outcome of another
+      // call, and a crash came before the result of this call was committed. A read can simply run again.
       if (effectiveRisk(tool, call.arguments) === 'read_only')
         return { admission: { type: 'allow' } }
       const reason = 'The call was made before, and its result is in the history.'
@@ -94,7 +94,7 @@ export async function admitCall(
 
 /**
  * Returns what the governor would answer to a call that is not in the log yet: the same judgement, with a
- * governor whose records are dropped. `state` is that of a thread whose message contains the call.
+ * governor whose records are dropped. `state` must be one in which the message already contains the call.
  */
 export async function foreseeAdmission(
   place: Pick<DrainContext, 'agent' | 'head' | 'state' | 'environment'>,
@@ -116,7 +116,7 @@ function approvalAnswer({ state }: DrainContext, toolCallId: string): ApprovalAn
   return open && answerToApproval(open)
 }
 
-/** Converts the answer to an approval for the governor; undefined when there is none. */
+/** Converts a person's answer to the form that the governor reads; undefined when there is no decision. */
 export function answerToApproval({
   interrupt,
   answer,

@@ -296,8 +296,8 @@ export class RunningCall implements CallPorts {
       const result = await drain.runUserCode({ kind: 'tool', name, id: toolCallId }, () =>
         tool.run!(args, use),
       )
-      // A tool may return files, and one that ends the session may name files. If one of them does not exist,
-      // the call fails.
+      // A tool may return files, and a tool that ends the session may name files. If one of these files does not
+      // exist, the call fails.
       const call = { toolCallId, toolName: name, arguments: args }
       const paths = [side.sessionStop, side.sessionFail].flatMap((binding) =>
         binding?.name === name ? boundAttachments({ call }, binding) : [],

@@ -39,7 +39,7 @@ export async function activate(context: DrainContext): Promise<void> {
     blobs.push(...(plan.blobs ?? []))
     if (plan.reference !== '') created.push(plan)
   }
-  // A stop has cut off the request for a child's instruction. The request did not fail, so the children are
+  // If a stop has cut off the request for a child's instruction, the request has not failed: the children are
   // created later.
   if (context.signal.aborted) return
   events.push({ type: 'immediate_done', at: context.at(), agent: agent.name })

@@ -104,8 +104,8 @@ export interface SessionStart extends EventBase<'session_start'> {
   /** The hash of the definitions with which the session began (`ResolvedAgent.hash`); absent in older logs. */
   readonly definitions?: string
   /**
-   * Ids of the parent's waiting calls ("interrupts") that get the result of this session. Those of queued messages
-   * need not be listed; they are added when the messages are taken.
+   * Ids of the parent's waiting calls ("interrupts") that get the result of this session. Calls that wait for queued
+   * messages need not be listed; they are added when the messages are taken.
    */
   readonly waiters?: readonly string[]
   /** The first span of the session, as a `traceparent`; later spans of the session are its children. */
@@ -179,7 +179,7 @@ export interface StepFailed extends EventBase<'step_failed'> {
   readonly retryAt?: string
 }
 
-/** A call is about to run. This is the intent, which is committed before the tool can have a side effect. */
+/** A call is about to run. This event, the intent, is committed before the tool can have a side effect. */
 export interface RuntimeToolExecutionStart extends ToolExecutionStart {
   readonly epoch: number
 }
@@ -332,7 +332,7 @@ export interface EffectScheduled extends EventBase<'effect_scheduled'> {
   readonly key?: string
 }
 
-/** A scheduled effect is about to run. This is the intent, which is committed before the effect runs. */
+/** A scheduled effect is about to run. This event, the intent, is committed before the effect runs. */
 export interface EffectStarted extends EventBase<'effect_started'> {
   readonly effectId: string
   /** The number of the attempt within one run, from 1; an attempt that a crash cut off counts. */

@@ -358,7 +358,7 @@ export interface WaitingItem {
   /** For approvals: the request that has to be signed. */
   readonly request?: ApprovalRequest
   readonly question?: JsonValue
-  /** For `variables`: what is missing. Their values are never part of an item. */
+  /** For `variables`: the missing variables. Their values are never part of an item. */
   readonly variables?: readonly WantedVariable[]
 }
 

@@ -24,8 +24,8 @@ import { DefinitionError } from './resolved.ts'
 const brand: symbol = Symbol.for('skein.agent')
 
 /**
- * Defines an agent: one side and a person, or two sides. A subagent is a `dual_ai` agent that a prompt
- * lists among its tools.
+ * Defines an agent: a model that talks with a person, or two models that talk with each other (side A and B).
+ * A subagent is a `dual_ai` agent that a prompt lists among its tools.
  *
  *     const support = defineAgent({
  *       name: 'support',
@@ -92,7 +92,7 @@ export function isAgentLike(value: object): boolean {
 }
 
 /**
- * Defines the text, the model and the tools of one side.
+ * Defines the text, the model and the tools of one side of an agent.
  *
  *     const supportPrompt = definePrompt({
  *       name: 'support',

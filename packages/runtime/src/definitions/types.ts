@@ -15,7 +15,9 @@ import type { HookName, HookSignatures } from './hooks.ts'
 /** A definition, or the name of a registered definition. */
 export type Ref<Definition> = string | Definition
 
-/** An agent (Standard Agents §1): its sides, and the conditions under which a session ends. */
+/**
+ * An agent (Standard Agents §1): who talks on its side A and side B, and the conditions under which a session ends.
+ */
 export interface AgentDefinition {
   readonly name: string
   readonly sideA: SideConfig
@@ -59,9 +61,9 @@ export interface Budget {
 }
 
 /**
- * One side of an agent (Standard Agents §3): a prompt, or an `agent()` of `@skein/agents`. `human`, `handler` and
- * `subagents` are fields of Standard Agents 0.2.0. An agent that uses one of them needs no `type`: it is `ai_human`
- * if its side B is a person or absent, else `dual_ai`.
+ * One of the two sides that talk with each other (Standard Agents §3): a prompt, or an `agent()` of `@skein/agents`.
+ * `human`, `handler` and `subagents` are fields of Standard Agents 0.2.0. An agent that uses one of them needs no
+ * `type`: it is `ai_human` if its side B is a person or absent, else `dual_ai`.
  */
 export interface SideConfig {
   readonly prompt?: Ref<PromptDefinition>
@@ -135,7 +137,7 @@ export type SessionToolBinding =
       readonly attachmentsProperty?: string
     }
 
-/** The text, the model and the tools of one side. */
+/** The text, the model and the tools of one side of an agent. */
 export interface PromptDefinition {
   readonly kind: 'prompt'
   readonly name: string
@@ -386,7 +388,7 @@ export interface EffectDefinition {
 export interface EffectContext {
   readonly signal: AbortSignal
   readonly effectId: string
-  /** From 1; attempts that a crash cut off are counted. */
+  /** The number of the attempt, from 1; attempts that a crash cut off are counted. */
   readonly attempt: number
   /** A key that is the same for every attempt of one run, and different for each time of a cron expression. */
   readonly idempotencyKey: string

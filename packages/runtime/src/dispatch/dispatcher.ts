@@ -22,7 +22,7 @@ export interface Dispatcher {
   /** How long a lease (the sole right of a process to a thread) lasts, unless `limits.leaseMs` is set. */
   readonly leaseMs?: number
   /**
-   * Whether a wake-up reaches the other nodes of the store by itself, so that they need not wake the thread
+   * Whether a wake-up reaches the other nodes that share the store by itself, so that they need not wake the thread
    * too when they hear of the commit. Default false.
    */
   readonly isShared?: boolean
@@ -287,7 +287,7 @@ export interface Trial {
   end(): void
 }
 
-/** One drain at the gate, which decides when drains may begin to work after a crash. */
+/** One drain (work on a thread) at the gate, which decides when drains may begin after a crash. */
 export interface GatePlace {
   /**
    * Waits until the drain may work. Pass the suspect if the thread is one; the result is then its trial, if

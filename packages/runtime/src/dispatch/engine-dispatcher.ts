@@ -11,8 +11,8 @@ import {
 } from './dispatcher.ts'
 
 /**
- * A distributed engine, as far as `engineDispatcher` uses it: it has a thread run by one of the nodes, now or later,
- * and by another node if that one dies. It need not prevent two runs of one thread at a time, because the store
+ * A distributed engine, as far as `engineDispatcher` uses it: it lets one of the nodes run a thread, now or later,
+ * and another node if the first one dies. It need not prevent two runs of one thread at a time, because the store
  * gives a thread to one node at a time (a lease).
  */
 export interface Engine {
@@ -37,7 +37,7 @@ interface EngineSend {
 /** This node, as the engine sees it. */
 export interface EngineNode {
   /**
-   * Works on a thread until it has to wait. If the result has `againMs`, the engine has to have the thread run again
+   * Works on a thread until it has to wait. If the result has `againMs`, the engine must let the thread run again
    * after that time. Rejects if this node is stopping: another node has to run the thread.
    */
   run(threadId: string): Promise<{ readonly againMs?: number }>
@@ -110,7 +110,7 @@ class EngineDispatcher implements Dispatcher {
   readonly #places = new Map<string, Place>()
   /** Threads that were sent to the engine a moment ago, and whether they were woken again since. */
   readonly #sent = new Map<string, { again: boolean }>()
-  /** Threads whose drain failed or left them due: how often in a row, and when they run again. */
+  /** Threads on which the work failed, or ended while they were due: how often in a row, and when they run again. */
   readonly #retries = new Map<string, { readonly count: number; readonly at: number }>()
   /** Threads that the last sweep found, with a mark that identifies the wake-up of each. */
   #found = new Map<string, Found>()

@@ -15,7 +15,7 @@ export interface KeptLease {
   end(): void
 }
 
-/** Claims threads for one process, and renews their leases while drains run. */
+/** Claims threads for one process, and renews their leases while the process works on them. */
 export interface LeaseKeeper {
   claim(threadId: string, signal: AbortSignal): Promise<KeptLease | HeldThread | undefined>
   /** Gives a lease back, if this process has it. */
@@ -39,7 +39,7 @@ export function createLeaseKeeper(options: LeaseKeeperOptions): LeaseKeeper {
 
 interface Held {
   readonly controller: AbortController
-  /** Rings when two thirds of the lease have passed since it was claimed or renewed. */
+  /** The timer that fires when two thirds of the lease have passed since it was claimed or renewed. */
   deadline: TimerHandle
 }
 

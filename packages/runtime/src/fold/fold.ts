@@ -61,7 +61,7 @@ export class KernelFold {
   }
 }
 
-/** Where the events of a log are read, and the stored snapshots of thread states. */
+/** The part of a store from which the events of a log and the snapshots of its state are read. */
 export type FoldSource = Pick<Store, 'events' | 'snapshots'>
 
 /** How many events are read at once. */

@@ -153,7 +153,7 @@ export function restoreSnapshot(
   if (crc32(bytes) !== new DataView(head.buffer, head.byteOffset).getUint32(0, true))
     return undefined
   try {
-    // The checksum is right, so `takeSnapshot` wrote the part, though perhaps that of another version.
+    // The checksum is right, so `takeSnapshot` wrote the part, though perhaps in another version.
     const { format, sums, state: small } = deserialize(bytes) as FirstPart
     if (format !== SNAPSHOT_FORMAT) return undefined
     const { lastLog, ...others } = small

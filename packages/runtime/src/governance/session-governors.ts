@@ -249,7 +249,10 @@ function noState(tool: string, what: string): RuntimeError {
 /** Runs a tool in order to undo a write. */
 type Invert = (tool: ToolDefinition, args: JsonValue, context: GovernedContext) => Promise<unknown>
 
-/** Returns the task class of a session: that of its agent, with the session's tools. Built once per agent. */
+/**
+ * Returns the rules for a session: the task class of its agent, with the session's tools. Built once per
+ * agent.
+ */
 type SessionTasks = (session: Pick<GovernedSession, 'agent' | 'tools'>) => TaskClass
 
 /** Creates the function that builds task classes; `invert` runs a tool in order to undo a write. */

@@ -99,8 +99,8 @@ export async function within<T>(
 ): Promise<T> {
   const controller = new AbortController()
   const { signal } = controller
-  // Not `AbortSignal.any`: Node keeps such a signal, and all that its listeners refer to, for as long as it
-  // has a listener.
+  // `AbortSignal.any` is not used, because Node keeps such a signal, and all that its listeners refer to, for
+  // as long as it has a listener.
   const unlink = linkAbort([outer], controller)
   let timer: ReturnType<typeof setTimeout> | undefined
   let stop: (() => void) | undefined

@@ -25,7 +25,7 @@ export class HookAnswerError extends RuntimeError {
 /**
  * Checks what a hook returned. `before` is the value that the hook was given to change. Throws
  * `HookAnswerError` if the answer has the wrong shape. Messages that were made by another installed copy of
- * the library are converted to this one's classes.
+ * the library are converted to the classes of this copy.
  */
 export function readHookAnswer(
   { state: { callPlaces } }: DrainContext,

@@ -39,7 +39,10 @@ function checkHandoffs({ entry, type, prompts }: LoadedAgent): void {
   }
 }
 
-/** Reports immediate subagents that create each other, because they would create threads endlessly. */
+/**
+ * Reports subagents that start by themselves (`immediate`) and create each other, because they would create
+ * threads endlessly.
+ */
 function checkImmediateCycles(agents: readonly LoadedAgent[]): void {
   const byName = new Map(agents.map((agent) => [agent.entry.name, agent]))
   const done = new Set<LoadedAgent>()

@@ -112,7 +112,9 @@ function resolveSide(
   return { prompt, resolved: toSide({ ...given, hooks }, prompt, catalog) }
 }
 
-/** Returns the prompt of a side: its own tools, and the subagents that the side lists. */
+/**
+ * Returns the prompt of a side, with the subagents that the side itself lists added to the prompt's tools.
+ */
 function withSubagents(prompt: LoadedPrompt, subagents: readonly LoadedTool[]): LoadedPrompt {
   if (subagents.length === 0) return prompt
   const tools = [...prompt.tools]

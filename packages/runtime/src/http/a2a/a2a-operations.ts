@@ -277,7 +277,7 @@ async function sendMessage(call: A2aCall): Promise<NamedTask> {
   return { thread, start: { threadId: thread.id, queueId: sent.queueId, seq: sent.seq } }
 }
 
-/** How long an id may be that a client chooses: as long as all labels. The id of a task contains such an id. */
+/** The longest id that a client may choose, in characters. The id of a task contains such an id. */
 const MAX_ID = 256
 const MAX_TASK_ID = 4 * MAX_ID
 
@@ -358,7 +358,7 @@ function decisionsIn(
   )
 }
 
-/** Converts a message part of A2A 1.0 or 0.3 to the form of chat pages, for which there is a parser. */
+/** Converts a message part of A2A 1.0 or 0.3 to the form of chat pages, whose parser then reads it. */
 function pagePart(part: JsonValue): JsonObject {
   if (!isPlainObject(part)) throw unreadable()
   const { text, data, raw: bytes, url, mediaType, filename, file } = part as JsonObject

@@ -55,7 +55,9 @@ export function isGovernedAgent(registry: Registry, name: string): boolean {
   return registry.agent(name).definition.taskClass !== undefined
 }
 
-/** Returns the names of the sides of all agents by the agent id in their turns. */
+/**
+ * Returns the names to show for the sides of all agents, by the agent id that the events of their turns have.
+ */
 export function agentNames(registry: Registry): Readonly<Record<string, string>> {
   const agents = [...registry.agents.values()].flatMap((agent) => agentRegistrations(agent, ''))
   return Object.fromEntries(agents.map(({ agent }) => [agent.agent_id, agent.agent_name]))

@@ -15,7 +15,10 @@ export function compatRefusal(
   return new UPPError(message, { code, ...origin, statusCode, retryAfterMs })
 }
 
-/** Creates the error for a missing conversation; the same one is used for conversations of other clients. */
+/**
+ * Creates the error for a missing conversation. Conversations of other clients give the same error, so that
+ * nobody learns that they exist.
+ */
 export function conversationNotFound(): UPPError {
   return compatRefusal('There is no such conversation.', { statusCode: 404 })
 }
