@@ -87,7 +87,7 @@ export function foldJournal(json: AgentStateJSON, entries: readonly CallRecord[]
     deferred: deferred.filter(({ toolCallId }) => !done.has(toolCallId)),
   })
   const before = new Set(answered?.results.map(({ toolCallId }) => toolCallId))
-  // A call that is tried again after a crash has one entry per attempt at most; the last one counts.
+  // A call that was tried again after a crash may have one entry per attempt; the last entry counts.
   const last = new Map(entries.map((entry) => [entry.toolCallId, entry]))
   const traces = [...last.values()].flatMap(({ toolCallId, traces: ended = [] }) =>
     done.has(toolCallId) && !before.has(toolCallId) ? ended : [],

@@ -77,8 +77,8 @@ const PRUNED = 'pruned'
 
 function prune(dir: string, now: number): number {
   let removed = 0
-  // The time is written before the first token is deleted. Its file is replaced as a whole, so that no reader
-  // finds it empty.
+  // This time is written before the first token is deleted. Its file is replaced as a whole, so that no
+  // reader finds the file empty.
   const next = join(dir, `${PRUNED}.${process.pid}`)
   writeFileSync(next, `${Math.max(now, prunedUntil(dir))}\n`, { mode: 0o600, flush: true })
   renameSync(next, join(dir, PRUNED))

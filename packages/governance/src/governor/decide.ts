@@ -122,9 +122,9 @@ export async function review(request: GovernedRequest, question: Question): Prom
   const asked = await ask(request, question, digest)
   const approval = { review: asked.review, digest }
   // An earlier process recorded the approval and then died. The call may run now, because its tool was never
-  // started, a probe found no effect, or the tool is idempotent. The approval is still valid, because its
+  // started, a probe found no effect, or the tool is idempotent. The recorded approval counts, because its
   // tokens are spent and could not be used again. If a person found that there was no effect, `round` makes
-  // this another action with another review.
+  // this another action with another approval request.
   if (asked.answer?.answer === 'approved') return { type: 'approved', approval }
   const { review: id, call, expires_at, quorum, excluded } = asked
   const approvalRequest = { id, digest: asked.digest, action, expires_at, quorum, excluded }

@@ -49,7 +49,7 @@ export function userPrompt(
   return [{ part_kind: 'user-prompt', content }]
 }
 
-/** Returns the metadata of other systems, under the field name from which `toUIMessages` restores it. */
+/** Returns the metadata of other systems as the field `provider_metadata`, which `toUIMessages` writes back. */
 export function foreignMetadata(
   metadata: UIProviderMetadata | undefined,
   ...consumed: readonly string[]
