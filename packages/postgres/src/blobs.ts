@@ -13,7 +13,7 @@ import {
  * whose commit was refused stays for a while. Every method may be called again with the same arguments.
  */
 export interface BlobStore {
-  /** Writes a content; resolves when it is durable. */
+  /** Writes a blob; resolves when it is durable. */
   put(hash: string, bytes: Uint8Array): Promise<void>
   get(hash: string): Promise<Uint8Array | undefined>
   /** Deletes blobs; hashes that do not exist are ignored. */

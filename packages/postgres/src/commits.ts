@@ -207,7 +207,7 @@ export class Commits {
     }
   }
 
-  /** Runs the transaction until it is committed, or fails for a reason that does not pass. */
+  /** Runs the transaction until it is committed, or fails for a permanent reason. */
   async #attempts(lane: Lane, jobs: readonly Job[]): Promise<Outcome[]> {
     let conflicts = 0
     for (const { blobs } of jobs) await this.#blobs.putOutside(blobs)

@@ -96,7 +96,7 @@ export class Connections {
     return this.#withClient((client) => work((statements) => this.#send(client, statements)))
   }
 
-  /** Repeats the work until it succeeds, fails for a reason that does not pass, or has failed for too long. */
+  /** Repeats the work until it succeeds, fails for a permanent reason, or has failed for too long. */
   async retrying<T>(work: () => Promise<T>): Promise<T> {
     const until = performance.now() + this.#retryMs
     for (let attempt = 0; ; attempt++) {

@@ -96,9 +96,9 @@ export interface DrainParts {
 }
 
 /**
- * Returns the drain function: it claims a thread, folds its log into a state, asks `next` for an action
- * and performs it, until there is nothing left to do. A drain ends without an error when another drain
- * has claimed the thread meanwhile, because the store then accepts no more commits of the first one.
+ * Returns the drain function: it claims a thread, folds its log into a state, asks `next` for an action and
+ * performs it, until there is nothing left to do. A drain ends without an error when another drain has
+ * claimed the thread meanwhile, because the store then accepts no more commits of the earlier drain.
  */
 export function createDrain(environment: KernelEnvironment, parts: DrainParts): Drain {
   const { leases, gate, memory } = parts

@@ -75,7 +75,7 @@ export async function findStranded(
   registry: Registry,
   store: Pick<Store, 'list' | 'events'>,
   options: {
-    /** The `pin` of the runtime that will take over. Default `none`. */
+    /** Whether sessions go on only with the definitions with which they began (`session`). Default `none`. */
     readonly pin?: 'none' | 'session'
     /** Default 10,000. */
     readonly maxThreads?: number

@@ -148,7 +148,7 @@ export interface LoadedConfig {
   readonly file: string | undefined
   /** Settings and variables that cannot be read. */
   readonly problems: readonly ConfigProblem[]
-  /** Environment variables that begin with `SKEIN_` and are no setting. */
+  /** Environment variables that begin with `SKEIN_` but that no command reads. */
   readonly unknownVariables: readonly string[]
 }
 

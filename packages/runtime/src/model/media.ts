@@ -100,7 +100,7 @@ const WORDS: Readonly<Record<MediaKind, string>> = {
 }
 
 /**
- * Decides whether a file's content is sent (the newest files are decided first); undefined for types that never are.
+ * Decides whether a file's content is sent (newest files first); undefined for types that are never sent.
  */
 async function fateOf(
   { environment, state }: DrainContext,

@@ -207,7 +207,7 @@ export function fileBlock(
   }: {
     readonly before?: string
     readonly note?: string | undefined
-    /** Whether the text of the message already names the file, so that this block only marks where its content goes. */
+    /** Whether the text of the message already names the file; a request then has only the file's content. */
     readonly isListed?: boolean
   } = {},
 ): TextBlock {

@@ -109,8 +109,8 @@ export async function findChat(
 }
 
 /**
- * Finds the thread with the id that a client chose: first the client's own thread; if it has none and
- * the client sees the threads of all owners, the oldest such thread of its tenant.
+ * Finds the thread with the id that a client chose: first among the client's own threads; if there is
+ * none and the client may see all owners, the oldest thread of its tenant with that id.
  */
 export async function byClientId(
   { threads }: Runtime,

@@ -46,8 +46,8 @@ interface Nodes<List = ArrayLike<number>> {
   readonly isEnd: List
   readonly first: Map<number, number>
   /**
-   * The children of the root for code units below 256. With one array access it shows, as for most
-   * units, that no pattern begins with a unit.
+   * The children of the root, by code unit, for units below 256. Most units begin no pattern, and one
+   * array access is enough to see that.
    */
   readonly firstByte: Int32Array
 }

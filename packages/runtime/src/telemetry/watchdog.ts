@@ -220,8 +220,7 @@ const look = (seen) =>
       session.disconnect()
       resolve(found)
     }
-    // The loop may run again before the pause takes effect, e.g. after a native call; the search then
-    // ends without result.
+    // The loop may run again before the pause takes effect, e.g. after a native call.
     const timer = setInterval(() => Atomics.load(numbers, 0) === seen || end(undefined), 50)
     session.on('Debugger.scriptParsed', ({ params }) => files.set(params.scriptId, params.url))
     session.on('Debugger.paused', ({ params: { callFrames } }) => {
@@ -232,7 +231,7 @@ const look = (seen) =>
             (url || files.get(scriptId) || '').split('/').slice(-3).join('/') + ':' + (lineNumber + 1),
         }))
         .find(({ url }) => url !== '' && !url.startsWith('node:'))
-      // Written without other names, because in frames of Node itself not even \`Symbol\` is in scope.
+      // In frames of Node itself not even \`Symbol\` is in scope.
       const expression = 'globalThis[' + JSON.stringify(READER) + ']()'
       const frame = { callFrameId: callFrames[0].callFrameId, expression, returnByValue: true }
       session.post('Debugger.evaluateOnCallFrame', frame, (error, answer) =>
@@ -269,7 +268,7 @@ const watch = async () => {
       try {
         writeSync(2, text.replace(/\\p{C}/gu, '?') + '\\n')
       } catch {
-        // Standard error is closed or full; the main thread reports the block later.
+        // Standard error is closed or full; the main thread reports later.
       }
     }
     Atomics.wait(numbers, 0, seen)

@@ -51,7 +51,7 @@ export class ViewFold {
   }
   #items: Draft<ViewItem>[] = []
   readonly #calls = new Map<string, Draft<ViewCall>>()
-  /** The calls of edited messages, by id; a new call in an edited message replaces the call with that id. */
+  /** The calls of edited messages, by id; `call_changed` says which call each of them replaces. */
   readonly #changed = new Map<string, Pick<ViewCall, 'toolName' | 'arguments'>>()
   readonly #queued = new Map<string, ViewMessage>()
   /**
