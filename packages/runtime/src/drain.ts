@@ -116,8 +116,9 @@ export function createDrain(environment: KernelEnvironment, parts: DrainParts): 
       let failure: unknown
       try {
         const end = await drain.run()
-        memory?.put(threadId, logId, drain.fold)
-        isKept = true
+        // After a commit that failed while the drain was aborted, the fold has events that are not in the log.
+        isKept = drain.fold.ahead === 0
+        if (isKept) memory?.put(threadId, logId, drain.fold)
         return end
       } catch (error) {
         // Once another drain has claimed the thread, any error of this drain is only a consequence of
@@ -187,6 +188,8 @@ class ThreadDrain implements DrainContext {
   /** Writes that are held back to be written together with the next commit, merged into one commit. */
   #joined: Joined | undefined
   #isTakingBack = false
+  /** Whether the drain has ended, so that calls which still run can store nothing. */
+  #isOver = false
   readonly #breaks: Breaks
   #governor: Promise<SessionGovernor> | undefined
   #openGovernor: SessionGovernor | undefined
@@ -231,7 +234,7 @@ class ThreadDrain implements DrainContext {
   async run(): Promise<DrainEnd | undefined> {
     try {
       const end = await this.#work()
-      await this.#commitJoined()
+      await this.#finish()
       return end
     } catch (error) {
       await this.#commitJoined().catch(() => undefined)
@@ -239,8 +242,23 @@ class ThreadDrain implements DrainContext {
       if (!missing || this.isFenced || this.signal.aborted) throw error
       // The definitions were replaced while the drain worked, and the new ones lack the thread's agent.
       await awaitAgent(this, missing)
+      await this.#finish()
       return { type: 'agent_missing' }
     }
+  }
+
+  /**
+   * Waits for the commits that are under way, and refuses later ones. A drain that is aborted does not wait for
+   * its calls, and one of them may be about to store its result. The next drain uses the same fold, so nothing
+   * may be added to it from here on.
+   */
+  async #finish(): Promise<void> {
+    for (let last: Promise<void> | undefined; last !== this.#last;) {
+      last = this.#last
+      await last
+      await this.#commitJoined()
+    }
+    this.#isOver = true
   }
 
   async #work(): Promise<DrainEnd | undefined> {
@@ -419,7 +437,12 @@ class ThreadDrain implements DrainContext {
    * Writes a commit after all earlier commits have finished, so that the governor's records are stored
    * in the order in which the governor made them.
    */
-  commit(point: string, write: Write): Promise<void> {
+  async commit(point: string, write: Write): Promise<void> {
+    if (this.#isOver)
+      throw new StoreError(`The drain of thread ${this.head.id} has ended.`, {
+        code: 'FENCED',
+        hint: 'The next drain decides about what this one has not stored.',
+      })
     return this.#inTurn(() => this.#commit(point, write))
   }
 
