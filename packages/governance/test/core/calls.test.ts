@@ -517,3 +517,178 @@ test('UAICP-24 an approvals port that does not clearly say yes has said no', asy
     expect(world.done).toEqual([])
   }
 })
+
+test('UAICP-25 a rollback of a type that only every object has is none', async () => {
+  const { governor, world, yes } = await kit({ undoers: { http: () => undefined } })
+  for (const type of ['toString', 'constructor', '__proto__']) {
+    const pay = toolOf(world, 'pay', {
+      risk: high,
+      rollback: () => ({ type, target: 'x', payload: {} }),
+    })
+    const result = await governor.run(
+      taskOf({ tools: [pay] }),
+      { ...init, approve: yes },
+      async (run) => (await run.call(pay, {})).result,
+    )
+    expect(codesOf(result)).toContain('ROLLBACK_REQUIRED')
+  }
+  expect(world.done).toEqual([])
+})
+
+test('UAICP-27 after the log has failed, a step of the request is refused, even a read', async () => {
+  const made = await kit()
+  let isDown = false
+  const governor = made.restart({
+    audit: {
+      read: made.log.read,
+      append: (entry, options) => {
+        if (isDown) throw new Error('disk full')
+        return made.log.append(entry, options)
+      },
+    },
+  })
+  const id = await open({ ...made, governor }, taskOf({ tools: [toolOf(made.world, 'read')] }))
+  await governor.admit(id, { id: 'a', tool: 'read', args: {} })
+  isDown = true
+  const settled = governor.settle(id, 'a', { type: 'result', value: 1 })
+  await expect(settled).rejects.toMatchObject({ code: 'AUDIT_UNAVAILABLE' })
+  isDown = false
+  const next = governor.admit(id, { id: 'b', tool: 'read', args: {} })
+  await expect(next).rejects.toMatchObject({ code: 'AUDIT_UNAVAILABLE' })
+})
+
+test('UAICP-10 a write that was judged while its attempt failed does not start in the next one', async () => {
+  let answer = (): void => undefined
+  const policy: Policy = {
+    id: 'p',
+    hash: hashJson('p'),
+    decide: () => new Promise((resolve) => (answer = () => resolve({ effect: 'allow' }))),
+  }
+  const made = await kit({ policy })
+  const { governor, world } = made
+  const write = toolOf(world, 'write', { risk: low })
+  const id = await open(made, taskOf({ tools: [write], repair: { max: 1 } }))
+  const admitted = governor.admit(id, { id: 'w', tool: 'write', args: {} })
+  const refused = expect(admitted).rejects.toMatchObject({ code: 'STATE_CONFLICT' })
+  await made.time.advance(1)
+  expect(await governor.fail(id, [{ code: 'RUN_ERROR' }])).toMatchObject({ type: 'repair' })
+  answer()
+  await refused
+  expect((await made.entries()).some(({ type }) => type === 'call_started')).toBe(false)
+  // Nothing of it is left that the next attempt would have to wait for.
+  expect(await governor.deliver(id, 1)).toMatchObject({ type: 'delivered' })
+})
+
+test('UAICP-24 an approval that was recorded before a crash still counts, without its spent token', async () => {
+  const made = await kit()
+  const { world, yes, log, restart } = made
+  const pay = toolOf(world, 'pay', { risk: high, rollback: undoBy('pay') })
+  const task = taskOf({ tools: [pay, toolOf(world, 'undo_pay')] })
+  const id = await open(made, task)
+  const call = { id: 'p', tool: 'pay', args: { n: 1 } }
+  const asked = await made.governor.admit(id, call)
+  if (asked.type !== 'review') throw new Error(asked.type)
+  const dying = restart({
+    tasks: [task],
+    audit: {
+      read: log.read,
+      append: (entry, options) => {
+        if (entry.line.includes('"call_started"')) throw new Error('the machine is gone')
+        return log.append(entry, options)
+      },
+    },
+  })
+  await expect(dying.admit(id, call, await yes(asked.request))).rejects.toThrow()
+  const next = restart({ tasks: [task] })
+  expect(await next.admit(id, call)).toMatchObject({ type: 'allow', call: { args: { n: 1 } } })
+  const [intent] = (await made.entries()).filter(({ type }) => type === 'call_started')
+  expect(intent?.data).toMatchObject({ review: asked.request.id, digest: asked.request.digest })
+  // Other arguments are another action: the approval is not for them.
+  const other = await restart({ tasks: [task] }).admit(id, { ...call, id: 'q', args: { n: 2 } })
+  expect(other.type).toBe('review')
+})
+
+test('UAICP-27 the log of a review has all that people were asked about, before they are', async () => {
+  const reasons = [{ code: 'TRUST_TIER_BLOCKED', subject: 's', detail: 'd' }] as const
+  const rule = { when: () => true, effect: 'review', quorum: 2, fourEyes: true, reasons } as const
+  const made = await kit({ policy: rules([rule]) })
+  const { world, governor } = made
+  const pay = toolOf(world, 'pay', { risk: high, rollback: undoBy('pay') })
+  const id = await open(made, taskOf({ tools: [pay, toolOf(world, 'undo_pay')] }))
+  const asked = await governor.admit(id, { id: 'p', tool: 'pay', args: { n: 1 } })
+  if (asked.type !== 'review') throw new Error(asked.type)
+  const { request } = asked
+  const entries = await made.entries()
+  const entry = entries.find(({ type }) => type === 'review_requested')
+  expect(request).toMatchObject({
+    id: `${id}#${entries.findIndex(({ type }) => type === 'review_requested')}`,
+    quorum: 2,
+    excluded: ['agent-1', 'uma'],
+  })
+  expect(entry?.data).toEqual({
+    review: request.id,
+    call: 'p',
+    tool: 'pay',
+    risk: high,
+    args_hash: hashJson({ n: 1 }),
+    digest: request.digest,
+    policy_hash: request.action.policy_hash,
+    quorum: 2,
+    excluded: ['agent-1', 'uma'],
+    expires_at: request.expires_at,
+    reasons,
+  })
+  expect(entry?.envelope).toMatchObject({
+    outcome: 'pending',
+    rollback_action: { type: 'tool_call', target: 'undo_pay', payload: { n: 1 } },
+  })
+})
+
+describe('a preview', () => {
+  test('UAICP-22 of a read asks no policy; of a write it says what admit would say, and writes nothing', async () => {
+    let asked = 0
+    const effects: Record<string, 'allow' | 'deny' | 'review'> = {
+      allowed: 'allow',
+      denied: 'deny',
+      reviewed: 'review',
+      high: 'allow',
+      bare: 'allow',
+    }
+    const policy: Policy = {
+      id: 'p',
+      hash: hashJson('p'),
+      decide: ({ tool }) => {
+        asked += 1
+        return { effect: effects[tool]! }
+      },
+    }
+    const made = await kit({ policy })
+    const { world } = made
+    const task = taskOf({
+      tools: [
+        toolOf(world, 'read'),
+        ...['allowed', 'denied', 'reviewed'].map((name) => toolOf(world, name, { risk: low })),
+        toolOf(world, 'high', { risk: high, rollback: { tool: 'allowed' } }),
+        toolOf(world, 'bare', { risk: high }),
+      ],
+    })
+    const preview = (tool: string, args = {}, given = {}, of = task) =>
+      made.governor.preview(of, { ...init, ...given }, { id: 'a', tool, args })
+    expect(await preview('read')).toBe('allow')
+    expect(asked).toBe(0)
+    expect(await preview('allowed')).toBe('allow')
+    expect(await preview('denied')).toBe('deny')
+    expect(await preview('reviewed')).toBe('review')
+    expect(await preview('high')).toBe('review')
+    // What never runs: no rollback, no such tool, no JSON, above the ceiling, or refused at intake.
+    expect(await preview('bare')).toBe('deny')
+    expect(await preview('nobody')).toBe('deny')
+    expect(await preview('read', { n: 1n })).toBe('deny')
+    expect(await preview('allowed', {}, {}, { ...task, limits: { ceiling: 'read_only' } })).toBe(
+      'deny',
+    )
+    expect(await preview('read', {}, { request_id: 'x' })).toBe('deny')
+    expect(await made.entries()).toEqual([])
+    expect(world.done).toEqual([])
+  })
+})

@@ -299,3 +299,30 @@ test('UAICP-18 cancelling a parent that waits ends its children and undoes what 
   const settled = (await entries(id)).find(({ type }) => type === 'child_settled')
   expect(settled).toMatchObject({ envelope: { outcome: 'failure' } })
 })
+
+test('UAICP-34 the result of a request that failed is the same when it is read again, with the writes of its children', async () => {
+  const { governor, world, restart } = await kit()
+  const write = toolOf(world, 'write', { risk: 'write_low_risk', rollback: undoBy('write') })
+  const undo = toolOf(world, 'undo_write', { risk: 'write_low_risk' })
+  const inner = nest('inner', [write, undo])
+  const outer = taskOf({ name: 'outer', tools: [write, undo], needs: [{ type: 'test_report' }] })
+  const ids: string[] = []
+  const body: Parameters<typeof governor.run>[2] = async (run) => {
+    await run.call(write, { n: 1 })
+    await run.child(inner, {}, async (child) => {
+      ids.push(child.request_id, run.request_id)
+      return (await child.call(write, { n: 2 })).result
+    })
+    return 1
+  }
+  const first = await governor.run(outer, init, body)
+  if (first.state !== 'fail_safe') throw new Error(first.state)
+  const action = (n: number) => ({ type: 'tool_call', target: 'undo_write', payload: { n } })
+  expect(first.undo).toMatchObject([
+    { request_id: ids[0], call: '1.1', tool: 'write', action: action(2), status: 'done' },
+    { request_id: ids[1], call: '1.1', tool: 'write', action: action(1), status: 'done' },
+  ])
+  const again = await restart({ tasks: [inner] }).resume(ids[1]!, outer, body)
+  expect(again).toEqual(first)
+  expect(world.done).toHaveLength(4)
+})
