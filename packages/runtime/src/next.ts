@@ -123,7 +123,7 @@ export function next(state: KernelState, options: NextOptions): KernelAction {
 }
 
 /**
- * Returns the action for the first effect that is due, or that has to be settled after a crash or a person's answer.
+ * Returns the action for the first scheduled effect that is due, or was interrupted by a crash, or got its answer.
  * `mustYield` is true if this effect, or another one since the last session, failed or crashed: messages are then
  * answered first. Otherwise an effect that fails or kills the process again and again would block them for ever.
  */
@@ -136,7 +136,7 @@ function nextEffect(
   )
   for (const [effectId, { runAt, runningEpoch, interruptId, attempts }] of byTime) {
     const isCutOff = runningEpoch !== undefined
-    // This same drain was interrupted while it ran the effect, so only the next drain decides what
+    // This same drain was interrupted while it ran the scheduled effect, so only the next drain decides what
     // became of the effect.
     if (runningEpoch === epoch) continue
     const open = interruptId === undefined ? undefined : interrupts.get(interruptId)
@@ -165,7 +165,7 @@ export function needsAgent(
   if (session || startsSession(state) || providedRequest(state) !== undefined) return true
   const wakeAt = nextTime(state, now)
   if (wakeAt !== null && wakeAt <= now) return true
-  // An effect whose question a person has answered is due at once; `wakeAt` does not contain it.
+  // A scheduled effect whose question a person has answered is due at once; `wakeAt` does not contain it.
   if (nextEffect(state, { epoch, now })) return true
   // A new thread needs its agent, because the agent may have hooks or children that start with the thread.
   return lastSession === undefined && immediateFor === undefined && stop === 'none'
@@ -274,7 +274,7 @@ function waitsForImmediate({ children }: KernelState): boolean {
 }
 
 /**
- * Returns the earliest time when an effect is due, or when a question to a person or a request for
+ * Returns the earliest time when a scheduled effect is due, or when a question to a person or a request for
  * variables expires; null if there is no such time.
  */
 function nextTime(state: KernelState, now: number): number | null {

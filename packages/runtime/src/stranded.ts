@@ -34,7 +34,7 @@ export interface Stranded {
     | 'effect_gone'
     | 'child_gone'
     | 'log_unreadable'
-  /** The name of what is missing or changed: an agent, a side (`a` or `b`), a tool or an effect. */
+  /** The name of what is missing or changed: an agent, a side (`a` or `b`), a tool or a scheduled effect. */
   readonly subject: string
   /** What happens to the thread, in a sentence. */
   readonly message: string
@@ -270,7 +270,7 @@ function effectsOf({ state, agent, registry, finding }: Place): Stranded[] {
       const message = `The effect ${effectId} is scheduled, and "${name}" is gone: it fails when it is due.`
       return [finding('effect_gone', name, message)]
     }
-    // The policy decides about effects that have a risk, and about all effects of an agent that has a task class.
+    // The policy decides about scheduled effects with a risk, and about all effects of an agent with a task class.
     const isJudged = definition.risk !== undefined || agent.definition.taskClass !== undefined
     const { risk = 'write_low_risk' } = definition
     const open = interruptId === undefined ? undefined : state.interrupts.get(interruptId)

@@ -88,7 +88,7 @@ export interface DrainContext {
     readonly log: Required<Pick<Write, 'events' | 'blobs'>>
   }>
   /**
-   * Runs user code. The spans that it makes are children of the span of its call or effect (`id`), and the
+   * Runs user code. The spans that it makes are children of the span of its call or scheduled effect (`id`), and the
    * watchdog can name the code if it blocks the event loop.
    */
   runUserCode<T>(code: Omit<UserCode, 'threadId'> & { readonly id?: string }, work: () => T): T
@@ -274,7 +274,7 @@ export interface RuntimeLimits extends Pick<InputLimits, 'maxToolCalls' | 'maxTo
   /** How long the runtime waits for the variables that a child needs. Default 24 h. */
   readonly variablesTtlMs: number
   /**
-   * How long the event loop may stand still before the watchdog names the tool, hook or effect that is
+   * How long the event loop may stand still before the watchdog names the tool, hook or scheduled effect that is
    * running. `Infinity` switches the watchdog off. Default 1 s.
    */
   readonly loopBlockedMs: number

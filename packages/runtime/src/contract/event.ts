@@ -57,7 +57,7 @@ export interface ParentLink {
  */
 export interface MessageQueued extends EventBase<'message_queued'> {
   readonly queueId: string
-  /** Which side gets the message: `user` means side A, `assistant` means side B. */
+  /** Who gets the message: for `user` the agent (side A), for `assistant` the person or second agent (side B). */
   readonly role: 'user' | 'assistant'
   readonly message: MessageJSON
   readonly isSilent?: boolean
@@ -97,7 +97,7 @@ export interface RuntimeMessageAdded extends MessageAdded {
   readonly costUsd?: number
 }
 
-/** A session began. It has one turn when side B is a person, and many turns between two models. */
+/** A session began. It has one turn if an agent talks with a person, and many if two agents talk with each other. */
 export interface SessionStart extends EventBase<'session_start'> {
   readonly sessionId: string
   readonly agent: string
@@ -186,7 +186,7 @@ export interface RuntimeToolExecutionStart extends ToolExecutionStart {
 
 /** A call waits for a person, a client or a child; or a scheduled effect waits for a person. */
 export interface RuntimeInterruptOpened extends InterruptOpened {
-  /** The effect that waits. It has no call: `turnId` is empty, and `toolCallId` is the id of the effect. */
+  /** The scheduled effect that waits. It has no call: `turnId` is empty, and `toolCallId` is the id of the effect. */
   readonly effectId?: string
   /** When the interrupt expires (ISO 8601); it is then answered with an error. */
   readonly expiresAt?: string
@@ -348,11 +348,11 @@ export interface EffectEnded extends EventBase<'effect_ended'> {
   readonly effectId: string
   readonly outcome: 'done' | 'failed' | 'removed' | 'unknown'
   readonly error?: string
-  /** When the effect runs again: the next time of its cron expression, or the retry. */
+  /** When the scheduled effect runs again: the next time of its cron expression, or the retry. */
   readonly runAt?: string
   /** Whether `runAt` is another attempt of the same run. */
   readonly isRetry?: boolean
-  /** Who found out, after a crash, that the effect had happened. */
+  /** Who found out, after a crash, that the scheduled effect had happened. */
   readonly settledBy?: 'probe' | 'person'
 }
 

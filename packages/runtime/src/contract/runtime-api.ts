@@ -283,7 +283,7 @@ export const IF_BUSY = ['enqueue', 'reject', 'cut', 'restart'] as const
 export interface SendMessage {
   readonly text?: string
   readonly content?: readonly UserContent[]
-  /** Which side gets the message: `user` (default) means side A, `assistant` means side B. */
+  /** Who gets the message: for `user` (default) the agent (side A), for `assistant` the person or second agent. */
   readonly role?: 'user' | 'assistant'
   readonly isSilent?: boolean
   /** Paths of files of the thread. */
@@ -293,13 +293,13 @@ export interface SendMessage {
   readonly metadata?: JsonObject
   /** If two messages are sent with the same id, only the first is queued. */
   readonly messageId?: string
-  /** The name of another model of the registry, which side A asks until the next message. */
+  /** The name of another model of the registry, which the agent (side A) asks until the next message. */
   readonly model?: string
   /** Settings of the model that answers, until the next message; they override the agent's `providerOptions`. */
   readonly settings?: JsonObject
   /**
-   * A call of a tool of side A, which is made in place of asking a model. It is judged by the policy as any other
-   * call, and the run stops after its result.
+   * A call of a tool of the agent (side A), which is made in place of asking a model. It is judged by the policy
+   * as any other call, and the run stops after its result.
    */
   readonly call?: { readonly toolName: string; readonly arguments: JsonObject }
   /** What happens if the thread is busy (see `IF_BUSY`). Default `enqueue`. */
@@ -336,9 +336,9 @@ export interface WaitingItem {
   readonly rootId: string
   /** The id of the question; for `variables` the id of the request (`threads.variables.provide` answers it). */
   readonly interruptId: string
-  /** The id of the call; where no call waits, the id of the effect or of the request for variables. */
+  /** The id of the call; where no call waits, the id of the scheduled effect or of the request for variables. */
   readonly toolCallId: string
-  /** The name of the tool, or of the effect. */
+  /** The name of the tool, or of the scheduled effect. */
   readonly toolName: string
   readonly arguments: JsonValue
   /**

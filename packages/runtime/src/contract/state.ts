@@ -80,7 +80,7 @@ export interface KernelState {
   readonly fileHashes: Set<string>
   readonly effects: Map<string, EffectState>
   /**
-   * Whether an effect failed or crashed since the last session ended. Effects then run only when the thread has
+   * Whether a scheduled effect failed or crashed after the last session. Effects then run only when the thread has
    * nothing else to do, so that they cannot keep messages waiting.
    */
   effectsYield: boolean
@@ -287,9 +287,9 @@ export interface EffectState {
   run: number
   /** The attempts of this run that were started, including those that a crash cut off. */
   attempts: number
-  /** The epoch (number of the claim of the thread) in which the effect runs; undefined while it is not running. */
+  /** The epoch (number of the thread's claim) in which the scheduled effect runs; undefined while it is not running. */
   runningEpoch: number | undefined
-  /** The question to a person that the effect waits for, or whose answer was not used yet. */
+  /** The question to a person that the scheduled effect waits for, or whose answer was not used yet. */
   interruptId: string | undefined
 }
 

@@ -214,7 +214,7 @@ function copy(value: unknown, seen: Map<object, unknown>): unknown {
 /** The keys that identify definitions, schemas, models and tools. */
 const identifying = ['kind', 'sideA', '~standard', 'provider', 'run'] as const
 
-/** The arguments of a tool or an effect: the JSON Schema for models, and the functions that check them. */
+/** The arguments of a tool or a scheduled effect: the JSON Schema for models, and the functions that check them. */
 export interface CheckedArguments<Args> {
   readonly parameters: JsonSchema
   readonly check: (params: unknown) => Promise<Args>

@@ -363,13 +363,13 @@ export interface EffectDefinition {
   readonly description?: string
   readonly run: (state: ThreadState, args: JsonValue, context: EffectContext) => Promise<unknown>
   /**
-   * The risk of the effect. With it, every run is judged by the policy and recorded in the audit log, and a
+   * The risk of the scheduled effect. With it, every run is judged by the policy and recorded in the audit log, and a
    * person has to approve `write_high_risk`. Without it, the effect counts as `write_low_risk` and is judged
    * only in threads of an agent with a task class.
    */
   readonly risk?: Risk
   /**
-   * Whether running the effect twice with one idempotency key has only one effect. The effect then runs again when a
+   * Whether running the effect twice with one idempotency key does the same as running it once. It then runs again if a
    * process died during it. Default: true if there is a `retry`, else false.
    */
   readonly idempotent?: boolean
@@ -378,13 +378,13 @@ export interface EffectDefinition {
     args: JsonValue,
     context: EffectContext,
   ) => Probed | boolean | Promise<Probed | boolean>
-  /** How many attempts an effect has, and the delay between them, which doubles. A crash counts as an attempt. */
+  /** How often a scheduled effect is tried, and the delay between attempts, which doubles. A crash is an attempt. */
   readonly retry?: { readonly attempts: number; readonly backoffMs: number }
   /** Default 60 s. */
   readonly timeoutMs?: number
 }
 
-/** The context of one attempt of an effect. */
+/** The context of one attempt of a scheduled effect. */
 export interface EffectContext {
   readonly signal: AbortSignal
   readonly effectId: string

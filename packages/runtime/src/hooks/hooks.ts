@@ -123,7 +123,7 @@ export async function within<T>(
 type Updated = Extract<RuntimeEvent, { type: 'message_updated' }>
 
 /**
- * Converts the changes of a tool or an effect into a write. Their messages pass the hooks of the side first;
+ * Converts the changes of a tool or a scheduled effect into a write. Their messages pass the hooks of the side first;
  * messages that a hook wrote do not (see `writeOf`), because hooks could otherwise call each other for ever.
  */
 export async function hookedWriteOf(

@@ -20,7 +20,7 @@ import { createThreadFacade, type FacadeChanges } from './facade.ts'
 import { type CopiedFiles, findFiles, copyFiles } from './paths.ts'
 
 /**
- * Creates the facade: the object through which a tool, a hook or an effect reads and changes its thread.
+ * Creates the facade: the object through which a tool, a hook or a scheduled effect reads and changes its thread.
  */
 export function openFacade(
   context: DrainContext,

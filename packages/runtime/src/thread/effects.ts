@@ -14,7 +14,7 @@ const MAX_TIME = 8.64e15
 /** The name of an effect (scheduled work) that runs a tool (`queueTool`) begins with this text. */
 const QUEUED_TOOL = 'tool:'
 
-/** Returns the tool that an effect with this name runs; undefined if the effect is not the run of a tool. */
+/** Returns the tool that a scheduled effect with this name runs; undefined if the effect is not the run of a tool. */
 export function queuedTool(
   { tools, effects }: Pick<Registry, 'tools' | 'effects'>,
   name: string,
@@ -37,7 +37,7 @@ interface FacadeEffects extends EffectMembers {
 }
 
 /**
- * Creates the methods with which user code schedules effects (`scheduleEffect` …). Reads include
+ * Creates the methods with which user code schedules effects, i.e. later work (`scheduleEffect` …). Reads include
  * changes that are not committed yet.
  */
 export function facadeEffects(buffer: FacadeBuffer): FacadeEffects {
@@ -107,7 +107,7 @@ export function facadeEffects(buffer: FacadeBuffer): FacadeEffects {
   }
 }
 
-/** Returns the effects in the form that users see, the next one first. */
+/** Returns the scheduled effects in the form that users see, the next one first. */
 export function scheduledEffects(
   effects: ReadonlyMap<string, EffectState>,
   name?: string,

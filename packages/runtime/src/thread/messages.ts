@@ -218,7 +218,7 @@ function badContent(problem: string): RuntimeError {
 /**
  * Returns the messages of a thread in the order of its log, the results of calls directly after the
  * calls, without removed messages. With `last`, starts from the end and stops after so many messages
- * that are not silent: the old entries of a long thread are decoded only when they are used.
+ * that people are shown: the old entries of a long thread are decoded only when they are used.
  */
 export function storedMessages(
   { entries }: Pick<KernelState, 'entries'>,
