@@ -10,7 +10,7 @@ import {
   request,
   START,
 } from '../../test/approval-setup.ts'
-import { approvals, createIssuerKeys } from './approvals.ts'
+import { approvals, createIssuerKeys, developmentDesk } from './approvals.ts'
 import { fromCryptoKeyPair, generateKey, signJws, toSigningKey } from '../keys/keys.ts'
 import type { ApprovalRequest, Redemption } from '../index.ts'
 import { memorySpent, type SpentStore } from '../contract/approval.ts'
@@ -168,6 +168,7 @@ describe('the claims of a token', () => {
     const times = { iat: now + iat, ...(nbf !== undefined && { nbf: now + nbf }), exp: now + exp }
     const redeemed = await redeemClaims(await desk(), times)
     expect(redeemed.ok ? 'ok' : redeemed.reason.code).toBe(answer)
+    if (!redeemed.ok) expect(redeemed.reason.subject).toBe('reverse_wire')
   })
 
   test('UAICP-24 no token counts from the millisecond on in which its request ends', async () => {
@@ -433,9 +434,14 @@ describe('quorum', () => {
     expect(await approvals.redeem([], one)).toMatchObject({
       reason: { code: 'APPROVAL_REQUIRED', subject: 'reverse_wire', detail: '1 approval needed.' },
     })
-    const three = request({}, { quorum: 3 })
-    expect(await approvals.redeem([], three)).toMatchObject({
-      reason: { code: 'APPROVAL_REQUIRED', detail: '3 approvals needed.' },
+    const pair = request({}, { quorum: 2 })
+    expect(await approvals.redeem([], pair)).toMatchObject({
+      reason: { code: 'APPROVAL_REQUIRED', detail: '2 approvals needed.' },
+    })
+    // Nobody is never enough.
+    expect(await approvals.redeem([], request({}, { quorum: 0 }))).toMatchObject({
+      ok: false,
+      reason: { code: 'APPROVAL_REQUIRED', detail: '1 approval needed.' },
     })
   })
 
@@ -449,8 +455,26 @@ describe('quorum', () => {
       reason: { code: 'APPROVAL_EXPIRED' },
     })
     expect(await approvals.redeem(tokens.slice(0, 1), one)).toMatchObject({
-      reason: { code: 'APPROVAL_SCOPE' },
+      reason: { code: 'APPROVAL_SCOPE', subject: 'reverse_wire' },
     })
+    const self = await sign(one, { approver: 'agent-1' })
+    expect(await approvals.redeem([self, ...tokens], one)).toMatchObject({
+      reason: { code: 'APPROVAL_SELF' },
+    })
+    expect(await approvals.redeem([...tokens, self], one)).toMatchObject({
+      reason: { code: 'APPROVAL_EXPIRED' },
+    })
+  })
+
+  test('UAICP-24 the desk of a developer signs as one, for a minute', async () => {
+    const { clock } = await desk()
+    const made = await developmentDesk(AUDIENCE, clock)
+    const [token, late] = [await made.sign(request(), {}), await made.sign(request(), {})]
+    expect(await made.approvals.redeem([token], request())).toMatchObject({
+      ok: true,
+      approvers: [{ id: 'developer', issuer: 'development', type: 'human' }],
+    })
+    expect(jose.decodeJwt(late).exp! - jose.decodeJwt(late).iat!).toBe(60)
   })
 
   test('UAICP-24 a token that was spent elsewhere is made up for by another person', async () => {
@@ -490,7 +514,7 @@ describe('whatever is uncertain refuses', () => {
     for (const [{ approvals, sign }, code] of cases) {
       expect(await approvals.redeem([await sign(asked)], asked)).toMatchObject({
         ok: false,
-        reason: { code },
+        reason: { code, subject: 'reverse_wire' },
       })
     }
   })
@@ -504,8 +528,11 @@ describe('whatever is uncertain refuses', () => {
       ...asked,
       action: action({ identity: { ...asked.action.identity, owner_id: 'x' } }),
     }
-    for (const changed of [edited, retargeted]) {
-      const refusal = { ok: false, reason: { code: 'APPROVAL_SCOPE' } }
+    const unreadable = { ...asked, action: { ...asked.action, args: { wire: 1n } as never } }
+    await expect(sign(unreadable)).rejects.toMatchObject({ code: 'APPROVAL_REQUEST_INVALID' })
+    for (const changed of [edited, retargeted, unreadable]) {
+      const reason = { code: 'APPROVAL_SCOPE', subject: changed.action.tool }
+      const refusal = { ok: false, reason }
       expect(await approvals.redeem(tokens, changed)).toMatchObject(refusal)
       expect(await approvals.checkGrant!(tokens[0]!, changed)).toMatchObject(refusal)
     }
@@ -518,7 +545,7 @@ describe('whatever is uncertain refuses', () => {
     for (const approver of ['uma', 'agent-1']) {
       const tokens = [await sign(asked, { approver })]
       expect(await approvals.redeem(tokens, asked)).toMatchObject({
-        reason: { code: 'APPROVAL_SELF' },
+        reason: { code: 'APPROVAL_SELF', subject: 'reverse_wire' },
       })
     }
     expect(await approvals.redeem([await sign(asked)], asked)).toMatchObject({ ok: true })
@@ -547,7 +574,7 @@ describe('whatever is uncertain refuses', () => {
     })
     clock.advance(-90_000)
     expect(await approvals.redeem([token], asked)).toMatchObject({
-      reason: { code: 'APPROVAL_EXPIRED' },
+      reason: { code: 'APPROVAL_EXPIRED', subject: 'reverse_wire' },
     })
     expect(await approvals.redeem([await sign(asked)], asked)).toMatchObject({ ok: true })
   })
@@ -655,6 +682,7 @@ describe('standing grants', () => {
       { ...base, args_hash: 'sha256:0' },
       { ...base, amount_below: 100 },
       { ...base, owner_id: 'other' },
+      { ...base, agent_id: 'agent-1', user_id: 'nobody' },
       { ...base, task: 'other' },
       { ...base, control_class: 'human-supervised' },
       { ...base, risk: 'read_only' as never },
@@ -664,7 +692,7 @@ describe('standing grants', () => {
     for (const scope of scopes) {
       const grant = await signGrant(scope, { ...options, key: privateJwk, clock })
       expect(await approvals.checkGrant!(grant, request()), JSON.stringify(scope)).toMatchObject({
-        reason: { code: 'APPROVAL_SCOPE' },
+        reason: { code: 'APPROVAL_SCOPE', subject: 'reverse_wire' },
       })
     }
     expect(await approvals.checkGrant!(await sign(request()), request())).toMatchObject({
