@@ -31,7 +31,7 @@ const LINGER_MS = 5_000
 const SILENT_MS = 40_000
 const FIRST_RETRY_MS = 100
 const LONGEST_RETRY_MS = 5_000
-/** The largest frame that is accepted. Text that is not stored yet has up to 4 Mi characters, in JSON up to 6 bytes each. */
+/** The largest frame that is accepted. Streamed text has up to 4 Mi characters, in JSON up to 6 bytes each. */
 const MAX_FRAME_BYTES = 64 * 1024 * 1024
 
 interface Followed {
