@@ -177,8 +177,8 @@ function outOfSession(state: KernelState, { agent, now }: KnownOptions): KernelA
   const answering = sideOfLast(state, agent)
   if (waitsForImmediate(state) || !startsSession(state)) return parked
   if (resume) {
-    // The session begins with the side that `resume` names, else with the side that answers the last queued
-    // message, else with the side whose turn it is.
+    // The session begins with the side of the conversation that `resume` names, else with the side that answers the
+    // last queued message, else with the side whose turn it is.
     const named = resume.side ?? (queue.length > 0 ? answering : state.nextSide)
     return { type: 'begin_session', side: agent.b ? named : 'a' }
   }

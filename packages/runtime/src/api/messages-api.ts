@@ -229,7 +229,7 @@ export function queuedMessage(context: ApiContext, sent: SendMessage | string): 
 
 /**
  * The fields of metadata that only the runtime may set, because it relies on them: who sent a message
- * (`from`), what it is (`kind`), which side it is for (`for`), and how it is answered.
+ * (`from`), what it is (`kind`), which side of the conversation it is for (`for`), and how it is answered.
  */
 const OWN_FIELDS = ['from', 'kind', 'for', CHOSEN_RUN] as const
 

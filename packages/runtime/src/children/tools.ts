@@ -20,7 +20,7 @@ export interface SpawningCall {
   plan: SpawnPlan | undefined
 }
 
-/** Returns the tools by which a side creates and messages its children (Standard Agents §7.7). */
+/** Returns the tools by which a side of the conversation creates and messages its children (Standard Agents §7.7). */
 export function childTools(context: DrainContext, relations: readonly Relation[]): readonly Tool[] {
   const direct = relations.filter(({ isResumable }) => !isResumable)
   const resumable = relations.filter(({ isResumable }) => isResumable)

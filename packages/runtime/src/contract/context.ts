@@ -76,8 +76,8 @@ export interface DrainContext {
     options?: { readonly system?: string },
   ): Promise<Turn>
   /**
-   * Asks the first model of a side one question. `log` holds the request and its answer or failure; the
-   * caller adds `log` to its next commit.
+   * Asks the first model of a side of the conversation one question. `log` holds the request and its answer or
+   * failure; the caller adds `log` to its next commit.
    */
   askSide(
     side: ResolvedSide,
@@ -249,7 +249,7 @@ export interface RuntimeLimits extends Pick<InputLimits, 'maxToolCalls' | 'maxTo
   readonly depth: number
   /** How many steps in a row may fail with the same tool error before the session ends. Default 8. */
   readonly sameErrors: number
-  /** How many steps a side without its own `maxSteps` may take in one session. Default 250. */
+  /** How many steps a side of the conversation without its own `maxSteps` may take in one session. Default 250. */
   readonly maxSteps: number
   /**
    * How often agents may hand a thread over before a person has to speak again. Default 10. Until then, the

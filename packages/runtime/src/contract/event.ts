@@ -52,8 +52,8 @@ export interface ParentLink {
 }
 
 /**
- * A message was put into the queue. When a side takes it from the queue, a `message_added` event with the
- * same `queueId` is written.
+ * A message was put into the queue. When a side of the conversation takes it from the queue, a `message_added`
+ * event with the same `queueId` is written.
  */
 export interface MessageQueued extends EventBase<'message_queued'> {
   readonly queueId: string
@@ -133,7 +133,7 @@ export interface SessionEnd extends EventBase<'session_end'> {
   /** What to do about a failure. */
   readonly hint?: string
   readonly attachments?: readonly string[]
-  /** The parsed answer of a side whose prompt declares an output. */
+  /** The parsed answer of a side of the conversation whose prompt declares an output. */
   readonly data?: JsonValue
   /** True when the result was not delivered because the parent had ended. */
   readonly isUndelivered?: boolean
@@ -155,7 +155,7 @@ export interface RuntimeErrorRaised extends Extract<ThreadEvent, { type: 'error_
   readonly cause?: FailureCause
 }
 
-/** A turn began; `side` is the side whose turn it is. */
+/** A turn began; `side` is the side of the conversation whose turn it is. */
 export interface RuntimeTurnStart extends TurnStart {
   readonly side: Side
 }
@@ -434,10 +434,10 @@ export interface ModelAnswered extends EventBase<'model_answered'> {
 }
 
 /**
- * One inference of a side that is an `agent()`. Whenever a process continues the thread, the strategy of such a side
- * is run again from the start of its turn. Its requests are then answered from these events, until it makes a
- * request that is not in the log. Programs that do not know this event ignore it, so it needs no new version of the
- * log.
+ * One inference of a side of the conversation that is an `agent()`. Whenever a process continues the thread, the
+ * strategy of such a side is run again from the start of its turn. Its requests are then answered from these
+ * events, until it makes a request that is not in the log. Programs that do not know this event ignore it, so it
+ * needs no new version of the log.
  */
 export interface InferenceRecorded extends EventBase<'inference_recorded'> {
   readonly turnId: string
@@ -537,7 +537,7 @@ export interface StoredEvent {
 }
 
 /**
- * Returns the events that register the sides of an agent in the log. Turns refer to a side as
+ * Returns the events that register the sides of an agent in the log. Turns refer to a side of the conversation as
  * `<agent>/<side>`.
  */
 export function agentRegistrations({ name, a, b }: ResolvedAgent, at: string): AgentRegistered[] {

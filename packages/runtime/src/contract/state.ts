@@ -102,15 +102,15 @@ export interface KernelState {
   statusText: string | undefined
   /** Whether the parent's list of children says that this thread waits for a person. */
   isToldAwaiting: boolean
-  /** The list of children as it was last sent to the model of each side. */
+  /** The list of children as it was last sent to the model of each side of the conversation. */
   readonly registryText: { a: string | undefined; b: string | undefined }
   /** Number of the event that last changed a variable. */
   envSeq: number
   /** Number of the event that last changed or removed a message. */
   editSeq: number
   /**
-   * Number of the event that last changed how a side sees an earlier message: that edited, removed, dropped or hid
-   * something. Results of calls are added once, and do not count.
+   * Number of the event that last changed how a side of the conversation sees an earlier message: that edited,
+   * removed, dropped or hid something. Results of calls are added once, and do not count.
    */
   shownSeq: number
 }
@@ -176,9 +176,9 @@ export interface Session {
   /** Set when a tool asked to end the session. */
   stopRequest: SessionStopRequested | undefined
   turn: SideTurn | undefined
-  /** Completed turns of both sides. */
+  /** Completed turns of both sides of the conversation. */
   turns: number
-  /** Steps taken, per side. */
+  /** Steps taken, per side of the conversation. */
   readonly steps: { a: number; b: number }
   /** What earlier sessions spent since a person last spoke, if this session began with a handoff. */
   before: Spent
@@ -210,7 +210,7 @@ export function spentBy({ agent, turns, steps, before }: Session): {
   return { turns: earlier.turns + turns, a: earlier.a + steps.a, b: earlier.b + steps.b }
 }
 
-/** The running turn of a side. */
+/** The running turn of a side of the conversation. */
 export interface SideTurn {
   readonly id: string
   readonly side: Side
@@ -309,7 +309,7 @@ interface Compaction {
   readonly before: Compaction | undefined
 }
 
-/** The last logged model request of a side. */
+/** The last logged model request of a side of the conversation. */
 export interface RequestLog {
   readonly logId: string
   readonly frame: ModelRequested['frame']

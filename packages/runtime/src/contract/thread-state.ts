@@ -8,7 +8,7 @@ export type Side = 'a' | 'b'
 export interface StoredMessage {
   readonly id: string
   readonly message: Message
-  /** The side that wrote the message. */
+  /** The side of the conversation that wrote the message. */
   readonly side: Side
   /** Whether the message is left out of ordinary lists of messages; models receive it all the same. */
   readonly isSilent: boolean

@@ -84,8 +84,8 @@ const nobody: ModelDefinition = {
 }
 
 /**
- * Whether the value was made by `defineAgent` or is any object with a side, even if its other fields are
- * wrong.
+ * Whether the value was made by `defineAgent` or is any object with a side of the conversation, even if its other
+ * fields are wrong.
  */
 export function isAgentLike(value: object): boolean {
   return brand in value || 'sideA' in value || 'sideB' in value

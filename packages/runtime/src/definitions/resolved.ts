@@ -34,7 +34,7 @@ export interface ResolvedAgent {
   readonly hash: string
 }
 
-/** A side with its prompt resolved and its defaults filled in. */
+/** A side of the conversation with its prompt resolved and its defaults filled in. */
 export interface ResolvedSide {
   readonly config: SideConfig
   readonly side: Side

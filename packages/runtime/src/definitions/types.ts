@@ -25,7 +25,7 @@ export interface AgentDefinition {
   readonly sideB?: SideConfig
   /** Default `ai_human`. */
   readonly type?: 'ai_human' | 'dual_ai'
-  /** The total turns of both sides after which a session fails. Default 250 for `dual_ai`. */
+  /** The total turns of both sides of the conversation after which a session fails. Default 250 for `dual_ai`. */
   readonly maxSessionTurns?: number
   readonly title?: string
   readonly description?: string
@@ -80,7 +80,7 @@ export interface SideConfig {
    * stored; its changes to the thread are stored together with the answer.
    */
   readonly handler?: SideHandler
-  /** Agents that this side may create as children, in addition to those that its prompt lists. */
+  /** Agents that this side of the conversation may create as children, in addition to those that its prompt lists. */
   readonly subagents?: readonly (Ref<AgentDefinition> | SideSubagent)[]
   readonly label?: string
   /** Whether text without tool calls ends the turn. Default true. */
@@ -91,11 +91,11 @@ export interface SideConfig {
    * The property of the stop tool's arguments, or else of its JSON result, that becomes the text of the turn.
    */
   readonly stopToolResponseProperty?: string
-  /** The number of steps of this side in one session after which the session fails. */
+  /** The number of steps of this side of the conversation in one session after which the session fails. */
   readonly maxSteps?: number
   /**
-   * Whether the end of this side's turn ends the session, with its text as the result; the other side then never
-   * speaks. Default false. `asSubagent` sets it.
+   * Whether the end of this side of the conversation's turn ends the session, with its text as the result; the
+   * other side then never speaks. Default false. `asSubagent` sets it.
    */
   readonly sessionStopOnResponse?: boolean
   readonly sessionStop?: SessionToolBinding
@@ -107,7 +107,7 @@ export interface SideConfig {
 export type SideHandler = (
   state: ThreadState,
   given: {
-    /** The text that the side has to answer; empty if a session began without one. */
+    /** The text that the side of the conversation has to answer; empty if a session began without one. */
     readonly message: string
     readonly signal: AbortSignal
     /** A key that is the same for every attempt of one answer, even after a crash. */
@@ -153,7 +153,7 @@ export interface PromptDefinition {
   readonly toolChoice?: 'auto' | 'none' | 'required'
   /** The schema of the arguments when an agent whose side A uses this prompt is called as a tool. */
   readonly requiredSchema?: ToolSchema<unknown>
-  /** The JSON shape of this side's answers. */
+  /** The JSON shape of this side of the conversation's answers. */
   readonly output?: ToolSchema<unknown>
   readonly variables?: readonly VariableDefinition[]
   readonly tools?: readonly PromptTool[]

@@ -253,8 +253,8 @@ function addMessage(state: KernelState, event: RuntimeMessageAdded): void {
   if (metadata?.['kind'] === 'registry' && message.type === 'user')
     state.registryText[metadata['for'] === 'b' ? 'b' : 'a'] = message.text
   const { session } = state
-  // A note to the side whose turn it is (e.g. its answer was refused) ends the run of its strategy: the next
-  // run starts with the note.
+  // A note to the side of the conversation whose turn it is (e.g. its answer was refused) ends the run of its
+  // strategy: the next run starts with the note.
   const isNote = metadata?.['for'] !== undefined && metadata['kind'] !== 'registry'
   if (isNote && session?.turn) session.turn.inferences = []
   const step = session?.turn?.step

@@ -47,7 +47,7 @@ export interface GovernedSession {
   readonly sessionId: string
   /** The message that started the session. */
   readonly input: JsonValue
-  /** The tools of both sides, and the tools that their rollbacks name. */
+  /** The tools of both sides of the conversation, and the tools that their rollbacks name. */
   readonly tools: readonly ToolDefinition[]
   /** Whether the thread may have standing grants. Without this function, grants are not looked up. */
   readonly hasGrants?: () => boolean
@@ -266,7 +266,7 @@ export function createSessionTasks(invert: Invert): SessionTasks {
     const isSame =
       before?.tools.length === tools.length && tools.every((one, at) => one === before.tools[at])
     if (before && isSame) return before.task
-    // Both sides may list the same tool.
+    // Both sides of the conversation may list the same tool.
     const byName = new Map(tools.map((tool) => [tool.name, tool]))
     const { taskClass = PLAIN } = agent.definition
     const list = [...byName.values()].map((tool) => toGoverned(tool, invert))

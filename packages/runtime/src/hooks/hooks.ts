@@ -195,7 +195,7 @@ async function beforeUpdate(
   return { ...event, message: { ...json, id: event.messageId, toolCalls } as MessageJSON }
 }
 
-/** Whether the side has a hook of one of these kinds. */
+/** Whether the side of the conversation has a hook of one of these kinds. */
 export function hasHook({ hooks }: ResolvedSide, ...kinds: readonly HookName[]): boolean {
   return hooks.some(({ hook }) => kinds.includes(hook))
 }

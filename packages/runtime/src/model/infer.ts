@@ -100,8 +100,8 @@ export async function infer(
 }
 
 /**
- * Returns the side with the model and settings that a user's message chose. Returns undefined if that
- * model no longer exists, or if its price is unknown and the thread has a budget in US dollars.
+ * Returns the side of the conversation with the model and settings that a user's message chose. Returns undefined
+ * if that model no longer exists, or if its price is unknown and the thread has a budget in US dollars.
  */
 function chosenSide(
   { environment, state, agent }: DrainContext,
@@ -145,7 +145,7 @@ async function makeCall(
   await afterStored(context, side, [answer])
 }
 
-/** How long a side's handler (code that answers instead of a model) may take. */
+/** How long a side of the conversation's handler (code that answers instead of a model) may take. */
 const HANDLER_MS = 60_000
 
 /**
@@ -255,7 +255,7 @@ function registryNote(context: DrainContext): readonly RuntimeEvent[] {
     const label = threadName === undefined ? name : `${name} "${threadName}"`
     return `- ${label} (reference: ${reference}): ${status}${resumable ? '' : ', not resumable'}`
   })
-  // If the list is empty and the side has never received a list, no note is needed.
+  // If the list is empty and the side of the conversation has never received a list, no note is needed.
   if (lines.length === 0 && told === undefined) return []
   const heading = '[runtime] Subagents of this thread:'
   const text = lines.length === 0 ? `${heading} none.` : [heading, ...lines].join('\n')
@@ -322,8 +322,8 @@ async function prepare(
 }
 
 /**
- * Returns the system text of a side: its parts with variables filled in, processed by the hooks, without
- * secrets. Undefined when it is empty.
+ * Returns the system text of a side of the conversation: its parts with variables filled in, processed by the
+ * hooks, without secrets. Undefined when it is empty.
  */
 export async function systemText(
   context: DrainContext,

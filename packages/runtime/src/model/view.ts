@@ -62,8 +62,8 @@ export function viewOf(
   if (messages === start.messages) messages = [...messages]
   start.showOldImagesAsText(messages, recentImageThreshold)
   const first = messages[0]
-  // Vendors require a user's message first. But the first message may be this side's own, because this
-  // side spoke first or because the message before it was removed.
+  // Vendors require a user's message first. But the first message may be this side of the conversation's own,
+  // because this side spoke first or because the message before it was removed.
   if (first?.type === 'assistant') messages.unshift(openingOf(first))
   return messages
 }
@@ -150,7 +150,7 @@ function remembered<K extends object, V>(memory: WeakMap<K, V>, key: K, make: ()
   return made
 }
 
-/** Returns the messages that a side sees of one entry. */
+/** Returns the messages that a side of the conversation sees of one entry. */
 function messagesOf(entry: Entry, side: Side, showsTools: boolean): Message[] {
   const { message, results } = entry
   // A message that is shown in another role loses its metadata: the vendor's data in it belongs to the
@@ -284,7 +284,7 @@ export function mediaKind(item: unknown): MediaKind | undefined {
 }
 
 /**
- * Returns a message of this side without its hidden calls, followed by the results of its visible
+ * Returns a message of this side of the conversation without its hidden calls, followed by the results of its visible
  * calls. If `showsTools` is false, all calls are left out.
  */
 function visiblePart(entry: Entry, message: AssistantMessage, showsTools: boolean): Message[] {

@@ -61,8 +61,8 @@ export function decideStep(facts: StepFacts): StepDecision {
 
 /**
  * Returns the decision if a tool ends the turn or the session: a tool that requested it (`stopSession`), a
- * tool that the agent declares as end of the session, or the side's stop tool. If the side is an `agent()`,
- * its strategy decides when the turn is over, and only these tools can end the turn earlier.
+ * tool that the agent declares as end of the session, or the side of the conversation's stop tool. If the side is
+ * an `agent()`, its strategy decides when the turn is over, and only these tools can end the turn earlier.
  */
 export function endByTool({ session, side, entry }: StepFacts): StepDecision | undefined {
   const { stopRequest } = session

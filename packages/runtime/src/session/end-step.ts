@@ -95,8 +95,8 @@ async function refuseOutput(
 }
 
 /**
- * Returns the final text of a stop tool or a strategy as a message of the side; an empty list if the
- * model's own message has the same text.
+ * Returns the final text of a stop tool or a strategy as a message of the side of the conversation; an empty list
+ * if the model's own message has the same text.
  */
 function composedMessage(context: DrainContext, text: string): RuntimeEvent[] {
   const { environment, agent, state } = context

@@ -97,7 +97,7 @@ export async function takeQueue(
   return taken
 }
 
-/** Returns a message from the runtime that only the model of the side whose turn it is sees. */
+/** Returns a message from the runtime that only the model of the side of the conversation whose turn it is sees. */
 export function noteMessage(context: DrainContext, text: string, kind: string): RuntimeEvent {
   const { environment, state } = context
   const at = context.at()
@@ -169,7 +169,7 @@ export interface SessionEnding {
   readonly hint?: string
   readonly attachments?: readonly string[]
   readonly data?: JsonValue
-  /** The final message of the side, which is added in the same commit. */
+  /** The final message of the side of the conversation, which is added in the same commit. */
   readonly spoken?: readonly RuntimeEvent[]
   /** Whether the turn was completed, even if the session failed. */
   readonly isTurnOver?: boolean

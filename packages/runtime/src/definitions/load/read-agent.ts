@@ -47,7 +47,7 @@ export interface ReadAgent extends Partial<
 
 type BindingField = 'sessionStop' | 'sessionFail' | 'sessionStatus'
 
-/** The valid fields of a side. */
+/** The valid fields of a side of the conversation. */
 export interface ReadSide extends Partial<Omit<SideConfig, BindingField | 'subagents'>> {
   readonly subagents?: readonly (SideSubagent | undefined)[]
   readonly sessionStop?: ReadBinding
@@ -125,7 +125,7 @@ const sideFields = readFields<ReadSide>({
   sessionStatus: binding,
 })
 
-/** The fields that say who plays a side. */
+/** The fields that say who plays a side of the conversation. */
 const backings = ['prompt', 'agent', 'human', 'handler'] as const
 
 const side: Reader<ReadSide> = (value, place) => {

@@ -166,7 +166,7 @@ function resolveAgentTool(
   return { resolved, place, isConfigured: config !== undefined, entry: undefined }
 }
 
-/** Resolves the subagents that a side lists itself (Standard Agents 0.2.0). */
+/** Resolves the subagents that a side of the conversation lists itself (Standard Agents 0.2.0). */
 export function resolveSubagents(
   { subagents = [] }: Pick<ReadSide, 'subagents'>,
   place: Place,
