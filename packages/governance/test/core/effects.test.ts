@@ -57,7 +57,7 @@ test('UAICP-26 overlapping writes are inverted against the order in which they e
 })
 
 test('UAICP-34 a failing inversion is retried, reported, and does not stop the others', async () => {
-  const { governor, world } = await kit()
+  const { governor, world, entries } = await kit()
   let tries = 0
   const write = toolOf(world, 'write', { risk: low, rollback: undoBy('write') })
   const undo = toolOf(world, 'undo_write', {
@@ -93,6 +93,16 @@ test('UAICP-34 a failing inversion is retried, reported, and does not stop the o
   ])
   expect(tries).toBe(3)
   expect(codesOf(result)).toContain('ROLLBACK_FAILED')
+  const log = (await entries()).filter(({ type }) => type === 'undo_settled')
+  const { request_id } = result.receipt
+  expect(log.map(({ data, envelope }) => [data, envelope.outcome])).toEqual([
+    [{ request_id, call: '1.5', status: 'manual', tries: 0 }, 'uncertain'],
+    [{ request_id, call: '1.4', status: 'skipped', tries: 0 }, 'uncertain'],
+    [{ request_id, call: '1.3', status: 'done', tries: 1 }, 'success'],
+    [{ request_id, call: '1.2', status: 'failed', tries: 3, error: 'stuck' }, 'failure'],
+    [{ request_id, call: '1.1', status: 'done', tries: 1 }, 'success'],
+  ])
+  expect((await entries()).at(-1)?.data['undo']).toEqual(log.map(({ data }) => data))
 })
 
 test('UAICP-25 a write that cannot be undone: the approval and the log say so, and nothing counts as undone', async () => {
@@ -223,6 +233,7 @@ describe('UAICP-34 an effect in doubt is settled by the probe, or undone and cal
       throw new Error('give up')
     })) as FailedSafe
     expect(result.undo.map((undo) => undo.status)).toEqual(status ? [status] : [])
+    expect(codesOf(result).includes('ROLLBACK_FAILED')).toBe(status === 'unknown')
     expect(world.count('undo_write')).toBe(isUndone ? 1 : 0)
   })
 
@@ -351,8 +362,17 @@ test('UAICP-34 a write that was running when the log failed is reported as not u
     return 1
   })
   expect(codesOf(result)).toEqual(['AUDIT_UNAVAILABLE'])
+  const { request_id } = (result as FailedSafe).receipt
   expect(result).toMatchObject({
-    undo: [{ tool: 'write', action: { target: 'undo_write' }, status: 'failed' }],
+    undo: [
+      {
+        request_id,
+        call: '1.1',
+        tool: 'write',
+        action: { target: 'undo_write' },
+        status: 'failed',
+      },
+    ],
   })
   expect(world.count('undo_write')).toBe(0)
 })
@@ -644,4 +664,120 @@ describe('what undoes a write is gone after a deploy', () => {
       ],
     })
   })
+})
+
+test('UAICP-34 a log that fails while writes are undone: the result says what was undone, what was not, and why all this', async () => {
+  const made = await kit()
+  const { world, log } = made
+  let undos = 0
+  const governor = made.restart({
+    audit: {
+      read: log.read,
+      append: (entry, options) => {
+        if (entry.line.includes('"undo_started"') && ++undos === 2) throw new Error('disk full')
+        return log.append(entry, options)
+      },
+    },
+  })
+  const write = toolOf(world, 'write', { risk: low, rollback: undoBy('write') })
+  const tools = [write, toolOf(world, 'undo_write', { risk: low })]
+  const ids: string[] = []
+  const result = await governor.run(taskOf({ tools, needs: [never] }), init, async (run) => {
+    ids.push(run.request_id, run.trace_id)
+    for (const n of [1, 2]) await run.call(write, { n })
+    return 1
+  })
+  const [request_id, trace_id] = ids
+  expect(result).toEqual({
+    state: 'fail_safe',
+    outcome: 'uncertain',
+    reasons: [
+      { code: 'AUDIT_UNAVAILABLE', subject: request_id },
+      { code: 'EVIDENCE_MISSING', subject: 'test_report', detail: '0 of 1' },
+    ],
+    missing: [{ type: 'test_report', min: 1, found: 0 }],
+    undo: [
+      {
+        request_id,
+        call: '1.2',
+        tool: 'write',
+        action: { type: 'tool_call', target: 'undo_write', payload: { n: 2 } },
+        status: 'done',
+      },
+      {
+        request_id,
+        call: '1.1',
+        tool: 'write',
+        action: { type: 'tool_call', target: 'undo_write', payload: { n: 1 } },
+        status: 'failed',
+        error: 'not attempted: the log cannot be written',
+      },
+    ],
+    receipt: { request_id, trace_id, first: 0, last: (await made.entries()).length - 1 },
+  })
+  // The next process goes on where this one stopped.
+  const later = made.restart({ tasks: [taskOf({ tools, needs: [never] })] })
+  expect(await later.cancel(request_id!)).toMatchObject({
+    reasons: [{ code: 'EVIDENCE_MISSING' }],
+    undo: [
+      { call: '1.2', status: 'done' },
+      { call: '1.1', status: 'done' },
+    ],
+  })
+  expect(world.count('undo_write')).toBe(2)
+})
+
+test('UAICP-27 a result says where its entries are, with a checkpoint if the log makes one', async () => {
+  const made = await kit()
+  const { log } = made
+  await made.governor.run(taskOf({ tools: [] }), init, async () => 1)
+  const before = (await made.entries()).length
+  const sealing = {
+    append: log.append,
+    read: log.read,
+    seal: () => Promise.reject(new Error('no key')),
+  }
+  for (const [audit, hasCheckpoint] of [
+    [log, true],
+    [{ append: log.append, read: log.read }, false],
+    [sealing, false],
+  ] as const) {
+    const first = (await made.entries()).length
+    const result = await made.restart({ audit }).run(taskOf({ tools: [] }), init, async (run) => ({
+      request_id: run.request_id,
+      trace_id: run.trace_id,
+    }))
+    if (result.state !== 'deliver') throw new Error(result.state)
+    const { checkpoint, ...receipt } = result.receipt
+    expect(checkpoint !== undefined).toBe(hasCheckpoint)
+    const last = (await made.entries()).length - 1
+    expect(receipt).toEqual({ ...result.value, first, last })
+  }
+  expect(before).toBeGreaterThan(0)
+})
+
+test('UAICP-34 what was undone before a crash is not undone again', async () => {
+  const made = await kit()
+  const { world, log } = made
+  const write = toolOf(world, 'write', { risk: low, rollback: undoBy('write') })
+  const task = taskOf({ tools: [write, toolOf(world, 'undo_write', { risk: low })] })
+  const request_id = '0190aaaa-0000-7000-8000-000000000001'
+  const dying = made.restart({
+    audit: {
+      read: log.read,
+      append: (entry, options) => {
+        if (entry.line.includes('"failed_safe"')) throw new Error('gone')
+        return log.append(entry, options)
+      },
+    },
+  })
+  await dying.run(task, { ...init, request_id }, async (run) => {
+    await run.call(write, {})
+    throw new Error('give up')
+  })
+  expect(await made.restart({ tasks: [task] }).cancel(request_id)).toMatchObject({
+    reasons: [{ code: 'RUN_ERROR', detail: 'give up' }],
+    undo: [{ request_id, call: '1.1', tool: 'write', status: 'done' }],
+  })
+  expect(world.count('undo_write')).toBe(1)
 })
