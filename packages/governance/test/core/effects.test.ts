@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import {
   hashJson,
+  memoryPayloads,
   NoEffectError,
   type AuditAppendOptions,
   type FailedSafe,
@@ -586,19 +587,32 @@ test('a run that is stopped while its intent is written does not start the tool'
 describe('what undoes a write is gone after a deploy', () => {
   /** Two writes; the process dies while the later one is undone. Returns a governor that has `tools` then. */
   async function diedWhileUndoing(
-    later: Partial<GovernorOptions> & { readonly keepsTool: boolean },
+    later: Partial<GovernorOptions> & {
+      readonly keepsTool: boolean
+      readonly idempotent?: boolean
+      readonly probe?: () => 'applied' | 'absent'
+    },
   ) {
-    const { keepsTool, ...options } = later
+    const { keepsTool, idempotent, probe, ...options } = later
     const made = await kit({ undoers: { http: () => undefined } })
     const { world } = made
-    const write = toolOf(world, 'write', { risk: low, rollback: undoBy('write') })
+    const write = toolOf(world, 'write', {
+      risk: low,
+      rollback: undoBy('write'),
+      ...(probe && { probe }),
+    })
     const post = toolOf(world, 'post', {
       risk: low,
       rollback: () => ({ type: 'http', target: 'https://x.test/1', payload: {} }),
     })
     const other = toolOf(world, 'other', { risk: low, rollback: undoBy('other') })
     const undoOther = toolOf(world, 'undo_other', { risk: low })
-    const undoWrite = toolOf(world, 'undo_write', { risk: low })
+    const keys: string[] = []
+    const undoWrite = toolOf(world, 'undo_write', {
+      risk: low,
+      ...(idempotent !== undefined && { idempotent }),
+      run: (_args, { idempotencyKey }) => void keys.push(idempotencyKey),
+    })
     const before = taskOf({ tools: [other, post, write, undoOther, undoWrite] })
     let die = (): void => undefined
     const died = new Promise<void>((resolve) => (die = resolve))
@@ -625,8 +639,38 @@ describe('what undoes a write is gone after a deploy', () => {
       tools: [other, post, write, undoOther, ...(keepsTool ? [undoWrite] : [])],
     })
     const governor = made.restart({ ...options, tasks: [after] })
-    return { id, governor, entries: made.entries }
+    return { id, governor, entries: made.entries, keys }
   }
+
+  test.each([
+    ['is idempotent', { idempotent: true }, 'done', 2, 1],
+    ['is not idempotent', { idempotent: false }, 'unknown', 1, 0],
+    ['is not needed any more', { probe: () => 'absent' as const }, 'done', 1, 0],
+    ['has not had its effect', { probe: () => 'applied' as const }, 'done', 2, 1],
+  ])(
+    'UAICP-34 an inversion that a crash cut off and that %s',
+    async (_name, given, status, runs, tries) => {
+      const { id, governor, keys, entries } = await diedWhileUndoing({
+        keepsTool: true,
+        undoers: { http: () => undefined },
+        ...given,
+      })
+      expect(await governor.cancel(id)).toMatchObject({ undo: [{ tool: 'write', status }, {}, {}] })
+      expect(keys).toEqual(Array.from({ length: runs }, () => `${id}/write@1:undo`))
+      const settled = (await entries()).find(({ type }) => type === 'undo_settled')
+      const error = status === 'unknown' && { error: 'it may have run before a crash' }
+      expect(settled?.data).toEqual({ request_id: id, call: 'write', status, tries, ...error })
+      const started = (await entries()).filter(({ type }) => type === 'undo_started')
+      expect(started).toHaveLength(3)
+      expect(started[0]).toMatchObject({
+        data: { request_id: id, call: 'write' },
+        envelope: {
+          outcome: 'pending',
+          rollback_action: { type: 'tool_call', target: 'undo_write', payload: {} },
+        },
+      })
+    },
+  )
 
   test('a tool that may have run before a crash: unknown, with the reason; the rest is undone', async () => {
     const { id, governor, entries } = await diedWhileUndoing({
@@ -780,4 +824,83 @@ test('UAICP-34 what was undone before a crash is not undone again', async () => 
     undo: [{ request_id, call: '1.1', tool: 'write', status: 'done' }],
   })
   expect(world.count('undo_write')).toBe(1)
+})
+
+test('UAICP-26 a function that undoes gets the action and the context of its call', async () => {
+  const seen: unknown[] = []
+  const { governor, world } = await kit({
+    undoers: {
+      http: (action, { signal, chunk: _chunk, ...context }) => {
+        seen.push(action, context, signal.aborted)
+      },
+    },
+  })
+  const action = { type: 'http', target: 'https://x.test/1', payload: 'DELETE' }
+  const write = toolOf(world, 'write', { risk: low, rollback: () => action })
+  const ids: string[] = []
+  const result = await governor.run(taskOf({ tools: [write] }), init, async (run) => {
+    ids.push(run.request_id, run.trace_id)
+    await run.call(write, {})
+    throw new Error('give up')
+  })
+  expect(result).toMatchObject({ undo: [{ action, status: 'done' }] })
+  const [requestId, traceId] = ids
+  const idempotencyKey = `${requestId}/1.1@1:undo`
+  expect(seen).toEqual([action, { idempotencyKey, requestId, traceId, callId: '1.1' }, false])
+})
+
+test('UAICP-34 an inversion that hangs is stopped and tried again, as often as the limits say', async () => {
+  const { governor, world, time } = await kit({ limits: { undoTimeoutMs: 50, undoTries: 2 } })
+  const signals: AbortSignal[] = []
+  const write = toolOf(world, 'write', { risk: low, rollback: undoBy('write') })
+  const undo = toolOf(world, 'undo_write', {
+    risk: low,
+    run: (_args, { signal }) => {
+      signals.push(signal)
+      return new Promise(() => undefined)
+    },
+  })
+  const running = governor.run(taskOf({ tools: [write, undo] }), init, async (run) => {
+    await run.call(write, {})
+    throw new Error('give up')
+  })
+  await time.advance(49)
+  expect(signals.map(({ aborted }) => aborted)).toEqual([false])
+  await time.advance(1)
+  expect(signals.map(({ aborted }) => aborted)).toEqual([true, false])
+  await time.advance(50)
+  expect(await running).toMatchObject({
+    undo: [{ status: 'failed', error: 'There was no answer within 50 ms.' }],
+  })
+  expect(signals).toHaveLength(2)
+})
+
+test('UAICP-34 an effect in doubt is undone when its probe finds nothing left', async () => {
+  const { governor, world } = await kit()
+  const answers = ['unknown', 'absent'] as const
+  let asked = 0
+  const write = toolOf(world, 'write', {
+    risk: low,
+    rollback: undoBy('write'),
+    run: () => {
+      throw new Error('connection lost')
+    },
+    probe: () => answers[asked++]!,
+  })
+  const task = taskOf({ tools: [write, toolOf(world, 'undo_write', { risk: low })] })
+  const result = await governor.run(task, init, async (run) => (await run.call(write, {})).result)
+  expect(result).toMatchObject({ undo: [{ tool: 'write', status: 'done' }] })
+  expect(codesOf(result)).toEqual(['TOOL_ERROR', 'TOOL_IN_DOUBT'])
+})
+
+test('UAICP-34 a call in doubt whose arguments were erased stays in doubt', async () => {
+  const payloads = memoryPayloads()
+  const made = await kit({ payloads })
+  const write = toolOf(made.world, 'write', { risk: low, probe: () => 'absent' })
+  const task = taskOf({ tools: [write] })
+  const opened = await made.governor.open(task, init)
+  const id = opened.type === 'opened' ? opened.request_id : ''
+  await made.governor.admit(id, { id: 'w', tool: 'write', args: { n: 7 } })
+  payloads.erase(hashJson({ n: 7 }))
+  expect(await made.restart({ tasks: [task] }).recoverCall(id, 'w')).toBe('in_doubt')
 })
