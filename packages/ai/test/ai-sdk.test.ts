@@ -561,13 +561,20 @@ describe('toAiSdk', () => {
     }).doGenerate({
       prompt: [user('x')],
       maxOutputTokens: 5,
+      temperature: 0.1,
+      topK: 3,
       stopSequences: ['.'],
       seed: 6,
       toolChoice: { type: 'auto' },
     })
-    expect(sent[0]).toMatchObject({ max_tokens: 5, stop_sequences: ['.'] })
+    expect(sent[0]).toMatchObject({
+      max_tokens: 5,
+      temperature: 0.1,
+      top_k: 3,
+      stop_sequences: ['.'],
+    })
     expect(sent[0]).not.toHaveProperty('tool_choice')
-    expect(warnings).toMatchObject([{ type: 'unsupported', feature: 'seed' }])
+    expect(warnings).toEqual([{ type: 'unsupported', feature: 'seed' }])
   })
 
   const usage = { inputTokens: 10, outputTokens: 7, totalTokens: 17, cacheReadTokens: 3, cacheWriteTokens: 2, reasoningTokens: 4 } // prettier-ignore
