@@ -71,14 +71,9 @@ const readers: Partial<Record<WireName, Reader>> = {
 
 function readOpenAI(name: string, value: JsonValue, settings: GivenSettings): boolean {
   switch (name) {
-    case 'max_tokens':
     case 'max_completion_tokens':
     case 'max_output_tokens':
       return keep(settings, 'maxOutputTokens', numberOf(value))
-    case 'temperature':
-      return keep(settings, 'temperature', numberOf(value))
-    case 'top_p':
-      return keep(settings, 'topP', numberOf(value))
     case 'seed':
       return keep(settings, 'seed', numberOf(value))
     case 'stop':
@@ -96,20 +91,12 @@ function readOpenAI(name: string, value: JsonValue, settings: GivenSettings): bo
     case 'tool_choice':
       return keep(settings, 'toolChoice', openaiChoice(value))
     default:
-      return false
+      return readShared(name, value, settings)
   }
 }
 
 function readAnthropic(name: string, value: JsonValue, settings: GivenSettings): boolean {
   switch (name) {
-    case 'max_tokens':
-      return keep(settings, 'maxOutputTokens', numberOf(value))
-    case 'temperature':
-      return keep(settings, 'temperature', numberOf(value))
-    case 'top_p':
-      return keep(settings, 'topP', numberOf(value))
-    case 'top_k':
-      return keep(settings, 'topK', numberOf(value))
     case 'stop_sequences':
       return keep(settings, 'stop', textsOf(value))
     case 'output_config':
@@ -120,8 +107,24 @@ function readAnthropic(name: string, value: JsonValue, settings: GivenSettings):
       return keep(settings, 'toolChoice', anthropicChoice(choice))
     }
     default:
-      return false
+      return readShared(name, value, settings)
   }
+}
+
+/**
+ * The parameters with the same name in both formats. OpenAI itself has no `top_k`, but clients of its format send
+ * it to other vendors.
+ */
+const shared = new Map([
+  ['max_tokens', 'maxOutputTokens'],
+  ['temperature', 'temperature'],
+  ['top_p', 'topP'],
+  ['top_k', 'topK'],
+] as const)
+
+function readShared(name: string, value: JsonValue, settings: GivenSettings): boolean {
+  const setting = shared.get(name as 'top_k') // any other name is not in the map
+  return setting !== undefined && keep(settings, setting, numberOf(value))
 }
 
 function keep<Name extends keyof GivenSettings>(
