@@ -302,8 +302,8 @@ const EFFECT_TASK: AgentTaskClass = {
 }
 
 /**
- * Collects what a run of a scheduled effect needs. An effect is governed if it declares a risk or its agent has a task
- * class: each run is then a request of its own in the audit log.
+ * Collects what a run of a scheduled effect needs. An effect is governed if it declares a risk, or if its agent has
+ * rules for its tasks (a task class): each run is then a request of its own in the audit log.
  */
 async function openRun(context: DrainContext, effect: EffectState): Promise<EffectRun> {
   const { environment, head, agent } = context
@@ -333,7 +333,7 @@ async function openRun(context: DrainContext, effect: EffectState): Promise<Effe
   }
 }
 
-/** Returns the scheduled effect that runs a tool of `queueTool`. Its result becomes a hidden message. */
+/** Returns a scheduled effect that runs a tool queued with `queueTool`. Its result becomes a hidden message. */
 function effectOf(tool: ToolDefinition): EffectDefinition {
   const { name, governance, timeoutMs } = tool
   return {

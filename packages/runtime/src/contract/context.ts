@@ -49,9 +49,9 @@ export interface DrainContext {
   /** The current time as events store it (ISO 8601). */
   at(): string
   /**
-   * Commits the outcome of an action, together with the pending records of the governor (which judges the
-   * calls of a session). The store rejects the commit if another drain has claimed the thread in the
-   * meantime.
+   * Commits the outcome of an action (one unit of the work on the thread), together with the pending records of
+   * the governor (which judges the calls of a session). The store rejects the commit if another drain has
+   * claimed the thread in the meantime.
    */
   commit(point: string, write: Write): Promise<void>
   /** Reads the events that other writers have appended to the log, and applies them to `state`. */
@@ -66,10 +66,11 @@ export interface DrainContext {
   redactor(): Redactor | undefined
   facade(side: ResolvedSide, options?: FacadeUse): Facade
   /**
-   * Returns the tools that a side may call now. The list is built again only after a change that affects it.
+   * Returns the tools that a side of the conversation may call now. The list is built again only after a change
+   * that affects it.
    */
   tools(side: ResolvedSide): readonly Tool[]
-  /** Sends a request of the runtime itself, e.g. for a summary, to the first model of a side, without tools. */
+  /** Sends a request of the runtime itself, e.g. for a summary, to the first model of an agent, without tools. */
   generateAside(
     side: ResolvedSide,
     input: readonly Message[],
@@ -125,12 +126,12 @@ export interface Facade {
   takeChanges(): FacadeChanges
 }
 
-/** The contents of one commit of an action. */
+/** What one action (unit of the work on a thread) commits at once. */
 export interface Write {
   readonly events?: readonly RuntimeEvent[]
   /**
-   * Writes that a governor asked to commit at once; if absent, the pending writes of the open governor are
-   * committed.
+   * Records that the governor (which judges calls) wants committed at once; if absent, the pending records of
+   * the open governor are committed.
    */
   readonly governance?: GovernanceWrites
   /**
@@ -252,8 +253,8 @@ export interface RuntimeLimits extends Pick<InputLimits, 'maxToolCalls' | 'maxTo
   /** How many steps a side of the conversation without its own `maxSteps` may take in one session. Default 250. */
   readonly maxSteps: number
   /**
-   * How often agents may hand a thread over before a person has to speak again. Default 10. Until then, the
-   * steps, turns and repeated errors of each agent count over all its sessions.
+   * How often agents may hand a thread over before a person has to speak again. Default 10. Until a person
+   * speaks, the steps, turns and repeated errors of each agent count over all its sessions.
    */
   readonly maxHandoffs: number
   readonly hookTimeoutMs: number
