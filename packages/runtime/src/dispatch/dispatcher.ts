@@ -77,7 +77,7 @@ interface WaitParts {
   readonly timers: Timers
 }
 
-/** What a node tells the other nodes of its store. Times and contents are in the store, never in a notice. */
+/** A notice that a node (process) sends to the other nodes of its store. Times and contents are only in the store. */
 export type NodeNotice =
   /**
    * A commit has changed a thread. `seq` is the number of its last event, `isDue` says whether to work on it now,
@@ -197,7 +197,7 @@ export interface QueuedThread {
   readonly tenant: string
 }
 
-/** Threads that wait for a free place, in the order of their arrival within each tenant. */
+/** Threads that wait until one of the limited places to work is free, by arrival within each tenant. */
 export class FairQueue {
   readonly #queues = new Map<string, Set<string>>()
   readonly #tenants = new Map<string, string>()

@@ -130,7 +130,7 @@ export async function failedCall(
 /** Error codes of a tool that failed before it changed anything. */
 const CLEAN: ReadonlySet<string> = new Set(['NO_EFFECT', 'TOOL_ARGUMENTS_INVALID'])
 
-/** The time limit of a probe; after it the call stays in doubt. */
+/** The time limit of a probe. After it, nobody knows whether the call had its effect: it stays in doubt. */
 const PROBE_TIMEOUT_MS = 30_000
 
 /**

@@ -32,7 +32,7 @@ import {
   word,
 } from './readers.ts'
 
-/** The kinds of definitions that have a `kind` field; an agent is recognised by its sides instead. */
+/** The kinds of definitions that have a `kind` field; an agent is recognised by `sideA` and `sideB` instead. */
 export type Kind = 'prompt' | 'model' | 'tool' | 'hook' | 'effect' | 'endpoint'
 
 /** Reads a reference: the name of a definition, or a definition made with its `define` function. */
