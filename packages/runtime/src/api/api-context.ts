@@ -537,7 +537,7 @@ export function createFoldCache(
     }
     const { logId } = head
     const known = folds.get(threadId, logId)
-    // Readers may also use a fold that is lent to a drain, but only while it has exactly the events of the log.
+    // Readers may also use a fold that is lent (see `lent`), but only while it has exactly the events of the log.
     if (known?.state.seq === head.seq && known.ahead === 0) return { head, state: known.state }
     const fold = ownFold(threadId, logId)
     const log = { threadId, logId }
@@ -571,7 +571,7 @@ export function createFoldCache(
   const memory: FoldMemory = {
     take(threadId, logId) {
       const known = folds.get(threadId, logId)
-      // An earlier drain that has lost its lease may still be using the known fold; then a new fold is lent.
+      // Earlier work on the thread that has lost its lease may still use the known fold; then a new fold is lent.
       const fold = known && !lent.has(known) ? known : new KernelFold()
       lent.add(fold)
       folds.set(threadId, logId, fold)

@@ -116,7 +116,7 @@ function approvalAnswer({ state }: DrainContext, toolCallId: string): ApprovalAn
   return open && answerToApproval(open)
 }
 
-/** Converts a person's answer to the form that the governor reads; undefined when there is no decision. */
+/** Converts a person's answer to the form that the governor of calls reads; undefined when there is no decision. */
 export function answerToApproval({
   interrupt,
   answer,

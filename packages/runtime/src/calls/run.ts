@@ -108,7 +108,7 @@ export class CallSettledError extends Error {}
 /**
  * Returns the outcomes of the calls that need not run: outcomes from the log, answers that are an outcome, and
  * `deferred` for calls that still wait. An answer to an approval is not an outcome: the call runs, and the governor
- * reads the answer.
+ * (which allows or denies calls) reads the answer.
  */
 export async function settledCalls(
   context: DrainContext,
@@ -267,7 +267,7 @@ export class RunningCall implements CallPorts {
     })
   }
 
-  /** Asks the governor about a call that may not start yet. If the call needs no approval, it is held back. */
+  /** Asks the governor about a call that may not start yet. If the call needs no approval, it goes on waiting. */
   async askAhead(call: ToolCall): Promise<ToolAdmission> {
     const admission = await this.gate.admit(call)
     if (admission.type !== 'allow') return admission
@@ -512,7 +512,7 @@ export class RunningCall implements CallPorts {
   async #end(call: ToolCall, outcome: SettledOutcome): Promise<void> {
     const { drain, side, plan } = this
     const { toolCallId, toolName } = call
-    // A deploy has removed the tool while its call waited for an approval, so the governor still waits for one.
+    // A deploy removed the tool while its call waited for an approval, so the governor of calls still waits for it.
     if (!this.#tool && isReviewed(drain.state, toolCallId))
       await withdrawReview(drain, call, {
         type: 'deny',

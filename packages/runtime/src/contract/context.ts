@@ -39,12 +39,12 @@ export interface DrainContext {
   readonly environment: KernelEnvironment
   /** The state of the thread after the last commit. */
   readonly state: KernelState
-  /** The head of the thread when the drain claimed it: its id, tenant, owner and place in the tree. */
+  /** The row of the thread in the store when this work (drain) claimed it: id, tenant, owner, place in the tree. */
   readonly head: ThreadHead
   readonly epoch: number
   readonly signal: AbortSignal
   readonly agent: ResolvedAgent
-  /** The spans of this drain; undefined without telemetry. */
+  /** The trace spans of this work on the thread (drain); undefined without telemetry. */
   readonly trace: DrainTrace | undefined
   /** The current time as events store it (ISO 8601). */
   at(): string
@@ -101,7 +101,7 @@ export interface DrainContext {
   dropGovernor(): void
 }
 
-/** The part of a drain's context that is needed to describe changes of a thread, also where no drain runs. */
+/** The part of the context that is needed to describe changes of a thread, also where nobody works on the thread. */
 export type ThreadPlace = Pick<DrainContext, 'environment' | 'state' | 'head' | 'at'>
 
 /**
@@ -166,9 +166,9 @@ export interface Write {
    */
   readonly isLazy?: boolean
   /**
-   * Lets the write join the next commit of the drain: its events change the state now, and are stored
-   * together with the next ones. Only for a write on which nothing outside the drain relies until then.
-   * Before an action that does not begin with a commit, the drain commits the write by itself.
+   * Lets the write join the next commit of the same work (drain): its events change the state now, and are
+   * stored together with the next ones. Only for a write on which nothing outside this work relies until then.
+   * Before an action (unit of work) that does not begin with a commit, the write is committed by itself.
    *
    * If another writer appends to the log in between, `true` commits the same write again. A function is
    * called instead: it commits what is right then, with the `commit` that it gets, and returns whether the

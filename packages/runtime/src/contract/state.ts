@@ -21,8 +21,8 @@ import type { Registry, ResolvedAgent, ResolvedSide } from '../definitions/resol
 import type { FileStat, Side } from './thread-state.ts'
 
 /**
- * The state of a thread as drains and the API use it. It is computed from the events of the log alone (the "fold").
- * Only the fold changes its maps and lists; all other code only reads them.
+ * The state of a thread as the work on the thread and the API use it. It is computed from the events of the log
+ * alone (by the "fold"). Only that computation changes its maps and lists; all other code only reads them.
  */
 export interface KernelState {
   seq: number

@@ -39,7 +39,7 @@ export interface ResolvedSide {
   readonly config: SideConfig
   readonly side: Side
   readonly label: string
-  /** The prompt. For a side with an `agent`, it is built from the agent's model, system text and tools. */
+  /** The prompt. If the side is defined with `agent()`, it is built from the agent's model, system text and tools. */
   readonly prompt: ResolvedPrompt
   readonly agent: Agent | undefined
   /** A function that answers in place of a model. The prompt then has no models. */

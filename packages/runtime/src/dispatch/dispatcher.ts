@@ -32,7 +32,7 @@ export interface Dispatcher {
   wake(threadId: string, at?: number): void
   /** Aborts the running work on a thread: in this process, and elsewhere as far as the dispatcher can. */
   interrupt(threadId: string, reason: unknown): void
-  /** Resolves when no drain of this thread runs and none is queued. Without this function, callers ask the store. */
+  /** Resolves when no work on this thread runs or is queued. Without this function, callers ask the store. */
   settled?(threadId: string): Promise<void>
   /** Resolves when nothing runs and nothing is due. Without this function, callers ask the store. */
   idle?(): Promise<void>
@@ -287,13 +287,13 @@ export interface Trial {
   end(): void
 }
 
-/** One drain (work on a thread) at the gate, which decides when drains may begin after a crash. */
+/** One thread that is about to be worked on, at the gate, which decides when work may begin after a crash. */
 export interface GatePlace {
   /**
-   * Waits until the drain may work. Pass the suspect if the thread is one; the result is then its trial, if
-   * it needs one. When the signal aborts, the wait ends without a trial.
+   * Waits until the work may begin. Pass the suspect if a process died during the work on this thread; the result is
+   * then its trial (time alone), if it needs one. When the signal aborts, the wait ends without a trial.
    */
   enter(suspect: Suspect | undefined, signal: AbortSignal): Promise<Trial | undefined>
-  /** The drain has ended, and so has its trial. */
+  /** The work on the thread has ended, and so has its trial. */
   leave(): void
 }

@@ -235,7 +235,7 @@ class InProcessDispatcher implements Dispatcher {
     return this.#queue.size + this.#arrived.size
   }
 
-  /** Starts queued drains, sets the timer, and resolves promises of `settled` and `idle`. */
+  /** Starts the work on queued threads, sets the timer, and resolves promises of `settled` and `idle`. */
   #pump(): void {
     const drain = this.#drain
     if (drain && !this.#isStopped)
@@ -364,7 +364,7 @@ class InProcessDispatcher implements Dispatcher {
     }
   }
 
-  /** Resolves when no drain runs any more, or after `ms` milliseconds. */
+  /** Resolves when no thread is worked on any more, or after `ms` milliseconds. */
   async #ended(ms: number): Promise<void> {
     if (this.#running.size === 0 || ms <= 0) return
     await new Promise<void>((resolve) => {

@@ -166,10 +166,10 @@ interface Waiting {
 class Gate implements TrialGate {
   readonly #timers: Timers
   readonly #waiting = new Set<Waiting>()
-  /** How many drains were announced (`arrive`) and have not asked yet whether they may work (`enter`). */
+  /** How many threads were announced (`arrive`) and have not asked yet whether work may begin (`enter`). */
   #undecided = 0
   /**
-   * Whether the drains that were announced when the process began have all asked to enter. Until then no
+   * Whether the threads that were announced when the process began have all asked to enter. Until then no
    * thread is worked on, because the first suspect would not be alone.
    */
   #isOpen = false

@@ -52,7 +52,7 @@ interface PartSums {
   readonly queued: readonly number[]
 }
 
-/** What `takeSnapshot` needs of a fold. */
+/** What `takeSnapshot` needs to know about a thread state. */
 interface SnapshotSource {
   readonly state: KernelState
   readonly saved: SavedSnapshot | undefined

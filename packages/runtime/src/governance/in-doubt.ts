@@ -16,7 +16,7 @@ interface CallInDoubt {
   readonly tool: ToolDefinition
   readonly callId: string
   readonly args: JsonValue
-  /** The governor of the session; without it, nothing is recorded. */
+  /** The governor of the session, which records what became of the call; without it, nothing is recorded. */
   readonly governor?: Pick<SessionGovernor, 'recoverCall'>
   /** The context for the tool's probe, which is called when the governor has no record of the call. */
   readonly context: Pick<GovernedContext, 'signal' | 'idempotencyKey'>

@@ -137,8 +137,8 @@ const readToolFields: Reader<ReadTool> = readFields(toolFields, [
 ])
 
 /**
- * Reads a tool. Reports a high-risk tool that does not say how a call is undone, because the governor would
- * refuse every call of it.
+ * Reads a tool. Reports a high-risk tool that does not say how a call is undone, because the governor, which
+ * judges calls, would refuse every call of it.
  */
 export const readTool: Reader<ReadTool> = (value, place) => {
   const { governance: declared } = isPlainObject(value) ? value : {}

@@ -282,15 +282,15 @@ function isVerdict({ name, data }: Extract<ThreadEvent, { type: 'custom_event' }
   return name === 'gate' && (data as { gate?: unknown } | null)?.gate === 'pre_deliver'
 }
 
-/** Whether this event says that the governor has delivered an answer. */
+/** Whether this event says that an answer has passed the checks of the governor and is delivered. */
 export function isDelivered(event: ThreadEvent): boolean {
   if (event.type !== 'custom_event' || !isVerdict(event)) return false
   return (event.data as { decision?: unknown }).decision === 'delivered'
 }
 
 /**
- * Whether text of governed agents is held back until delivery: by setting of the server or by request of the
- * page.
+ * Whether text of governed agents is held back until it has passed all checks: because the server is set so, or
+ * because the page asks for it.
  */
 export function holds({ query, services }: Pick<ChatCall, 'query' | 'services'>): boolean {
   return services.holdsGoverned || query.hold === true
