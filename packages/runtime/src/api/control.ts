@@ -120,8 +120,8 @@ async function toldParent(
 }
 
 /**
- * Waits for the thread and then for its descendants, because the last work of a parent terminates its
- * children.
+ * Waits until the thread and then its descendants are at rest. The thread comes first, because its last work
+ * terminates its children.
  */
 async function settledTree(context: ApiContext, threadId: string, detach: boolean): Promise<void> {
   const { node } = context
@@ -187,7 +187,7 @@ async function ended(context: ApiContext, threadId: string): Promise<readonly Th
   await terminateThread(context, threadId)
   const head = await headOf(context, threadId)
   const below = await descendantsOf(context, head)
-  // Children that a detached parent left running are terminated, too.
+  // Children that were left running when their parent was terminated with `detach` are terminated, too.
   for (const { id } of below) await terminateThread(context, id)
   return [head, ...below].toReversed()
 }

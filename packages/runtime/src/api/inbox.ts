@@ -168,8 +168,8 @@ async function signed(
 
 /**
  * Denies a call, and makes and approves another one with changed arguments in its place, in one commit. The
- * new call has its own id and digest: the governor judges it as any other call, before anything is written
- * and again before it runs.
+ * new call has its own id and digest: the governor, which allows or denies calls, judges it as any other call,
+ * before anything is written and again before it runs.
  */
 async function approveChanged(
   context: ApiContext,
@@ -671,7 +671,7 @@ function decisionOf(
 
 const PEOPLE: ReadonlySet<string> = new Set<WaitingItem['kind']>(['approval', 'input', 'in_doubt'])
 
-/** Returns what would happen in one sentence; the arguments are shown beside it. */
+/** Returns one sentence about what the person is asked for; the arguments are shown beside it. */
 function sentenceOf(
   { registry }: ApiContext,
   { kind, toolName, path, variables = [] }: WaitingItem,

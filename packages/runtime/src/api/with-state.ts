@@ -156,7 +156,7 @@ async function store(
   }
 }
 
-/** Creates the functions for the values of users. */
+/** Creates the functions for the JSON values that are kept per user, for all threads. */
 export function userValuesApi(context: ApiContext): UserValues {
   const { store } = context
   const get: UserValues['get'] = async (of, key) => {

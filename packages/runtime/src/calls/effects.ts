@@ -30,7 +30,7 @@ interface EffectRun {
   readonly definition: EffectDefinition | undefined
   /** The scheduled effect described as a tool, because the governor and the recovery after a crash work with tools. */
   readonly tool: ToolDefinition
-  /** The governor of this run; undefined when the scheduled effect is not governed. */
+  /** The governor, which allows or denies this run; undefined when the scheduled effect is not governed. */
   readonly governor: SessionGovernor | undefined
   /** Why the governor refused to open the run. */
   readonly refusal?: string
@@ -72,7 +72,7 @@ export async function runEffect(context: DrainContext, effectId: string): Promis
       )
     await within(timeoutMs, work, signal)
   } catch (error) {
-    // The process or the thread was stopped. The next drain finds out what the effect has done, as after a crash.
+    // The process or the thread was stopped. The next work on the thread finds out what the effect has done.
     if (signal.aborted) return
     return failRun(context, run, { attempt, error, admitted: gate.call })
   } finally {
@@ -100,7 +100,7 @@ export async function settleEffect(context: DrainContext, effectId: string): Pro
     const answer = (open.answer as { readonly value?: unknown } | undefined)?.value
     const found = await answerInDoubt({ tool, callId, governor, answer })
     if (found.type !== 'rerun') return endFound(context, run, found, 'person')
-    // The next attempt is another call for the governor, so a person has to approve it again.
+    // For the governor, which allows or denies runs, the next attempt is another call that needs its own approval.
     const error = 'The process died while it ran. A person found that it had no effect.'
     return endRun(context, run, { outcome: 'failed', error, retryAfterMs: 0 })
   }
@@ -302,8 +302,8 @@ const EFFECT_TASK: AgentTaskClass = {
 }
 
 /**
- * Collects what a run of a scheduled effect needs. An effect is governed if it declares a risk or its agent has a task
- * class: each run is then a request of its own in the audit log.
+ * Collects what a run of a scheduled effect needs. An effect is governed if it declares a risk, or if its agent has
+ * rules for its tasks (a task class): each run is then a request of its own in the audit log.
  */
 async function openRun(context: DrainContext, effect: EffectState): Promise<EffectRun> {
   const { environment, head, agent } = context
@@ -333,7 +333,7 @@ async function openRun(context: DrainContext, effect: EffectState): Promise<Effe
   }
 }
 
-/** Returns the scheduled effect that runs a tool of `queueTool`. Its result becomes a hidden message. */
+/** Returns a scheduled effect that runs a tool queued with `queueTool`. Its result becomes a hidden message. */
 function effectOf(tool: ToolDefinition): EffectDefinition {
   const { name, governance, timeoutMs } = tool
   return {
@@ -391,7 +391,7 @@ function contextOf(
   return { signal, effectId, attempt, idempotencyKey: `${head.id}/${effectId}/${run}` }
 }
 
-/** The id of an attempt for the governor. Each attempt is a call of its own, so each needs its own approval. */
+/** The id of an attempt for the governor, which judges it. Each attempt is another call, with its own approval. */
 function callIdOf(
   { effect: { scheduled, run } }: Pick<EffectRun, 'effect'>,
   attempt: number,

@@ -58,8 +58,8 @@ export interface Payload {
 }
 
 /**
- * Reads the payload from the arguments of a call, at once or after the call's missing variables were
- * provided.
+ * Reads the payload from the arguments of a call: when the call is made, or later, when a person has provided
+ * the variables that were missing then.
  */
 export async function payloadOf(
   context: DrainContext,
@@ -191,7 +191,7 @@ function createTool(relations: readonly Relation[]): Tool {
 
 /**
  * Reads the payload of `subagent_create`. If the call names no message or no attachments itself, they are
- * read from the mapped properties of its `arguments`.
+ * read from the properties of its `arguments` that the configuration of the child names for them.
  */
 async function createdPayload(
   context: DrainContext,

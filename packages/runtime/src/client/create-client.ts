@@ -71,7 +71,8 @@ export interface Client {
   stream(threadId: string, options?: StreamOptions): AsyncIterable<NumberedEvent>
   /**
    * Yields each thread that the key may see whenever it changes, with the calls in it that wait for a person.
-   * Reconnects as `stream` does. `ready`: all earlier changes were sent. `reset`: list the threads again.
+   * Reconnects as `stream` does. `ready`: all earlier changes were sent. `reset`: changes may be missing, so
+   * list the threads again.
    */
   changes(options?: {
     /** The position of an earlier change: what has changed since comes first. Default: the present. */

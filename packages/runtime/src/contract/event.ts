@@ -29,7 +29,7 @@ interface EventBase<Type extends string> {
 export interface RuntimeThreadCreated extends ThreadCreated {
   readonly agent: string
   readonly version: number
-  /** Arguments of a child, readable as `state.arguments`. */
+  /** The arguments with which a child was created, readable as `state.arguments`. */
   readonly arguments?: JsonObject
   /** How a child reports to its parent; absent for threads without a parent. */
   readonly parent?: ParentLink
@@ -47,7 +47,7 @@ export interface ParentLink {
   readonly isBlocking: boolean
   readonly isResumable: boolean
   readonly communication: 'implicit' | 'explicit'
-  /** The side of the child that the parent's messages go to. */
+  /** The side of the child's conversation that gets the parent's messages. */
   readonly receives: Side
 }
 
@@ -321,7 +321,7 @@ export interface EnvSet extends EventBase<'env_set'> {
   readonly isScoped?: boolean
 }
 
-/** An effect was scheduled: once after a delay, or repeatedly by a cron expression. */
+/** Work for later (an effect) was scheduled: once after a delay, or repeatedly by a cron expression. */
 export interface EffectScheduled extends EventBase<'effect_scheduled'> {
   readonly effectId: string
   readonly name: string
@@ -399,7 +399,7 @@ export interface ContextCompacted extends EventBase<'context_compacted'> {
   readonly summary: string
 }
 
-/** One request to a model, stored as a difference to the previous request of the same side. */
+/** One request to a model, stored as a difference to the previous request of the same side of the conversation. */
 export interface ModelRequested extends EventBase<'model_requested'> {
   readonly logId: string
   readonly stepId: string
@@ -407,7 +407,7 @@ export interface ModelRequested extends EventBase<'model_requested'> {
   readonly attempt: number
   readonly side: Side
   readonly prompt: string
-  /** The call that made the request, where a prompt is used as a tool; absent for the requests of a side. */
+  /** The call that made the request, where a prompt is used as a tool; absent for an agent's own requests. */
   readonly toolCallId?: string
   readonly provider: string
   readonly model: string
@@ -415,7 +415,7 @@ export interface ModelRequested extends EventBase<'model_requested'> {
   readonly frame: string
   /** The previous request, and how many of its first messages this request repeats. */
   readonly previous?: { readonly logId: string; readonly keeps: number }
-  /** The messages after those of the previous request: ids of stored messages, or messages as they were sent. */
+  /** The messages after the repeated ones: ids of stored messages, or messages as they were sent. */
   readonly adds: readonly (string | JsonObject)[]
 }
 
@@ -434,21 +434,21 @@ export interface ModelAnswered extends EventBase<'model_answered'> {
 }
 
 /**
- * One inference of a side of the conversation that is an `agent()`. Whenever a process continues the thread, the
- * strategy of such a side is run again from the start of its turn. Its requests are then answered from these
- * events, until it makes a request that is not in the log. Programs that do not know this event ignore it, so it
- * needs no new version of the log.
+ * One inference of a side of the conversation that is defined with `agent()`, i.e. by a strategy such as `react()`.
+ * Whenever a process continues the thread, the strategy is run again from the start of its turn. Its requests are
+ * then answered from these events, until it makes a request that is not in the log. Programs that do not know this
+ * event ignore it, so it needs no new version of the log.
  */
 export interface InferenceRecorded extends EventBase<'inference_recorded'> {
   readonly turnId: string
   readonly stepId: string
   readonly side: Side
   /**
-   * SHA-256 of the strategy's request. If a later run makes a different request here, it has diverged from
-   * the log.
+   * SHA-256 of the strategy's request. If a later run of the strategy makes a different request here, it has
+   * diverged from the log.
    */
   readonly request: string
-  /** How many messages the thread had when the run began. */
+  /** How many messages the thread had when this run of the strategy began. */
   readonly history: number
   /** The id of the answer when it is a message of the conversation, which is added in the same commit. */
   readonly messageId?: string

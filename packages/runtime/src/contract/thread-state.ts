@@ -97,7 +97,7 @@ export interface EffectSchedule {
 /**
  * The values of a user: of the owner of the thread or, for a child, of the owner of its root thread. They
  * work like the values of the thread: writes are committed once, together with the outcome of the call. If
- * another writer has set a value after this code read it, setting it refuses the commit (`STATE_CONFLICT`);
+ * another writer has set a value after this code read it, a commit that sets it is refused (`STATE_CONFLICT`);
  * `update` has no conflicts. All methods reject with `VALUE_INVALID` in a thread without an owner.
  */
 export interface UserState {
@@ -171,8 +171,8 @@ export interface ThreadState {
   invokeTool(name: string, args: JsonValue): Promise<unknown>
 
   /**
-   * Runs a tool after this code, without a model: as an effect that is due at once, so it happens once, is
-   * judged by the policy like any call, and survives a crash. Its result is added to the history as a
+   * Runs a tool after this code, without a model: as a scheduled effect that is due at once, so it happens once,
+   * is judged by the policy like any call, and survives a crash. Its result is added to the history as a
    * message that people are not shown. A tool may queue the tools that are listed in its `uses`; hooks, effects and
    * endpoints may queue every tool. Returns the id of the effect, whose name is `tool:` and the name of the tool.
    */

@@ -74,7 +74,7 @@ export function asSubagent(
   })
 }
 
-/** The model of a side that never speaks. It costs nothing, so that budgets in US dollars can be enforced. */
+/** The model of a side of the conversation that never speaks. It costs nothing, so budgets in US dollars work. */
 const nobody: ModelDefinition = {
   kind: 'model',
   name: 'skein_nobody',
@@ -92,7 +92,7 @@ export function isAgentLike(value: object): boolean {
 }
 
 /**
- * Defines the text, the model and the tools of one side of an agent.
+ * Defines the text, the model and the tools of one side of an agent's conversation.
  *
  *     const supportPrompt = definePrompt({
  *       name: 'support',
@@ -144,7 +144,7 @@ export interface EffectOptions<Args> extends Omit<EffectDefinition, 'kind' | 'ru
 }
 
 /**
- * Defines work that a tool, a hook or a person schedules.
+ * Defines work for later (a scheduled effect), which a tool, a hook or a person schedules.
  *
  *     const remind = defineEffect({
  *       name: 'remind',

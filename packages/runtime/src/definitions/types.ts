@@ -115,7 +115,7 @@ export type SideHandler = (
   },
 ) => string | void | Promise<string | void>
 
-/** An agent that a side may create as a child (Standard Agents 0.2.0), with the settings of 0.1.0. */
+/** An agent that a side of the conversation may create as a child, with its settings (Standard Agents 0.2.0). */
 export interface SideSubagent extends Omit<SubagentToolConfig, 'name'> {
   readonly agent: Ref<AgentDefinition>
   /** The name of the tool. Default: the name of the agent. */
@@ -128,7 +128,7 @@ export interface SideSubagent extends Omit<SubagentToolConfig, 'name'> {
   readonly scopedEnv?: readonly string[]
 }
 
-/** A tool that controls the session when its call succeeds (Standard Agents §4). */
+/** A tool that controls the session, e.g. ends it, when its call succeeds (Standard Agents §4). */
 export type SessionToolBinding =
   | Ref<AnyTool>
   | {
@@ -137,23 +137,23 @@ export type SessionToolBinding =
       readonly attachmentsProperty?: string
     }
 
-/** The text, the model and the tools of one side of an agent. */
+/** The text, the model and the tools of one side of an agent's conversation. */
 export interface PromptDefinition {
   readonly kind: 'prompt'
   readonly name: string
   readonly prompt: string | readonly PromptPart[]
   readonly model: Ref<ModelDefinition> | ModelReference
   readonly toolDescription?: string
-  /** Whether the stored conversation is sent. Default true. */
+  /** Whether the stored conversation is sent to the model. Default true. */
   readonly includeChat?: boolean
-  /** Whether calls and results of earlier turns are sent. Default true. */
+  /** Whether calls and results of earlier turns are sent to the model. Default true. */
   readonly includePastTools?: boolean
   /** Whether consecutive calls of `read_only` tools may run in parallel. Default false. */
   readonly parallelToolCalls?: boolean
   readonly toolChoice?: 'auto' | 'none' | 'required'
   /** The schema of the arguments when an agent whose side A uses this prompt is called as a tool. */
   readonly requiredSchema?: ToolSchema<unknown>
-  /** The JSON shape of this side of the conversation's answers. */
+  /** The schema of the JSON with which this side of the conversation answers. */
   readonly output?: ToolSchema<unknown>
   readonly variables?: readonly VariableDefinition[]
   readonly tools?: readonly PromptTool[]
@@ -251,7 +251,7 @@ export interface SubagentToolConfig {
   readonly initUserMessageProperty?: string
   /** Name of the argument that contains the path or paths of files for the child. */
   readonly initAttachmentsProperty?: string
-  /** Name of the argument that contains the name of the instance. */
+  /** Name of the argument that contains a name for the new child. */
   readonly initAgentNameProperty?: string
   /** Whether the child is created as soon as the prompt becomes active, before the first step. */
   readonly immediate?: boolean | ImmediateOptions
@@ -270,7 +270,7 @@ export interface ImmediateOptions {
 
 /** Settings of a subagent that continues to exist after its first session. */
 export interface ResumableOptions {
-  /** The side that receives the parent's messages: `side_a` (default) or `side_b`. */
+  /** The side of the child's conversation that receives the parent's messages: `side_a` (default) or `side_b`. */
   readonly receives_messages?: 'side_a' | 'side_b'
   readonly receivesMessages?: 'side_a' | 'side_b'
   readonly maxInstances?: number
@@ -309,8 +309,8 @@ export interface ToolGovernance<Args = never, Result = unknown> extends Governan
 
 /**
  * A tool of any origin: made with `defineTool`, with `tool()` of `@skein/ai`, with `governed()` of
- * `@skein/governance`, by an MCP server, or an object of UPP's shape. Without a `risk` it is treated as
- * `write_low_risk`. A tool can access the state of its thread as `context.state`.
+ * `@skein/governance`, by an MCP server, or any object with the fields of a `Tool`. Without a `risk` it is
+ * treated as `write_low_risk`. A tool can access the state of its thread as `context.state`.
  */
 export type AnyTool = ToolDefinition | Tool
 
@@ -324,7 +324,7 @@ export interface ToolDefinition {
   readonly run?: (params: JsonValue, context: RuntimeToolContext) => Promise<unknown>
   /** Checks arguments against the schema of `defineTool`, and rejects if they do not fit. */
   readonly check?: (params: unknown) => Promise<unknown>
-  /** The same risk as in `governance`, for code that uses the tool as a UPP tool. */
+  /** The same risk as in `governance`, for code that uses the tool as a `Tool` of `@skein/ai`. */
   readonly risk?: Risk
   readonly governance: ToolGovernance
   readonly variables?: readonly VariableDefinition[]
@@ -333,7 +333,7 @@ export interface ToolDefinition {
   readonly timeoutMs?: number
 }
 
-/** The context that a tool receives in the runtime: the context of UPP, and the thread. */
+/** The context that a tool receives in the runtime: the context of every `Tool`, and the thread. */
 export interface RuntimeToolContext extends ToolContext {
   readonly state: ThreadState
   /** A key that is the same for every attempt of one call, even after a crash. */
@@ -365,7 +365,7 @@ export interface EffectDefinition {
   /**
    * The risk of the scheduled effect. With it, every run is judged by the policy and recorded in the audit log, and a
    * person has to approve `write_high_risk`. Without it, the effect counts as `write_low_risk` and is judged
-   * only in threads of an agent with a task class.
+   * only if the agent of its thread has rules of governance (`taskClass`).
    */
   readonly risk?: Risk
   /**
@@ -390,7 +390,7 @@ export interface EffectContext {
   readonly effectId: string
   /** The number of the attempt, from 1; attempts that a crash cut off are counted. */
   readonly attempt: number
-  /** A key that is the same for every attempt of one run, and different for each time of a cron expression. */
+  /** A key that is the same for every attempt of one run, and different for each run of a cron expression. */
   readonly idempotencyKey: string
 }
 

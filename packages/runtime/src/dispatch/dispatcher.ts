@@ -32,7 +32,7 @@ export interface Dispatcher {
   wake(threadId: string, at?: number): void
   /** Aborts the running work on a thread: in this process, and elsewhere as far as the dispatcher can. */
   interrupt(threadId: string, reason: unknown): void
-  /** Resolves when no drain of this thread runs and none is queued. Without this function, callers ask the store. */
+  /** Resolves when no work on this thread runs or is queued. Without this function, callers ask the store. */
   settled?(threadId: string): Promise<void>
   /** Resolves when nothing runs and nothing is due. Without this function, callers ask the store. */
   idle?(): Promise<void>
@@ -77,7 +77,7 @@ interface WaitParts {
   readonly timers: Timers
 }
 
-/** What a node tells the other nodes of its store. Times and contents are in the store, never in a notice. */
+/** A notice that a node (process) sends to the other nodes of its store. Times and contents are only in the store. */
 export type NodeNotice =
   /**
    * A commit has changed a thread. `seq` is the number of its last event, `isDue` says whether to work on it now,
@@ -197,7 +197,7 @@ export interface QueuedThread {
   readonly tenant: string
 }
 
-/** Threads that wait for a free place, in the order of their arrival within each tenant. */
+/** Threads that wait until one of the limited places to work is free, by arrival within each tenant. */
 export class FairQueue {
   readonly #queues = new Map<string, Set<string>>()
   readonly #tenants = new Map<string, string>()
@@ -287,13 +287,13 @@ export interface Trial {
   end(): void
 }
 
-/** One drain (work on a thread) at the gate, which decides when drains may begin after a crash. */
+/** One thread that is about to be worked on, at the gate, which decides when work may begin after a crash. */
 export interface GatePlace {
   /**
-   * Waits until the drain may work. Pass the suspect if the thread is one; the result is then its trial, if
-   * it needs one. When the signal aborts, the wait ends without a trial.
+   * Waits until the work may begin. Pass the suspect if a process died during the work on this thread; the result is
+   * then its trial (time alone), if it needs one. When the signal aborts, the wait ends without a trial.
    */
   enter(suspect: Suspect | undefined, signal: AbortSignal): Promise<Trial | undefined>
-  /** The drain has ended, and so has its trial. */
+  /** The work on the thread has ended, and so has its trial. */
   leave(): void
 }

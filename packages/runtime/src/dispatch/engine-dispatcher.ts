@@ -50,7 +50,7 @@ interface EngineDispatcherOptions {
   readonly store: Pick<Store, 'due' | 'head' | 'nextWake'>
   readonly timers: Timers
   readonly onError?: (error: unknown, threadId?: string) => void
-  /** How many drains may run on this node at once. Default 128. */
+  /** On how many threads this node may work at once. Default 128. */
   readonly maxConcurrent?: number
   readonly engine: Engine
   /** How often this node looks for threads in the store that nobody runs, on average. Default 1000 ms. */
@@ -79,7 +79,7 @@ const SKEW_MS = 5_000
 const AGENT_MISSING_MS = 30_000
 const FIRST_RETRY_MS = 100
 const LONGEST_RETRY_MS = 30_000
-/** How long `stop` lets drains continue by default, and how long it then waits for aborted drains to end. */
+/** How long `stop` lets the work on threads continue by default, and then waits for aborted work to end. */
 const GRACE_MS = 5000
 
 interface Running {
@@ -238,7 +238,7 @@ class EngineDispatcher implements Dispatcher {
       const head = await store.head(threadId)
       const left = head ? dueIn(head, timers.now()) : Infinity
       if (left > 0) {
-        // No await between this check and the end of the run: a wake-up is either seen here or sent.
+        // No `await` comes between this check and the return, so a wake-up is either seen here or sent to the engine.
         if (running.again) continue
         this.#retries.delete(threadId)
         // For a later time, the commit that set the time has already sent a wake-up to the engine.
@@ -305,7 +305,7 @@ class EngineDispatcher implements Dispatcher {
     }
   }
 
-  /** Sends or runs the threads that have been due for `overdueMs` and that nobody works on. */
+  /** Sends to the engine, or runs here, the threads that have been due for `overdueMs` and that nobody works on. */
   async #sweep(overdueMs: number): Promise<void> {
     const { store, timers, sweepMs = 1000 } = this.#options
     // Randomised, so that nodes that were started together do not all sweep at the same time.

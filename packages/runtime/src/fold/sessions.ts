@@ -184,7 +184,7 @@ function startSession(
   state.resume = undefined
 }
 
-/** Returns what a session passes on to the session that follows it after a handoff. */
+/** Returns the counts that a session passes on to the session that follows it after a handoff. */
 function handOn(
   session: Session | undefined,
 ): Pick<Session, 'before' | 'sameErrors' | 'lastError'> {

@@ -76,7 +76,7 @@ const RUNTIME = 'runtime'
 const RUNTIME_GRANTS = 'runtime-grants'
 const HOUR_MS = 3_600_000
 
-/** Creates a desk. It has no state, so two desks with the same keys are equivalent. */
+/** Creates a desk, which signs and checks approvals. It has no state: desks with the same keys are equivalent. */
 export function createApprovalDesk(options: ApprovalDeskOptions): ApprovalDesk {
   const { id: audience, keys, clock = systemClock, ids = uuidV4 } = options
   const { may = () => true, maxGrantMs = 24 * HOUR_MS, revoked, skewMs } = options

@@ -36,7 +36,7 @@ import type { GovernanceKeys } from './governance-keys.ts'
 import { JournaledSession } from './journaled-session.ts'
 import { sessionRequestId } from './session-journal.ts'
 
-/** A session under a governor. For the governor it is one request. */
+/** A session whose calls and result a governor judges. For the governor it is one request. */
 export interface GovernedSession {
   readonly threadId: string
   readonly rootId: string
@@ -116,7 +116,7 @@ export interface SessionGovernor {
    * again.
    */
   settleInDoubt(callId: string, found: 'applied' | 'absent'): Promise<void>
-  /** Judges the result of the session. Without a task class, every result is delivered. */
+  /** Judges the result of the session. If the agent has no rules for results (task class), all are delivered. */
   deliver(candidate: JsonValue): Promise<Delivery>
   /** Ends the request of a session that failed, was stopped or terminated, and undoes its writes. */
   fail(code: string, message: string): Promise<void>
@@ -161,8 +161,8 @@ export interface SessionGovernorsOptions {
 }
 
 /**
- * A call of the tool that undoes a write, because the session failed or is repaired. It was admitted together
- * with the write.
+ * A call of the tool that undoes a write, because the session failed or its result has to be made anew. The
+ * call was admitted together with the write.
  */
 interface InverseCall {
   readonly session: GovernedSession
@@ -255,7 +255,7 @@ type Invert = (tool: ToolDefinition, args: JsonValue, context: GovernedContext) 
  */
 type SessionTasks = (session: Pick<GovernedSession, 'agent' | 'tools'>) => TaskClass
 
-/** Creates the function that builds task classes; `invert` runs a tool in order to undo a write. */
+/** Creates the function that builds the rules of sessions; `invert` runs a tool in order to undo a write. */
 export function createSessionTasks(invert: Invert): SessionTasks {
   const known = new WeakMap<
     ResolvedAgent,
@@ -276,7 +276,7 @@ export function createSessionTasks(invert: Invert): SessionTasks {
   }
 }
 
-/** The task class of agents without one: only calls are judged, and every result is delivered. */
+/** The rules (task class) for agents without their own: only calls are judged, and every result is delivered. */
 const PLAIN = { name: 'session', needs: [], verifiers: [], acceptInDoubt: true } as const
 
 /**

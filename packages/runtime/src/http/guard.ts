@@ -214,9 +214,9 @@ interface Share {
   tokens: number
   /** When tokens that were not used are lost. */
   until: number
-  /** How many are taken next time. */
+  /** How many tokens are taken from the store next time. */
   next: number
-  /** The time up to which tokens are taken, as last read; `stored` is what the counter of `day` says, 0 if new. */
+  /** Up to which time tokens are taken: `counter` as last read, `stored` by the counter of `day` alone (0 if new). */
   counter: number
   stored: number
   day: number

@@ -62,7 +62,7 @@ export interface HttpLimits {
   readonly streamBufferBytes: number
   /** How often a comment is sent on a quiet stream. Default 15 s. */
   readonly heartbeatMs: number
-  /** The maximum number of threads that one tree stream follows. Default 1000. */
+  /** The maximum number of threads whose events one stream of a tree of threads reads. Default 1000. */
   readonly maxTreeThreads: number
 }
 
@@ -118,8 +118,8 @@ export interface HttpOptions {
    */
   readonly studio?: StudioFiles
   /**
-   * Whether a client may choose another model and other settings for one run, e.g. to compare models. Default
-   * false; the command `skein dev` sets it.
+   * Whether a client may choose another model and other settings for the answer to one message, e.g. to compare
+   * models. Default false; the command `skein dev` sets it.
    */
   readonly playground?: boolean
   /**

@@ -50,7 +50,7 @@ export type Catalog = { readonly [Kind in keyof Reads]: Shelf<Reads[Kind]> }
 type DefinitionKind = keyof Reads
 
 /**
- * A value to be read. `from` is the place where it was found, for problems of a definition without a name.
+ * A value to be read. `from` is the place where it was found; it names a definition without a name in problems.
  */
 export interface Found {
   readonly kind: DefinitionKind

@@ -87,7 +87,7 @@ function definition(
 ): Extract<ReadPromptTool, { form: 'tool' | 'agent' | 'prompt' }> | undefined {
   const tool = asToolDefinition(value)
   if (tool) return { form: 'tool', tool }
-  // The fields of the prompt are checked separately, like those of the agent below.
+  // The fields of the prompt are checked separately.
   if (isPlainObject(value) && value['kind'] === 'prompt')
     return { form: 'prompt', prompt: value as unknown as PromptDefinition }
   if (!isPlainObject(value) || !isAgentLike(value)) return undefined

@@ -173,7 +173,7 @@ const FORMS: Readonly<Record<Exclude<WaitingItem['kind'], 'variables'>, JsonObje
   },
 }
 
-/** Makes the result of a tool from that of a session. */
+/** Makes the result of a tool from the result of a session. */
 export function toolResult(runtime: Runtime, result: SessionResult): JsonObject {
   const { outcome, waiting, hint, data, thread } = result
   const said = sharedText(runtime, result)
