@@ -116,7 +116,7 @@ export function createDrain(environment: KernelEnvironment, parts: DrainParts): 
       let failure: unknown
       try {
         const end = await drain.run()
-        // After a commit that failed while the drain was aborted, the fold has events that are not in the log.
+        // A commit that failed while the drain was aborted leaves events in the fold that are not in the log.
         isKept = drain.fold.ahead === 0
         if (isKept) memory?.put(threadId, logId, drain.fold)
         return end
@@ -135,8 +135,8 @@ export function createDrain(environment: KernelEnvironment, parts: DrainParts): 
         drain.trace?.close(failure)
         drain.clearTrialTimer()
         lease.end()
-        // Giving the lease back shows that this process did not die, so the thread is not charged with
-        // a death. If the store cannot be reached, the lease expires.
+        // Giving the lease back shows that this process did not die, so no death is counted against the
+        // thread. If the store cannot be reached, the lease expires.
         if (!drain.isReleased) await leases.release(threadId).catch(() => undefined)
       }
     } finally {
@@ -324,7 +324,7 @@ class ThreadDrain implements DrainContext {
     const trial = await this.#place.enter(suspect, this.signal)
     this.#trial = trial
     if (trial) {
-      // Written before the thread works, so that if the process dies, the next one knows which thread was working.
+      // The mark is written before the thread works: if the process dies, the next one knows which thread worked.
       if (trial.isCharged) await this.#commitLease('on_trial')
       this.#trialTimer = this.#timers.set(trial.ms, () => void this.#survive(trial))
     }
@@ -434,8 +434,8 @@ class ThreadDrain implements DrainContext {
   }
 
   /**
-   * Writes a commit after all earlier commits have finished, so that the governor's records are stored
-   * in the order in which the governor made them.
+   * Writes a commit after all earlier commits have finished, so that the records of the governor (which
+   * applies the policies) are stored in the order in which it made them.
    */
   async commit(point: string, write: Write): Promise<void> {
     if (this.#isOver)
@@ -558,7 +558,7 @@ class ThreadDrain implements DrainContext {
       append: events,
       head: {
         lifecycle: back.length > 0 ? 'running' : undefined,
-        // Counted at once, so that a person can answer while other calls of the message still run.
+        // Open questions are counted at once: a person can answer while other calls of the message still run.
         waiting: asksPeople(events) ? waitingAfter(this.state, events, clock.now()) : undefined,
         ...write.head,
         attempts: isProgress ? 0 : write.head?.attempts,
@@ -597,7 +597,7 @@ class ThreadDrain implements DrainContext {
     }
     const own = this.#planned(point, write, false)
     const redo = (): Promise<boolean> => {
-      // Takes no records of the governor: those made since then belong to the later write, which was refused.
+      // No records are taken from the governor: those made after this write belong to the later, refused write.
       if (joinsNext !== true) return joinsNext((name, one) => this.#append(name, one))
       return this.#append(point, { ...write, joinsNext: undefined }).then(() => true)
     }
@@ -686,7 +686,7 @@ class ThreadDrain implements DrainContext {
     }
   }
 
-  /** Returns undefined if somebody else has appended to the log and `mayMove` says that the caller tries again. */
+  /** Writes a commit. Returns undefined if the log was changed by others and the caller tries again (`mayMove`). */
   async #write(commit: Commit, mayMove = false): Promise<CommitResult | undefined> {
     try {
       return await this.environment.commit(commit)
@@ -931,7 +931,7 @@ function asStored<T extends object>(event: T): T {
   return Object.fromEntries(entries.filter(([, value]) => value !== undefined)) as T
 }
 
-/** Returns what a thread was doing when its log ended: a call or effect, an inference, or nothing. */
+/** Returns what a thread was doing when its log ended: a call or scheduled work, an inference, or nothing. */
 function openWork(state: KernelState): Suspect['open'] {
   const { call, effect, step } = workOf(state)
   return call || effect ? 'call' : step ? 'inference' : 'nothing'

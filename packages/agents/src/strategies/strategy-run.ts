@@ -106,7 +106,7 @@ export class StrategyRun {
   #inputs = 0
   #steering: readonly Message[] = []
   #running: SubagentSink | undefined
-  /** `#cycle` counts the inferences; `#last` and `#sent` hold the last one's messages, its usage, and the state then. */
+  /** `#cycle` counts the inferences; `#last` and `#sent`: the messages, the usage and the state of the last one. */
   #cycle = 0
   #last: InferenceRequest['last']
   #sent: { readonly state: AgentState; readonly messages: readonly Message[] } | undefined

@@ -31,7 +31,7 @@ export interface RetentionParts {
   /** Erases, or removes, a terminated thread together with its descendants. */
   readonly erase: (threadId: string) => Promise<void>
   readonly remove: (threadId: string) => Promise<void>
-  /** Called before each sweep. */
+  /** Called before each check of all threads. */
   readonly before?: (() => Promise<void>) | undefined
   readonly report: (error: unknown, threadId?: string) => void
 }
@@ -186,8 +186,8 @@ export async function retentionReport(
 
 /**
  * Whether a thread has nothing to do, now or later: no process works on it, no person is asked, no
- * message is queued and no effect is scheduled. With `includes`, threads that wait or have effects
- * count as at rest too; threads that work never do.
+ * message is queued and no work (effect) is scheduled. With `includes`, threads that wait or have
+ * scheduled work count as at rest too; threads that work now never do.
  */
 function isAtRest(head: ThreadHead, { includes = [] }: RetentionRule): boolean {
   const { lifecycle, waiting, wakeAt, lease } = head

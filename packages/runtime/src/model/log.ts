@@ -86,8 +86,8 @@ interface LastRequest {
 const lastRequests = new WeakMap<KernelState, { a?: LastRequest; b?: LastRequest }>()
 
 /**
- * Returns how many messages at its start a request shares with the last logged request of the same
- * side, and remembers the request. Messages are compared by identity, which is fast for a long history.
+ * Returns how many messages at its start a request shares with the last logged request of the same side of
+ * the conversation, and remembers the request. Messages are compared by identity, which is fast.
  */
 function repeated(
   state: KernelState,

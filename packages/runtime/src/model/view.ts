@@ -62,8 +62,8 @@ export function viewOf(
   if (messages === start.messages) messages = [...messages]
   start.showOldImagesAsText(messages, recentImageThreshold)
   const first = messages[0]
-  // Vendors require a user's message first. But the first message may be this side of the conversation's own,
-  // because this side spoke first or because the message before it was removed.
+  // Vendors require a user's message first. But the first message may come from this side of the conversation
+  // itself, because this side spoke first or because the message before it was removed.
   if (first?.type === 'assistant') messages.unshift(openingOf(first))
   return messages
 }

@@ -67,14 +67,14 @@ export interface LedWork {
   stop?(): Promise<void>
 }
 
-/** How often, on average, the store is searched for changes whose notices were lost. */
+/** The average time between two searches of the store (sweeps) for changes whose notices between nodes were lost. */
 export const SWEEP_MS = 1_500
 /** How many threads that are read or worked on here one sweep looks up, and how many of them at the same time. */
 const MAX_LOOKED_UP = 200
 const AT_ONCE = 16
 /** How long other nodes wait before they wake a due thread, so that the node that made it due can take it first. */
 const HEAD_START_MS = 100
-/** For how many threads this node remembers the last noticed event, so that a sweep does not report it again. */
+/** For how many threads this node remembers the last event it was told of; a sweep does not report that one again. */
 const REMEMBERED = 5_000
 /** How far back a sweep looks for changes of other nodes, because their clocks may be behind. */
 const SKEW_MS = 60_000
@@ -462,8 +462,8 @@ class Leader {
   }
 
   /**
-   * Commits, and moves the deadline if that succeeds. The new deadline is counted from before the
-   * commit, so that it is never too late. Returns false if another node is in charge.
+   * Commits and, if that succeeds, moves the time at which this node resigns. The new time is counted from
+   * before the commit, so that it is never too late. Returns false if another node is in charge.
    */
   async #within(counters: NonNullable<Commit['counters']>): Promise<boolean> {
     const { timers, leaseMs } = this.#parts

@@ -227,7 +227,7 @@ export const variableOperations: readonly OperationRoute[] = [
 
 const YEAR_MS = 31_536_000_000
 
-/** The operations on the scheduled effects of a thread. */
+/** The operations on the effects (scheduled work) of a thread. */
 export const effectOperations: readonly OperationRoute[] = [
   operation('listEffects', {
     tag: 'effects',
