@@ -156,7 +156,7 @@ const buckets: readonly number[][] = Array.from({ length: BUCKETS }, () => [])
 const longestFirst = [...words.keys()].sort((a, b) => words[b]!.length - words[a]!.length)
 for (const place of longestFirst) buckets[bucketOf(wordBytes[place]!, 0)]!.push(place)
 
-/** What may begin with a byte. */
+/** Flags in `kinds`, which say what may begin with a byte: a word, hexadecimal digits, or a code of packed text. */
 const [WORD, HEX, CODE] = [1, 2, 4] as const
 const kinds = new Uint8Array(256).fill(CODE, 0, 32)
 const HEX_DIGITS: Uint8Array = Buffer.from('0123456789abcdef')

@@ -346,8 +346,8 @@ export interface Store {
   release(owner: string, threadIds?: readonly string[]): Promise<void>
   head(threadId: string): Promise<ThreadHead | undefined>
   /**
-   * Returns the thread with this client id that belongs to `owner`. Without `owner`, returns the oldest
-   * thread of the tenant with this client id, whoever owns it.
+   * Returns the thread of `owner` for which a client chose this id. Without `owner`, returns the oldest
+   * thread of the tenant with this chosen id, whoever owns it.
    */
   headByClientId(
     tenant: string,

@@ -44,7 +44,7 @@ export class DrainTrace {
     return this.#telemetry.api.context.with(this.#current(), work)
   }
 
-  /** Runs user code. Spans that it starts are children of the span of the call or effect with this id, if any. */
+  /** Runs user code. Its spans become children of the span of the call or scheduled work (effect) with this id. */
   run<T>(id: string | undefined, work: () => T): T {
     const span = this.#tools.get(id ?? '') ?? this.#effects.get(id ?? '')
     return this.#telemetry.api.context.with(span?.context ?? this.#current(), work)
