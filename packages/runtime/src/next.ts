@@ -24,7 +24,7 @@ import {
  */
 export type KernelAction =
   /**
-   * The drain ends: there is nothing to do until another thread or a person writes to the log, or until the time
+   * The work ends: there is nothing to do until another thread or a person writes to the log, or until the time
    * `wakeAt`. `retry` is set when the thread waits to ask its model again: it contains that time and the failure.
    */
   | { readonly type: 'park'; readonly wakeAt: number | null; readonly retry?: Step['retry'] }
@@ -138,8 +138,8 @@ function nextEffect(
   )
   for (const [effectId, { runAt, runningEpoch, interruptId, attempts }] of byTime) {
     const isCutOff = runningEpoch !== undefined
-    // This same drain was interrupted while it ran the effect (scheduled work), so only the next drain decides
-    // what became of the effect.
+    // This same run of the work was interrupted while it ran the effect (scheduled work), so only the next run
+    // of the work decides what became of the effect.
     if (runningEpoch === epoch) continue
     const open = interruptId === undefined ? undefined : interrupts.get(interruptId)
     if (open && !open.answer) continue

@@ -107,8 +107,8 @@ class StrategyReplay {
   readonly #controller = new AbortController()
   #leave!: (end: RunEnd) => void
   /**
-   * An error of the runtime itself that was thrown inside the run; it ends the drain like an error of
-   * any other action.
+   * An error of the runtime itself that was thrown inside the run; it ends the work on the thread like an
+   * error of any other action.
    */
   #fault: { readonly error: unknown } | undefined
   /** Calls of this run that were started and have neither ended nor begun to wait. */

@@ -34,7 +34,7 @@ export interface Stranded {
     | 'effect_gone'
     | 'child_gone'
     | 'log_unreadable'
-  /** What is missing or changed: the name of an agent, tool or effect (scheduled work), or its side (`a` or `b`). */
+  /** What is missing or changed: the name of an agent, tool or effect (scheduled work), or a side (`a`, `b`). */
   readonly subject: string
   /** What happens to the thread, in a sentence. */
   readonly message: string
@@ -46,11 +46,11 @@ export interface StrandedReport {
   readonly findings: readonly Stranded[]
   /** The number of all findings, including those left out of `findings`. */
   readonly count: number
-  /** The threads whose logs were read. */
+  /** The number of threads whose logs were read. */
   readonly threads: number
-  /** The threads whose logs were not read, because there are more than `maxThreads`. */
+  /** The number of threads whose logs were not read, because there are more than `maxThreads`. */
   readonly unread: number
-  /** The sessions that would continue with other definitions than those with which they began. */
+  /** The number of sessions that would continue with other definitions than those with which they began. */
   readonly changed: number
   /** For each removed agent, how many of its threads have no work. They wait for the agent once they get a message. */
   readonly idle: Readonly<Record<string, number>>

@@ -20,7 +20,7 @@ export interface CallerLink {
   readonly root: string
   /** The id of the message that contains the call. Absent under an application's own strategy. */
   readonly messageId?: string
-  /** Returns the ledger of the run; made with its first sub-agent. Absent under an application's own strategy. */
+  /** Returns the ledger, which counts what the run and its sub-agents use. Absent under an application's strategy. */
   readonly ledgerOf?: (open: OpenLedger) => RunLedger
 }
 
@@ -116,7 +116,7 @@ export function sessionOf(
   return store && idOf && { store, sessionId: idOf(root, toolCallId) }
 }
 
-/** Returns the function that makes ledgers, if one of the tools is a sub-agent. */
+/** Returns the function that makes ledgers (which count what runs use), if one of the tools is a sub-agent. */
 export function ledgerMakerOf(tools: readonly Tool[]): OpenLedger | undefined {
   const marked = tools.find(isSubagent) as { [session]?: Mark } | undefined
   return marked?.[session]?.openLedger

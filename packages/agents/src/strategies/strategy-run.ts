@@ -386,7 +386,7 @@ export class StrategyRun {
     this.#ledger?.endCalls()
   }
 
-  /** Adds the tokens of an inference to the run's account and returns the state with the new account. */
+  /** Adds the tokens of an inference to the run's account (what it has used); returns the state with that account. */
   #charge({ usage }: Turn, state: AgentState): AgentState {
     const sum = frozenData(addUsage(this.#account.usage, usage))
     this.#account = { ...this.#account, usage: sum }

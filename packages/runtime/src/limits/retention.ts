@@ -26,7 +26,7 @@ export interface RetentionParts {
   readonly everyMs: number | undefined
   readonly store: Store
   readonly timers: Timers
-  /** Writes the commit, and wakes the threads that it terminates so that they close. */
+  /** Writes the commit, and starts work on the threads that it terminates, so that they close. */
   readonly commit: (commit: Commit) => Promise<unknown>
   /** Erases, or removes, a terminated thread together with its descendants. */
   readonly erase: (threadId: string) => Promise<void>
@@ -88,8 +88,8 @@ export class Retention {
     if (rules.length === 0) return
     const seen = new Set<string>()
     const kept = rules.map(() => new Map<string, number>())
-    // A thread that becomes active during the sweep moves to the front of the list. It is then counted once
-    // or missed, never twice, so the sweep may keep a thread too many but never removes one too many.
+    // A thread that becomes active during this loop moves to the front of the list. It is then counted once
+    // or missed, never twice, so the loop may keep a thread too many but never removes one too many.
     for (let offset = 0; ; offset += SLICE) {
       const page = await store.list({ parentId: null, sort: 'activity', limit: SLICE, offset })
       const due: { readonly head: ThreadHead; readonly rule: RetentionRule }[] = []

@@ -38,7 +38,7 @@ interface Account {
   readonly max: Partial<Amounts>
 }
 
-/** The amounts that a running inference has reserved in each account. */
+/** The amounts that a running inference has reserved in each account (counters of a tenant or user in one period). */
 interface Reservation {
   /** The name of the counter in the store that records this reservation. */
   readonly record: string

@@ -182,7 +182,7 @@ export interface RequestFrame {
   readonly structure?: JsonObject
 }
 
-/** Blobs of the frames that were converted last, by the JSON of the frame. */
+/** Blobs of the frames (system text, tools, parameters of a request) that were converted last, by their JSON. */
 const frames = new Map<string, Blob>()
 const MAX_FRAMES = 64
 

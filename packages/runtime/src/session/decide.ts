@@ -208,7 +208,7 @@ function isEmpty(entry: Entry | undefined): boolean {
   return entry !== undefined && entry.calls.length === 0 && messageText(entry).trim() === ''
 }
 
-/** Returns the text of an entry; empty for results of calls. */
+/** Returns the text of an entry of the conversation; empty for results of calls. */
 export function messageText({ message }: Entry): string {
   return message.type === 'tool_result' ? '' : message.text
 }

@@ -95,8 +95,8 @@ async function refuseOutput(
 }
 
 /**
- * Returns the final text of a stop tool or a strategy as a message of the side of the conversation; an empty list
- * if the model's own message has the same text.
+ * Returns the final text of a stop tool or a strategy as a message of the side whose turn it is; an empty list if
+ * the model's own message has the same text.
  */
 function composedMessage(context: DrainContext, text: string): RuntimeEvent[] {
   const { environment, agent, state } = context
@@ -150,7 +150,7 @@ async function handOff(context: DrainContext, side: ResolvedSide, to: string): P
   context.dropGovernor()
 }
 
-/** Ends the session. If it is completed, the governor must first allow the delivery of its result. */
+/** Ends the session. If it is completed, the governor (policies, checks) must first allow to deliver its result. */
 async function endGoverned(context: DrainContext, ending: SessionEnding): Promise<void> {
   if (ending.outcome !== 'completed' || (await passesGate(context, ending.message)))
     return endSession(context, ending)

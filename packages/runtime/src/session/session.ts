@@ -169,7 +169,7 @@ export interface SessionEnding {
   readonly hint?: string
   readonly attachments?: readonly string[]
   readonly data?: JsonValue
-  /** The final message of the side of the conversation, which is added in the same commit. */
+  /** The final message of the side of the conversation whose turn it is; it is added in the same commit. */
   readonly spoken?: readonly RuntimeEvent[]
   /** Whether the turn was completed, even if the session failed. */
   readonly isTurnOver?: boolean
@@ -251,8 +251,8 @@ function reportedEnd(context: DrainContext): RuntimeEvent {
 }
 
 /**
- * Tells the governor that its session failed. A session that is given up has to end even if the governor cannot be
- * opened, e.g. because the agent is no longer defined; the governed request then stays open in the audit log.
+ * Tells the governor, which judges calls and results, that its session failed. A session that is given up has to end
+ * even if the governor cannot be opened, e.g. without its agent; the audit log then shows the request as open.
  */
 async function failGoverned(
   context: DrainContext,
@@ -490,7 +490,7 @@ function changedText(agent: string, definitions: string): string {
   return `Waits for the definitions ${definitions.slice(0, 8)} of the agent "${agent}", with which its session began.`
 }
 
-/** Returns the field of a `status_changed` event that repeats what the parent was last told. */
+/** Returns the field of a `status_changed` event that repeats what the parent knows: whether a person is awaited. */
 export function asTold({ isToldAwaiting }: KernelState): { readonly awaitsPerson?: true } {
   return isToldAwaiting ? { awaitsPerson: true } : {}
 }

@@ -39,7 +39,7 @@ export class DrainTrace {
     telemetry.metrics.drains.add(1)
   }
 
-  /** Runs an action of the drain. Spans that user code starts become children of the turn's span, if there is one. */
+  /** Runs an action of the work on a thread. Spans of user code become children of the turn's span, if any. */
   perform<T>(work: () => T): T {
     return this.#telemetry.api.context.with(this.#current(), work)
   }

@@ -82,8 +82,8 @@ export function listedAs(
 }
 
 /**
- * Runs a read-only tool for another tool. The governor does not judge this call, and the history does
- * not contain it.
+ * Runs a read-only tool for another tool. The governor (policies, approvals) does not judge this call, and the
+ * history does not contain it.
  */
 async function invoke(
   context: DrainContext,

@@ -192,8 +192,8 @@ export function scopedNames(agent: ResolvedAgent): ReadonlySet<string> {
 }
 
 /**
- * Returns the variables that no model may see: those reserved for particular children, except the name
- * and description that the relation declares as hints (Standard Agents §7.6).
+ * Returns the variables that no model may see: those reserved for particular children, except the variables
+ * that hold a child's name and description for the model (Standard Agents §7.6).
  */
 function hiddenNames(agent: ResolvedAgent): readonly string[] {
   const relations = relationsOf(agent)
