@@ -318,7 +318,7 @@ class SubagentRun<Args> {
   async #end(end: Omit<SubagentEnd, 'timestamp' | keyof Identity>): Promise<void> {
     const timestamp = this.#clock.now()
     const told = this.#emit({ type: 'subagent_end', ...this.#identity, ...end, timestamp })
-    // Closed in the same tick as the event, so that the tokens of the run are never counted twice.
+    // The ledger (count of tokens) is closed in the same tick as the event, so that no tokens are counted twice.
     if (!end.waits) this.#ledger?.close()
     await told
   }

@@ -18,7 +18,7 @@ import { AgentState } from '../state/state.ts'
 import type { ThreadNodeJSON, ThreadTree, ThreadTreeJSON } from '../state/thread-tree.ts'
 import { openCallsOf } from '../state/transcript.ts'
 
-/** The JSON text of frozen messages, so that a save only has to write new messages. */
+/** Caches the JSON text of frozen messages, so that a save converts only new messages to JSON. */
 const texts = new WeakMap<MessageJSON, string>()
 
 /**
@@ -113,8 +113,8 @@ type Lists = { readonly [List in GrowingList]: readonly unknown[] }
 const MAX_TREE_ITEMS = 10_000_000
 
 /**
- * A tree whose nodes store only the list items that the parent's state does not have; `shared` counts the
- * others.
+ * A tree of states in which a node leaves out the list items that its parent's state has too; `shared` counts
+ * the items that were left out.
  */
 type PackedTree = Omit<ThreadTreeJSON, 'nodes'> & {
   readonly nodes: readonly (ThreadNodeJSON & {

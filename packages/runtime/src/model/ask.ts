@@ -574,8 +574,8 @@ export class LiveStep {
 }
 
 /**
- * Asks the first model of a side for something that the runtime needs, e.g. the first instruction for a subagent,
- * without tools and history. The caller commits `log`, which has the request and its answer or failure.
+ * Asks a model, the first one of this side of the conversation, for a text that the runtime needs, e.g. the first
+ * instruction for a subagent, without tools and history. The caller commits `log`: the request and what came of it.
  */
 export async function askLogged(
   context: DrainContext,

@@ -57,8 +57,8 @@ export interface StrategyRequest {
 }
 
 /**
- * Runs one step of a side (A or B): takes the queued messages, asks the model, and commits the answer. `asked`
- * is the request of a side that is an `agent()`; such a side takes queued messages only when its turn is over.
+ * Runs one step of a side (A or B) of the conversation: takes queued messages, asks the model, commits the answer.
+ * `asked` is set for an `agent()`: the request of its strategy; it takes queued messages only after its turn.
  */
 export async function infer(
   context: DrainContext,
@@ -119,7 +119,7 @@ function chosenSide(
   return { ...side, prompt: { ...prompt, models, definition: { ...definition, providerOptions } } }
 }
 
-/** Makes the tool call that a message chose, as if a model had asked for it; ends the session when it has a result. */
+/** Makes the tool call that a user's message asks for, as if a model had; ends the session when it has a result. */
 async function makeCall(
   context: DrainContext,
   side: ResolvedSide,
@@ -145,7 +145,7 @@ async function makeCall(
   await afterStored(context, side, [answer])
 }
 
-/** How long a side of the conversation's handler (code that answers instead of a model) may take. */
+/** How long a handler may take, in ms: code that answers in a conversation instead of a model. */
 const HANDLER_MS = 60_000
 
 /**
@@ -247,7 +247,7 @@ async function beginStep(
   return { turn: state.session!.turn!, step: state.session!.turn!.step! }
 }
 
-/** Returns a note that lists the subagents, if the list has changed since the model of the side last received it. */
+/** Returns a note that lists the subagents, if the list has changed since the model last received it. */
 function registryNote(context: DrainContext): readonly RuntimeEvent[] {
   const { state } = context
   const told = state.registryText[state.session?.turn?.side ?? 'a']
@@ -357,8 +357,8 @@ async function hookedSystem(
 }
 
 /**
- * Returns the messages of a request: the side's view of the conversation, processed by the hooks, without
- * secrets.
+ * Returns the messages of a request: the conversation as this side of it (A or B) sees it, processed by the
+ * hooks, without secrets.
  */
 async function modelMessages(
   context: DrainContext,
@@ -368,8 +368,8 @@ async function modelMessages(
 }
 
 /**
- * Returns the side's view of the conversation. If the view does not end with a message that the model
- * can answer, the note "Go on." is first added to the conversation.
+ * Returns the conversation as this side of it (A or B) sees it. If this view does not end with a message that
+ * the model can answer, the note "Go on." is first added to the conversation.
  */
 export async function answerableView(
   context: DrainContext,
@@ -393,7 +393,7 @@ export async function hookedMessages(
   view: readonly Message[],
 ): Promise<readonly Message[]> {
   const hooked = await prefiltered(context, side, await filterStored(context, side, view))
-  // Repaired even if no hook changed them now, because a hook may have changed messages when they were stored.
+  // Messages are repaired even if no hook changed them now: a hook may have changed them when they were stored.
   const messages = side.hooks.length === 0 ? view : repairedMessages(hooked.messages)
   if (messages.length === 0 && side.hooks.length > 0) {
     const hookId = hooked.hookId ?? side.hooks.map(({ id }) => id).join('", "')

@@ -67,22 +67,22 @@ export interface LedWork {
   stop?(): Promise<void>
 }
 
-/** How often, on average, the store is searched for changes whose notices were lost. */
+/** The average time between two searches of the store (sweeps) for changes whose notices between nodes were lost. */
 export const SWEEP_MS = 1_500
 /** How many threads that are read or worked on here one sweep looks up, and how many of them at the same time. */
 const MAX_LOOKED_UP = 200
 const AT_ONCE = 16
-/** How long other nodes wait before they wake a due thread, so that the node that made it due can take it first. */
+/** How long a node waits before it works on a thread that another node made due, so that the other can take it. */
 const HEAD_START_MS = 100
-/** For how many threads this node remembers the last noticed event, so that a sweep does not report it again. */
+/** For how many threads this node remembers the last event it was told of; a sweep does not report that one again. */
 const REMEMBERED = 5_000
 /** How far back a sweep looks for changes of other nodes, because their clocks may be behind. */
 const SKEW_MS = 60_000
 
 /**
  * One of several nodes. After each commit this node sends a notice to the others, and it acts on their notices:
- * readers here get the events, due threads are woken, and work that must end is interrupted. A lost notice
- * costs only time: every second or two, a sweep of the store finds the changes that it was about.
+ * readers here get the events, work on due threads begins, and work that must end is interrupted. A lost notice
+ * costs only time: every second or two, a search of the store (sweep) finds the changes that it was about.
  */
 export class RuntimeNode {
   readonly name: string
@@ -177,7 +177,7 @@ export class RuntimeNode {
       const head = await store.head(threadId)
       return !head || (head.lease === null && isParked(head, timers.now()))
     }
-    // The sweep makes `watch` yield again, even if a notice was lost or a lease has expired.
+    // The regular search of the store makes `watch` yield again, even if a notice was lost or a lease has expired.
     for await (const _ of live.watch([threadId], { signal: controller.signal }))
       if ((await isFree()) || this.#state !== 'started') return controller.abort()
   }
@@ -244,8 +244,8 @@ export class RuntimeNode {
   }
 
   /**
-   * Interrupts the work on a thread if this node does it and the log says that it must end. The notice
-   * alone is not enough, because a late notice would interrupt the next work on the thread.
+   * Interrupts the work on a thread if this node does it and the log says that it must end. The notice of another
+   * node alone is not enough, because a late notice would interrupt the next work on the thread.
    */
   async #interrupt(threadId: string): Promise<void> {
     const { store, dispatcher, owner, folds, report } = this.#parts
@@ -293,7 +293,7 @@ export class RuntimeNode {
     return (this.#parts.random ?? Math.random)()
   }
 
-  /** Looks up all threads, because notices were lost. A call while a lookup runs makes it run once more. */
+  /** Looks up all threads, because notices of other nodes were lost. A call during a lookup makes it run once more. */
   #lookUpAll(): Promise<void> {
     this.#looksAgain = true
     this.#lookingUp ??= (async () => {
@@ -462,8 +462,8 @@ class Leader {
   }
 
   /**
-   * Commits, and moves the deadline if that succeeds. The new deadline is counted from before the
-   * commit, so that it is never too late. Returns false if another node is in charge.
+   * Commits and, if that succeeds, moves the time at which this node resigns. The new time is counted from
+   * before the commit, so that it is never too late. Returns false if another node is in charge.
    */
   async #within(counters: NonNullable<Commit['counters']>): Promise<boolean> {
     const { timers, leaseMs } = this.#parts

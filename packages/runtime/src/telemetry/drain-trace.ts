@@ -39,12 +39,12 @@ export class DrainTrace {
     telemetry.metrics.drains.add(1)
   }
 
-  /** Runs an action of the drain. Spans that user code starts become children of the turn's span, if there is one. */
+  /** Runs an action of the work on a thread. Spans of user code become children of the turn's span, if any. */
   perform<T>(work: () => T): T {
     return this.#telemetry.api.context.with(this.#current(), work)
   }
 
-  /** Runs user code. Spans that it starts are children of the span of the call or effect with this id, if any. */
+  /** Runs user code. Its spans become children of the span of the call or scheduled work (effect) with this id. */
   run<T>(id: string | undefined, work: () => T): T {
     const span = this.#tools.get(id ?? '') ?? this.#effects.get(id ?? '')
     return this.#telemetry.api.context.with(span?.context ?? this.#current(), work)

@@ -14,7 +14,7 @@ const MAX_TIME = 8.64e15
 /** The name of an effect (scheduled work) that runs a tool (`queueTool`) begins with this text. */
 const QUEUED_TOOL = 'tool:'
 
-/** Returns the tool that a scheduled effect with this name runs; undefined if the effect is not the run of a tool. */
+/** Returns the tool that an effect (scheduled work) with this name runs; undefined if the effect runs no tool. */
 export function queuedTool(
   { tools, effects }: Pick<Registry, 'tools' | 'effects'>,
   name: string,
@@ -107,7 +107,7 @@ export function facadeEffects(buffer: FacadeBuffer): FacadeEffects {
   }
 }
 
-/** Returns the scheduled effects in the form that users see, the next one first. */
+/** Returns the effects (scheduled work) of a thread in the form that users see, the next one first. */
 export function scheduledEffects(
   effects: ReadonlyMap<string, EffectState>,
   name?: string,

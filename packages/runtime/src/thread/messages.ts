@@ -73,7 +73,7 @@ export function facadeMessages(
     injectMessage(given) {
       const { message, fields } = make(given)
       const { id } = message
-      // The role decides the side: messages of the role `user` come from side B, or from the person in its place.
+      // The role decides the side of the conversation: `user` messages come from side B or the person in its place.
       const side = (given.role ?? 'user') === 'user' ? 'b' : 'a'
       const at = buffer.at()
       const turnId = environment.ids()
