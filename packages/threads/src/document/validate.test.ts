@@ -675,3 +675,160 @@ test('messages of issues never quote the document', () => {
   })
   expect(JSON.stringify(validateThread(document))).not.toContain(secret)
 })
+
+describe('TP-16 the issues of one part, exactly', () => {
+  const at0 = '/turns/0/parts/0'
+  const issuesOf = (part: unknown, profile: Profile = 'standard') =>
+    validateThread(thread([userTurn([part as MessagePart])]), { profile }).issues.map(
+      ({ code, pointer }) => `${code} ${pointer.replace(at0, '')}`,
+    )
+  const url = { kind: 'image-url', url: 'https://x.test', identifier: 'i' }
+  const bytes = { kind: 'binary', data: 'AAAA', media_type: 'image/png', identifier: 'i' }
+  const inList = (item: unknown) => ({ part_kind: 'user-prompt', content: ['text', item] })
+  const speech = { part_kind: 'speech', speaker: 'user' }
+
+  test.each<[unknown, string[]]>([
+    [5, ['wrong_type ']],
+    [{ part_kind: 5 }, ['wrong_type /part_kind']],
+    [{}, ['missing_field /part_kind']],
+    [{ part_kind: 'text', content: 5, id: 5 }, ['wrong_type /content', 'wrong_type /id']],
+    [{ part_kind: 'text', content: 'x', id: null }, []],
+    [
+      { part_kind: 'thinking', content: 5, signature: 5, thinking_id: 5, provider_name: 5 },
+      [
+        'wrong_type /content',
+        'wrong_type /signature',
+        'wrong_type /thinking_id',
+        'wrong_type /provider_name',
+      ],
+    ],
+    [{ part_kind: 'file', id: 5, content: bytes }, ['wrong_type /id']],
+    [{ part_kind: 'file' }, ['missing_field /content']],
+    [{ part_kind: 'file', content: 'x' }, ['wrong_type /content']],
+    [
+      { part_kind: 'file', content: { ...bytes, media_type: 5 } },
+      ['wrong_type /content/media_type'],
+    ],
+    [inList(5), ['wrong_type /content/1']],
+    [inList(null), ['wrong_type /content/1']],
+    [inList({}), ['missing_field /content/1/kind']],
+    [
+      inList({ ...url, url: 5, identifier: undefined, media_type: 5 }),
+      [
+        'wrong_type /content/1/url',
+        'missing_field /content/1/identifier',
+        'wrong_type /content/1/media_type',
+      ],
+    ],
+    [inList({ ...url, force_download: true }), []],
+    [inList({ ...url, force_download: 'allow-local' }), []],
+    [inList({ ...url, force_download: 'yes' }), ['bad_value /content/1/force_download']],
+    [inList({ ...url, force_download: null }), ['wrong_type /content/1/force_download']],
+    [inList({ kind: 'text-content' }), ['missing_field /content/1/content']],
+    [
+      inList({ kind: 'uploaded-file' }),
+      ['missing_field /content/1/file_id', 'missing_field /content/1/provider_name'],
+    ],
+    [inList({ kind: 'cache-point' }), []],
+    [
+      { part_kind: 'builtin-tool-call' },
+      ['missing_field /tool_name', 'missing_field /tool_call_id'],
+    ],
+    [
+      { part_kind: 'builtin-tool-return', tool_name: 5, tool_call_id: '' },
+      ['wrong_type /tool_name', 'empty_id /tool_call_id'],
+    ],
+    [speech, []],
+    [{ ...speech, speaker: 'assistant', transcript: 'x' }, []],
+    [{ ...speech, speaker: 'robot' }, ['bad_value /speaker']],
+    [
+      { ...speech, speaker: undefined, transcript: 5 },
+      ['missing_field /speaker', 'wrong_type /transcript'],
+    ],
+    [{ part_kind: 'compaction', content: 5 }, ['wrong_type /content']],
+    [{ part_kind: 'tool-availability-delta' }, []],
+    [
+      {
+        part_kind: 'retry-prompt',
+        content: [5, { type: 5, msg: 'm', loc: [] }, { type: 't', msg: 5 }],
+      },
+      [
+        'wrong_type /content/0',
+        'wrong_type /content/1/type',
+        'wrong_type /content/2/msg',
+        'missing_field /content/2/loc',
+      ],
+    ],
+    [
+      { part_kind: 'retry-prompt', content: 'x', tool_name: 5, tool_call_id: 5 },
+      ['wrong_type /tool_name', 'wrong_type /tool_call_id'],
+    ],
+  ])('TP-16 %o', (part, expected) => {
+    expect(issuesOf(part)).toEqual(expected)
+  })
+
+  test('TP-25 padding stands only where it is needed', () => {
+    const isFine = (data: unknown) => issuesOf({ part_kind: 'file', content: { ...bytes, data } })
+    for (const data of ['', 'AA', 'AA==', 'AAA', 'AAA=', 'AAAA', '-_+/', 'AAAAAA=='])
+      expect(isFine(data), data).toEqual([])
+    for (const data of [
+      'A',
+      'A===',
+      'AAAAA',
+      'AA=',
+      'AAAA=',
+      'AAAA==',
+      'AAA==',
+      '=',
+      '==',
+      'AA=A',
+      'A A',
+      'ä',
+    ])
+      expect(isFine(data), data).toEqual(['bad_base64 /content/data'])
+  })
+
+  test('TP-16 a message says where and what, without the value', () => {
+    const { issues } = validateThread(
+      thread([userTurn([{ part_kind: 'text', content: 5 } as never])]),
+    )
+    expect(issues).toEqual([
+      {
+        code: 'wrong_type',
+        severity: 'error',
+        pointer: `${at0}/content`,
+        message: `${at0}/content: wrong type, expected a string`,
+      },
+    ])
+    expect(validateThread(5).issues[0]?.message).toBe(
+      'the document: wrong type, expected an object',
+    )
+    const unknown = validateThread(thread([userTurn([{ part_kind: 'novel:kind' } as never])]))
+    expect(unknown.issues[0]?.message).toBe(`${at0}/part_kind: unknown part kind`)
+  })
+
+  test('TP-02 ids of threads, agents and messages may be asked to be UUIDs; those of calls never', () => {
+    const own = thread([
+      agentTurn('ada', [response('ada', 1, call('c-1')), request('ada', 2, answer('c-1'))]),
+    ])
+    const asked = validateThread(own, { ids: 'uuid' }).issues
+    expect(asked.length).toBeGreaterThan(0)
+    expect(new Set(asked.map(({ code }) => code))).toEqual(new Set(['id_not_uuid']))
+    expect(asked.some(({ pointer }) => pointer.includes('/parts/'))).toBe(false)
+    expect(validateThread(own, { ids: 'any' }).issues).toEqual([])
+  })
+
+  test('TP-V1 issues are counted on when their list is full, and validity does not depend on it', () => {
+    const broken = thread([
+      userTurn([5, 6, 7].map((content) => ({ part_kind: 'text', content })) as never),
+    ])
+    const { issues, total, valid, wellFormed } = validateThread(broken, { maxIssues: 2 })
+    expect([issues.length, total, valid, wellFormed]).toEqual([2, 3, false, false])
+    const none = validateThread(broken, { maxIssues: 0 })
+    expect([none.issues.length, none.total, none.valid]).toEqual([0, 3, false])
+    const many = thread([
+      userTurn(Array.from({ length: 1001 }, () => ({ part_kind: 'text', content: 5 })) as never),
+    ])
+    expect(validateThread(many)).toMatchObject({ total: 1001, issues: { length: 1000 } })
+  })
+})
