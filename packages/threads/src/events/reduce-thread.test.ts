@@ -131,10 +131,12 @@ describe('reduceThread', () => {
       }))
     const time = (count: number) => {
       const list = deltas(count)
-      const start = performance.now()
+      // Time of this process, because other processes may have the machine meanwhile.
+      const start = process.cpuUsage()
       const folded = foldThread([{ type: 'turn_start', at, turnId: 't', agentId: 'a' }, ...list])
       expect((folded.turns[0] as AgentTurnState).draft?.blocks[0]?.text).toHaveLength(count * 5)
-      return performance.now() - start
+      const { user, system } = process.cpuUsage(start)
+      return (user + system) / 1000
     }
     time(10_000)
     // Ten times the work may take three times its fair share on a busy machine; a square would be a hundred.
@@ -912,4 +914,194 @@ test('TP-52 transient data is not stored, and events that nobody knows are', () 
     expect(isEphemeralEvent({ type, at })).toBe(true)
   for (const type of ['message_added', 'step_reset', 'status_changed', 'usage_recorded'])
     expect(isEphemeralEvent({ type, at })).toBe(false)
+})
+
+describe('TP-54 the fold, event by event', () => {
+  const t = (second: number) => `2026-05-01T14:00:${String(second).padStart(2, '0')}Z`
+  const fold = (...list: readonly object[]) => foldThread(list as unknown as ThreadEvent[])
+  const created = { type: 'thread_created', at: t(0), threadId: 'th' }
+  const start = { type: 'turn_start', at: t(1), turnId: 't', agentId: 'a' }
+  const turnOf = (...list: readonly object[]) => fold(start, ...list).turns[0] as AgentTurnState
+
+  test('TP-54 title, metadata, parent and the latest time', () => {
+    const state = fold(
+      { ...created, title: 'One', metadata: { a: 1, b: 2 }, parentThreadId: 'p' },
+      { type: 'thread_updated', at: t(5), metadata: { b: null, c: 3 } },
+      { type: 'thread_updated', at: t(3), title: 'Two' },
+    )
+    expect(state).toMatchObject({
+      threadId: 'th',
+      title: 'Two',
+      metadata: { a: 1, c: 3 },
+      parentThreadId: 'p',
+      createdAt: t(0),
+      updatedAt: t(5), // an event with an earlier time does not set it back
+      eventCount: 3,
+    })
+    expect(state.metadata).not.toHaveProperty('b')
+    const bare = fold(created)
+    expect(bare).not.toHaveProperty('title')
+    expect(bare).not.toHaveProperty('parentThreadId')
+    // Only the creation of a thread says what it is.
+    const update = { type: 'thread_updated', at: t(1), threadId: 'x', parentThreadId: 'y' }
+    expect(fold(created, update)).toMatchObject({ threadId: 'th', createdAt: t(0) })
+    expect(fold(created, update)).not.toHaveProperty('parentThreadId')
+  })
+
+  test('TP-54 status and its text, usage of no message, files and children', () => {
+    const state = fold(
+      created,
+      { type: 'status_changed', at: t(1), status: 'running', text: 'busy' },
+      { type: 'usage_recorded', at: t(2), usage: { input_tokens: 2 } },
+      { type: 'usage_recorded', at: t(2), usage: { input_tokens: 3, output_tokens: 1 } },
+      { type: 'usage_recorded', at: t(2), usage: {} },
+      { type: 'file_written', at: t(3), path: '/a', mediaType: 'm', sizeBytes: 1, hash: 'h' },
+      { type: 'file_written', at: t(3), path: '/b', mediaType: 'm', sizeBytes: 2 },
+      { type: 'file_removed', at: t(4), path: '/b' },
+      { type: 'subagent_created', at: t(4), reference: 'c', name: 'n', isBlocking: true },
+      { type: 'subagent_updated', at: t(5), reference: 'c', status: 'idle', statusText: 'x' },
+      { type: 'subagent_updated', at: t(5), reference: 'c', status: 'awaiting_human' },
+      { type: 'subagent_updated', at: t(5), reference: 'nobody', status: 'idle' },
+    )
+    expect(state).toMatchObject({ status: 'running', statusText: 'busy' })
+    expect(state.usage).toEqual({ input_tokens: 5, output_tokens: 1 })
+    expect(state.files).toEqual({
+      '/a': { path: '/a', mediaType: 'm', sizeBytes: 1, hash: 'h', writtenAt: t(3) },
+    })
+    expect(state.subagents).toEqual({
+      c: {
+        reference: 'c',
+        name: 'n',
+        isBlocking: true,
+        createdAt: t(4),
+        status: 'awaiting_human',
+        statusText: 'x',
+      },
+    })
+    const quiet = fold(
+      { type: 'status_changed', at: t(1), status: 'running', text: 'busy' },
+      { type: 'status_changed', at: t(2), status: 'idle' },
+    )
+    expect(quiet.status).toBe('idle')
+    expect(quiet).not.toHaveProperty('statusText')
+  })
+
+  test('TP-42 pieces grow the block of their id and type; a step begins anew', () => {
+    const text = (blockId: string, piece: string) => ({
+      type: 'text_delta',
+      at: t(2),
+      turnId: 't',
+      blockId,
+      text: piece,
+    })
+    const thought = { ...text('a', 'hm'), type: 'reasoning_delta' }
+    const live = turnOf(text('a', '1'), thought, text('b', '2'), text('a', '3'))
+    expect(live.draft).toEqual({
+      stepId: '',
+      blocks: [
+        { type: 'text', id: 'a', text: '13' },
+        { type: 'reasoning', id: 'a', text: 'hm' },
+        { type: 'text', id: 'b', text: '2' },
+      ],
+      events: [],
+    })
+    const step = { type: 'step_start', at: t(2), turnId: 't', stepId: 's1' }
+    const note = { type: 'custom_event', at: t(3), name: 'n', data: 1, turnId: 't' }
+    for (const type of ['step_start', 'step_reset']) {
+      const again = turnOf(step, text('a', '1'), note, { ...step, type, stepId: 's2' })
+      expect(again.draft).toEqual({ stepId: 's2', blocks: [], events: [] })
+      // What happened meanwhile is not lost with the words.
+      expect(again.items).toEqual([{ kind: 'event', event: note }])
+    }
+    expect(turnOf(step, text('a', '1'), { ...step, type: 'step_end' }).draft?.blocks).toHaveLength(
+      1,
+    )
+  })
+
+  test('TP-42 events while a model speaks stand after its message; without a turn, in the last one', () => {
+    const note = (data: number, turnId?: string) => ({
+      type: 'custom_event',
+      at: t(3),
+      name: 'n',
+      data,
+      ...(turnId !== undefined && { turnId }),
+    })
+    const piece = { type: 'text_delta', at: t(2), turnId: 't', blockId: 'a', text: 'x' }
+    const message = {
+      type: 'message_added',
+      at: t(4),
+      turnId: 't',
+      message: { id: 'm', type: 'assistant', content: [], timestamp: t(4) },
+    }
+    const kinds = (turn: AgentTurnState) =>
+      turn.items.map((item) =>
+        item.kind === 'event' ? (item.event as { data: number }).data : item.kind,
+      )
+    expect(kinds(turnOf(note(0, 't'), piece, note(1, 't'), note(2), message, note(3)))).toEqual([
+      0,
+      'message',
+      1,
+      2,
+      3,
+    ])
+    const ended = (outcome: string) => ({ type: 'turn_end', at: t(5), turnId: 't', outcome })
+    const cut = turnOf(piece, note(1, 't'), ended('interrupted'), note(2, 't'))
+    expect(kinds(cut)).toEqual([1, 2])
+    expect(cut).toMatchObject({ outcome: 'interrupted', endedAt: t(5) })
+    expect(cut.draft).toEqual({
+      stepId: '',
+      blocks: [{ type: 'text', id: 'a', text: 'x' }],
+      events: [],
+    })
+    expect(cut).not.toHaveProperty('reason')
+    expect(turnOf(piece, ended('completed'))).not.toHaveProperty('draft')
+    expect(turnOf(ended('parked'))).not.toHaveProperty('draft')
+    // Before the first turn there is no place; an unknown turn means the last one.
+    expect(fold(note(1)).turns).toEqual([])
+    const other = { ...start, turnId: 't2' }
+    const two = fold(start, other, note(1, 't'), note(2, 'nobody'), note(3))
+    expect((two.turns as AgentTurnState[]).map(kinds)).toEqual([[1], [2, 3]])
+  })
+
+  test('TP-54 a turn whose start is missing is opened by what it holds', () => {
+    const message = {
+      type: 'message_added',
+      at: t(4),
+      turnId: 't9',
+      agentId: 'ada',
+      message: { id: 'm', type: 'assistant', content: [], timestamp: t(4) },
+    }
+    expect(fold(message).turns).toEqual([
+      {
+        kind: 'agent',
+        turnId: 't9',
+        agentId: 'ada',
+        startedAt: t(4),
+        outcome: 'running',
+        items: [{ kind: 'message', at: t(4), agentId: 'ada', message: message.message }],
+        calls: [],
+        continues: undefined,
+      },
+    ])
+    const end = {
+      type: 'tool_execution_end',
+      at: t(5),
+      turnId: 't8',
+      toolCallId: 'c',
+      toolName: 'f',
+      outcome: 'success',
+      result: 1,
+    }
+    expect(fold(end).turns).toMatchObject([
+      { turnId: 't8', agentId: '', startedAt: t(5), items: [{ kind: 'result', toolName: 'f' }] },
+    ])
+    const user = {
+      type: 'message_added',
+      at: t(4),
+      turnId: 'u',
+      message: { id: 'm', type: 'user', content: [], timestamp: t(4) },
+    }
+    expect(fold(user).turns[0]).not.toHaveProperty('userId')
+    expect(fold(user, { ...user, message: { ...user.message, id: 'm2' } }).turns).toHaveLength(1)
+  })
 })
