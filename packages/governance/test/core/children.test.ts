@@ -1,5 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { hashJson, rules, type Envelope, type Reason, type TaskClass } from '../../src/index.ts'
+import {
+  hashJson,
+  rules,
+  type Envelope,
+  type Identity,
+  type Reason,
+  type TaskClass,
+} from '../../src/index.ts'
 import type { RunLimits } from '../../src/journal/events.ts'
 import {
   codesOf,
@@ -471,7 +478,7 @@ test('UAICP-17 each limit of a child is the narrower one, its own or its parentâ
 
 test('UAICP-17 a child acts for the owner of its parent, with as much freedom or less', async () => {
   const { governor } = await kit()
-  const asking = (changes: Partial<typeof identity>) =>
+  const asking = (changes: Partial<Pick<Identity, 'agent_id' | 'owner_id' | 'control_class'>>) =>
     governor.run(nest('outer', []), init, (run) =>
       run.child(nest('inner', []), { identity: { ...identity, ...changes } }, async () => 1),
     )

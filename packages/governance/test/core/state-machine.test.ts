@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import {
   defineVerifier,
   type Journal,
@@ -7,6 +7,9 @@ import {
   type TaskClass,
 } from '../../src/index.ts'
 import { canTransition, isTerminal, STATES } from '../../src/contract/envelope.ts'
+import type { JournalItem } from '../../src/journal/events.ts'
+import { readItem } from '../../src/journal/journal.ts'
+import { openState, reduceJournal } from '../../src/journal/reduce.ts'
 import { codesOf, init, judgedResult, kit, taskOf, toolOf, undoBy, World } from '../support/kit.ts'
 
 const allowed: readonly string[] = [
@@ -434,4 +437,144 @@ test('UAICP-08 a request that is cancelled, in plan or in execute, has seen ever
       'uncertain',
     ])
   }
+})
+
+describe('UAICP-03 the fold of a journal', () => {
+  test('UAICP-03 holds what happened: calls, steps, chunks, children, effects, reports', async () => {
+    const { governor, world, time } = await kit()
+    const write = toolOf(world, 'write', { risk: 'write_low_risk', rollback: undoBy('write') })
+    const undo = toolOf(world, 'undo_write', { risk: 'write_low_risk' })
+    const read = toolOf(world, 'read')
+    const bare = toolOf(world, 'bare', { risk: 'write_high_risk' })
+    const inner = taskOf({ name: 'inner', tools: [write, undo] })
+    const task = taskOf({
+      tools: [write, undo, read, bare],
+      verifiers: ['a', 'b'].map((id) =>
+        defineVerifier({
+          id,
+          timeoutMs: 100,
+          check: (_evidence, { candidate }) => [
+            { check_id: 'c', result: id === 'a' || candidate === 2 ? 'pass' : 'fail' },
+          ],
+        }),
+      ),
+      repair: { max: 1 },
+    })
+    const ids: string[] = []
+    const started = time.now()
+    const result = await governor.run(task, init, async (run) => {
+      ids[0] = run.request_id
+      await run.step('think', () => 1)
+      run.chunk('hm')
+      await run.call(write, { n: run.attempt }, { id: 'w' })
+      await run.call(read, {})
+      await time.advance(10)
+      if (run.attempt === 1) await run.call(bare, {}).catch(() => undefined)
+      else
+        await run.child(inner, {}, async (child) => {
+          ids[1] = child.request_id
+          return (await child.call(write, { n: 9 })).result
+        })
+      return run.attempt
+    })
+    expect(result.state).toBe('deliver')
+    const [id, childId] = ids as [string, string]
+    const state = (await governor.state(id))!
+    expect(state).toMatchObject({
+      request_id: id,
+      parent_trace_id: undefined,
+      identity: init.identity,
+      startedAt: started,
+      state: 'deliver',
+      attempt: 2,
+      callCount: 6,
+      refusals: [],
+      chunks: [{ attempt: 1 }, { attempt: 2 }],
+      effects: [
+        { request_id: id, call: 'w' },
+        { request_id: id, call: 'w' },
+        { request_id: childId, call: '1.1' },
+      ],
+      failed: undefined,
+    })
+    expect(state.why.map(({ code }) => code)).toEqual(['VERIFICATION_FAILED', 'ROLLBACK_REQUIRED'])
+    const seen = [...state.calls.values()].map(({ call, tool, risk, attempt, status, effect }) => ({
+      call,
+      tool,
+      risk,
+      attempt,
+      status,
+      effect,
+    }))
+    const low = 'write_low_risk'
+    const reading = { tool: 'read', risk: 'read_only', status: 'done', effect: 'none' }
+    expect(seen).toEqual([
+      { call: 'w', tool: 'write', risk: low, attempt: 2, status: 'done', effect: 'applied' },
+      { call: '1.1', attempt: 1, ...reading },
+      {
+        call: '1.2',
+        tool: 'bare',
+        risk: 'write_high_risk',
+        attempt: 1,
+        status: 'refused',
+        effect: 'none',
+      },
+      { call: '2.1', attempt: 2, ...reading },
+    ])
+    expect([...state.steps.values()].map(({ step, ok }) => [step, ok])).toEqual([
+      ['1.s1', true],
+      ['2.s1', true],
+    ])
+    expect([...state.children.values()]).toMatchObject([
+      { child: '2.c1', request_id: childId, attempt: 2, settled: { outcome: 'success', calls: 1 } },
+    ])
+    // The call was made again, so the record that it was undone is gone.
+    expect(state.undo.size).toBe(0)
+    expect(state.reports.map(({ verifier, passed }) => [verifier, passed])).toEqual([
+      ['a', true],
+      ['b', true],
+    ])
+  })
+
+  test('UAICP-12 no entry can follow that is out of order, of another state or after the end', async () => {
+    const { governor, entries } = await kit()
+    const result = await governor.run(taskOf({ tools: [] }), init, async () => 1)
+    if (result.state !== 'deliver') throw new Error(result.state)
+    const all = (await entries()).map(({ envelope }) => readItem({ envelope }))
+    const [opened] = all
+    if (opened?.type !== 'opened') throw new Error('not opened')
+    /** The state after this many entries. */
+    const after = (count: number) => {
+      const state = openState(opened, init.identity)
+      for (const item of all.slice(1, count)) reduceJournal(state, item)
+      return state
+    }
+    const refuses = (count: number, item: object) =>
+      expect(() => reduceJournal(after(count), item as JournalItem)).toThrow(
+        expect.objectContaining({ code: 'STATE_CONFLICT' }),
+      )
+    expect(after(all.length).delivered).toBeDefined()
+    const [, toPlan, toExecute, toVerify, delivered] = all
+    const note = { ...toPlan, type: 'planned', data: { hash: 'sha256:0' } }
+    // Another number than the next one.
+    refuses(1, { ...toPlan, seq: 2 })
+    refuses(1, { ...toPlan, seq: 0 })
+    // Another state than the request has, or a transition that the table does not have.
+    refuses(2, { ...note, seq: 2, state: 'execute' })
+    refuses(2, { ...toVerify, seq: 2 })
+    refuses(3, { ...delivered, seq: 3 })
+    // Only `delivered` delivers, and it does nothing else.
+    refuses(4, { ...toVerify, seq: 4, state: 'deliver' })
+    refuses(4, { ...delivered, state: 'execute' })
+    // After the end there is nothing.
+    refuses(5, { ...note, seq: 5, state: 'deliver' })
+    const failed = after(4)
+    reduceJournal(failed, { ...toExecute, seq: 4, state: 'fail_safe' } as JournalItem)
+    const end = { ...note, type: 'failed_safe', data: { reasons: [], missing: [], undo: [] } }
+    reduceJournal(failed, { ...end, seq: 5, state: 'fail_safe' } as unknown as JournalItem)
+    expect(failed.failed).toBeDefined()
+    expect(() =>
+      reduceJournal(failed, { ...note, seq: 6, state: 'fail_safe' } as unknown as JournalItem),
+    ).toThrow(expect.objectContaining({ code: 'STATE_CONFLICT' }))
+  })
 })
