@@ -55,6 +55,7 @@ test('UAP-071 without structured output a private tool takes the plan; with neit
   )
   const { state } = await worker.generate('x', start)
   expect(model.requests[0]!.tools.map(({ name }) => name)).toEqual(['submit_plan'])
+  expect(model.requests[0]!.tools[0]!.parameters).toMatchObject({ required: ['steps'] })
   expect(model.requests[1]!.tools.map(({ name }) => name)).toEqual(['add'])
   expect(state.plan).toMatchObject([{ id: 'a', status: 'completed' }])
   expect(state.messages.map(({ type }) => type)).toEqual([
