@@ -31,6 +31,19 @@ const strategies = {
   },
 }
 
+test('UAP-162 a store with a journal has one more save where calls are about to run, and no other', async () => {
+  const store = memoryCheckpoints({ journal: true })
+  const coder = agent({
+    model: scripted(twoRounds),
+    tools: [add],
+    checkpoints: store,
+    sessionId: 's',
+  })
+  await coder.generate('go', AgentState.initial())
+  await coder.flush()
+  expect((await store.history('s')).map(({ step }) => step)).toEqual([1, 1, 2, 2, 3])
+})
+
 describe.each(Object.entries(strategies))('%s', (_, { execution, script }) => {
   const create = (checkpoints: CheckpointStore, options: { sessionId?: string } = {}) =>
     agent({ model: scripted(script), tools: [add], execution, checkpoints, ...options })

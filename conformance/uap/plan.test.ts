@@ -1,7 +1,7 @@
 import { agent, AgentState, type AgentStateJSON, type PlanStep } from '@skein/agents'
 import { plan, type PlanOptions } from '@skein/agents/execution'
 import { isUserMessage, type LLMCapabilities } from '@skein/ai'
-import { calls, fails, says, scripted, type ScriptStep } from '@skein/ai/testing'
+import { calls, fails, says, scripted, stops, type ScriptStep } from '@skein/ai/testing'
 import { describe, expect, test } from 'vitest'
 import { collect, recordingStore } from './support/state.ts'
 import { add, probeLog } from './support/tools.ts'
@@ -463,6 +463,25 @@ describe('a plan that cannot be carried out', () => {
     expect(state.messages.filter(isUserMessage).map(({ text }) => text)).not.toContainEqual(
       expect.stringContaining('Use the tool'),
     )
+  })
+
+  test('UAP-079 UAP-050 an answer that was no plan stays in the history, and its tokens count', async () => {
+    const usage = { inputTokens: 5, outputTokens: 2, totalTokens: 7 }
+    const { worker } = planner([
+      [says('I would rather not'), stops('end_turn', { usage })],
+      [steps({ id: 'a' }), stops('end_turn', { usage })],
+      [says('done'), stops('end_turn', { usage })],
+    ])
+    const { state, turn } = await worker.generate('x', start)
+    expect(state.messages.map(({ text }) => text)).toContain('I would rather not')
+    expect(state.messages.map(({ id }) => id)).toEqual(turn.messages.map(({ id }) => id))
+    expect([turn.cycles, turn.usage.totalTokens, state.run?.usage.totalTokens]).toEqual([3, 21, 21])
+  })
+
+  test('UAP-079 of two lists the one named steps is the plan', async () => {
+    const [a, b] = ['a', 'b'].map((id) => ({ id, description: id.toUpperCase() }))
+    const { worker } = planner([says(JSON.stringify({ plan: [b], steps: [a] })), says('ok')])
+    expect((await worker.generate('x', start)).state.plan).toMatchObject([{ id: 'a' }])
   })
 
   test('UAP-079 a step without an id or a description is a problem, by its number', async () => {

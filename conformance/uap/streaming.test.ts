@@ -222,7 +222,10 @@ describe('steering', () => {
   })
 
   test('a message is taken as it is; after the last step there is nothing left to steer', async () => {
-    const stream = agent({ model: scripted([adding, says('done')]), tools: [add] }).stream('x', start)
+    const stream = agent({ model: scripted([adding, says('done')]), tools: [add] }).stream(
+      'x',
+      start,
+    )
     const own = new UserMessage('mine')
     const late: unknown[] = []
     for await (const { uap } of stream) {

@@ -949,3 +949,110 @@ test.each(modes)('aborting a wrapped strategy keeps what it has produced: %s', a
     turn: { toolExecutions: [{ toolName: 'work' }] },
   })
 })
+
+describe('under a strategy of one’s own', () => {
+  const own = (isOver: () => void = () => {}): ExecutionStrategy => ({
+    name: 'own',
+    execute: async ({ llm, input, state }) => {
+      const turn = await llm.generate(state.messages, input)
+      isOver()
+      return { turn, state: state.withMessages(turn.messages).withStep(3) }
+    },
+    stream(context) {
+      const result = this.execute(context)
+      result.catch(() => {})
+      return {
+        result,
+        abort: () => {},
+        async *[Symbol.asyncIterator]() {
+          await result
+        },
+      }
+    },
+  })
+
+  test('UAP-111 UAP-113 events of a sub-agent name the agent that called it', async () => {
+    const parent = agent({
+      model: scripted([calls('kid', {}, { id: 'k' }), says('ok')]),
+      tools: [child('kid', agent({ model: scripted([says('hi')]) }))],
+      execution: own(),
+    })
+    const stream = parent.stream('x', start.withStep(2))
+    const seen: unknown[] = []
+    for await (const { uap } of stream)
+      if (uap?.type === 'subagent_start' || uap?.type === 'subagent_end')
+        seen.push([uap.type, uap.agentId, uap.step, uap.data.parentToolCallId])
+    expect(seen).toEqual([
+      ['subagent_start', parent.id, 2, 'k'],
+      ['subagent_end', parent.id, 2, 'k'],
+    ])
+    expect((await stream.result).state.subagentTraces).toHaveLength(1)
+  })
+
+  test('UAP-151 leaving its stream aborts the run, unless its last step has ended', async () => {
+    for (const stopReason of [undefined, 'complete'] as const) {
+      let signal: AbortSignal | undefined
+      let end: () => void = () => {}
+      const strategy: ExecutionStrategy = {
+        name: 'slow',
+        execute: () => Promise.reject(new Error('not streamed')),
+        stream: (context) => {
+          signal = context.signal
+          const turn = { messages: [] } as unknown as Turn
+          const result = new Promise<GenerateResult>((resolve) => {
+            end = () => resolve({ turn, state: context.state })
+          })
+          return {
+            result,
+            abort: () => {},
+            async *[Symbol.asyncIterator]() {
+              const data = { usage: {} as never, ...(stopReason && { stopReason }) }
+              yield {
+                source: 'uap',
+                uap: { type: 'step_end', step: 1, agentId: 'a', data },
+              } as const
+              await result
+            },
+          }
+        },
+      }
+      const run = agent({ model: scripted([]), execution: strategy }).stream('x', start)
+      for await (const { uap } of run) {
+        expect(uap?.type).toBe('step_end')
+        end()
+        break
+      }
+      if (stopReason) await expect(run.result).resolves.toMatchObject({ state: start })
+      else await expect(run.result).rejects.toMatchObject({ code: 'CANCELLED' })
+      expect(signal?.aborted).toBe(stopReason === undefined)
+    }
+  })
+})
+
+test('flush waits until the sessions of sub-agents that have ended are deleted', async () => {
+  const store = memoryCheckpoints()
+  let release = (): void => {}
+  const gate = new Promise<void>((resolve) => (release = resolve))
+  const slow: CheckpointStore = {
+    ...store,
+    delete: async (sessionId) => {
+      await gate
+      await store.delete(sessionId)
+    },
+  }
+  const kid = agent({ model: scripted([says('hi')]), checkpoints: slow })
+  const parent = agent({
+    model: scripted([calls('kid'), says('ok')]),
+    tools: [child('kid', kid)],
+    checkpoints: memoryCheckpoints(),
+  })
+  await parent.generate('x', start)
+  expect(await store.list()).toHaveLength(1)
+  let isFlushed = false
+  const flushed = parent.flush().then(() => (isFlushed = true))
+  await new Promise((resolve) => setTimeout(resolve, 0))
+  expect(isFlushed).toBe(false)
+  release()
+  await flushed
+  expect(await store.list()).toEqual([])
+})
