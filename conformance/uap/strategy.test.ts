@@ -269,8 +269,29 @@ describe('a model that has only generate and stream', () => {
     expect(names()).toEqual(['look start', 'look end'])
   })
 
+  test('UAP-142 the agent’s tool strategy holds for the calls that it left open', async () => {
+    const { probe, names } = probeLog()
+    const tools = [probe('look')]
+    const model = scripted([calls('look', { n: 1 }), says('seen')])
+    const real = llm({ model, tools, toolStrategy: { maxIterations: 0 } })
+    const asked: unknown[] = []
+    const worker = agent({
+      model,
+      tools,
+      execution: swapped(loop(), opaque(real)),
+      toolStrategy: { onBeforeCall: (tool, args) => (asked.push([tool.name, args]), false) },
+    })
+    const { turn } = await worker.generate('x', start)
+    expect(asked).toEqual([['look', { n: 1 }]])
+    expect(names()).toEqual([])
+    expect(turn.toolExecutions).toMatchObject([{ toolName: 'look', isError: true }])
+  })
+
   test('is planned with by its text', async () => {
-    const answers = ['Here: {"steps":[{"id":"a","description":"A","dependsOn":[]}]}', 'done']
+    const answers = [
+      'Here: {"steps":[{"id":"a","description":"A","dependsOn":[]}]} Shall I?',
+      'done',
+    ]
     const turns = answers.map((text): Turn => {
       const response = new AssistantMessage(text)
       const usage = {

@@ -1056,3 +1056,43 @@ test('flush waits until the sessions of sub-agents that have ended are deleted',
   await flushed
   expect(await store.list()).toEqual([])
 })
+
+test('UAP-125 the journal entry of a sub-agent’s call has its trace, and that of another call has none', async () => {
+  const effects: [string, unknown][] = []
+  const parent = agent({
+    model: scripted([[calls('kid', {}, { id: 'k' }), calls('plain', {}, { id: 'p' })], says('ok')]),
+    tools: [
+      child('kid', agent({ model: scripted([says('hi')]) })),
+      { name: 'plain', description: 'd', parameters, run: () => 'x' },
+    ],
+  })
+  const commit = (effect: StepEffect): void => {
+    if (effect.type === 'call_end')
+      effects.push([effect.call.toolCallId, effect.traces?.map((one) => one.parentToolCallId)])
+  }
+  await parent.generate('x', start, { commit })
+  expect(new Map(effects)).toEqual(
+    new Map<string, unknown>([
+      ['k', ['k']],
+      ['p', undefined],
+    ]),
+  )
+})
+
+test('UAP-047 UAP-027 a query has a session only with a store, and then a new one each time', async () => {
+  const seen: unknown[] = []
+  const strategy = {
+    onComplete: ({ state }: GenerateResult) => void seen.push(state.metadata['sessionId']),
+  }
+  const model = scripted(() => says('hi'))
+  await agent({ model, strategy }).query('x')
+  expect(seen).toEqual([undefined])
+  const store = memoryCheckpoints()
+  const saving = agent({ model, strategy, checkpoints: store })
+  await saving.query('x')
+  await saving.query('x')
+  await saving.flush()
+  expect(seen[1]).toBeTypeOf('string')
+  expect(seen[1]).not.toBe(seen[2])
+  expect((await store.list()).toSorted()).toEqual(seen.slice(1).toSorted())
+})

@@ -357,6 +357,17 @@ describe('an agent as an MCP server', () => {
     })
   })
 
+  test('the schema of a tool is sent as that of an object', () => {
+    const bare = { ...look, name: 'bare', parameters: { properties: { a: {} } } }
+    const { tools } = mcpHandlers({ tools: [look, bare] }).listTools()
+    expect(tools[1]).toEqual({
+      name: 'bare',
+      description: look.description,
+      inputSchema: { type: 'object', properties: { a: {} } },
+    })
+    expect(tools.map(({ name }) => name)).toEqual(['look', 'bare'])
+  })
+
   test('two things under one name are refused', () => {
     expect(() => mcpHandlers({ tools: [look, look] })).toThrow(/"look"/)
   })
