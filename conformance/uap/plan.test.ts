@@ -1,7 +1,7 @@
 import { agent, AgentState, type AgentStateJSON, type PlanStep } from '@skein/agents'
 import { plan, type PlanOptions } from '@skein/agents/execution'
 import { isUserMessage, type LLMCapabilities } from '@skein/ai'
-import { calls, fails, says, scripted, stops, type ScriptStep } from '@skein/ai/testing'
+import { calls, fails, says, scripted, stops, waits, type ScriptStep } from '@skein/ai/testing'
 import { describe, expect, test } from 'vitest'
 import { collect, recordingStore } from './support/state.ts'
 import { add, probeLog } from './support/tools.ts'
@@ -227,6 +227,7 @@ describe('a step that fails', () => {
     expect(asked).toContain('broken')
     expect(asked).toContain('the goal')
     expect(asked).toContain('a: Do a')
+    expect(asked).toContain('The step "b" (Do b) failed')
   })
 
   test('UAP-076 by its own tool is one too, and is marked before there is a new plan', async () => {
@@ -394,6 +395,33 @@ describe('a step that fails', () => {
       message: expect.stringContaining('broken'),
       cause: { message: 'no plan' },
     })
+  })
+
+  test('UAP-074 UAP-152 an abort is no failure of the step: it stays in progress, and nothing is planned', async () => {
+    const controller = new AbortController()
+    const ended: number[] = []
+    const model = scripted([
+      steps({ id: 'a' }),
+      () => {
+        controller.abort()
+        return waits(Infinity)
+      },
+    ])
+    const worker = agent({
+      model,
+      execution: plan(),
+      strategy: { onStepEnd: (step) => void ended.push(step) },
+    })
+    const stream = worker.stream('x', start, { signal: controller.signal })
+    const types: string[] = []
+    await expect(
+      (async () => {
+        for await (const { uap } of stream) if (uap) types.push(uap.type)
+      })(),
+    ).rejects.toMatchObject({ code: 'CANCELLED' })
+    expect(types).not.toContain('plan_step_end')
+    expect(ended).toEqual([1])
+    expect(model.requests).toHaveLength(2)
   })
 
   test('by a hook fails the run', async () => {

@@ -1096,3 +1096,93 @@ test('UAP-047 UAP-027 a query has a session only with a store, and then a new on
   expect(seen[1]).not.toBe(seen[2])
   expect((await store.list()).toSorted()).toEqual(seen.slice(1).toSorted())
 })
+
+test('two questions inside one sub-agent are answered together, each with its own answer', async () => {
+  const got: unknown[] = []
+  const ask: Tool = {
+    name: 'ask',
+    description: 'd',
+    parameters,
+    run: (_: unknown, { answer, toolCallId }: AgentContext) => {
+      if (!answer) return defer({ kind: 'approval', request: toolCallId })
+      got.push([toolCallId, answer])
+      return 'asked'
+    },
+  }
+  for (const journal of [false, true]) {
+    got.length = 0
+    const kid = agent({
+      model: scripted([[calls('ask', {}, { id: 'a' }), calls('ask', {}, { id: 'b' })], says('hi')]),
+      tools: [ask],
+    })
+    const parent = agent({
+      model: scripted([calls('kid', {}, { id: 'k' }), says('ok')]),
+      tools: [child('kid', kid)],
+      checkpoints: memoryCheckpoints({ journal }),
+    })
+    const { state, interrupts } = await parent.generate('x', start)
+    expect(interrupts?.map(({ id, path }) => [id, path])).toEqual([
+      ['k/a', ['kid']],
+      ['k/b', ['kid']],
+    ])
+    const { turn, stopReason } = await parent.resume(restore(state), {
+      'k/a': { type: 'approve' },
+      'k/b': { type: 'deny', reason: 'not this' },
+    })
+    expect(got).toEqual([['a', { type: 'approve' }]])
+    expect(stopReason).toBe('complete')
+    expect(turn.toolExecutions).toMatchObject([{ toolCallId: 'k', result: 'hi', isError: false }])
+  }
+})
+
+test('UAP-112 UAP-115 a sub-agent that a tool left open has one end, with its own id, when the run ends', async () => {
+  const open: Tool = {
+    name: 'open',
+    description: 'd',
+    parameters,
+    run: async (_: unknown, { onSubagentEvent, toolCallId }: AgentContext) => {
+      await onSubagentEvent?.({
+        type: 'subagent_start',
+        subagentId: 'mine',
+        subagentType: 'hand-written',
+        parentToolCallId: toolCallId,
+        prompt: 'go',
+        timestamp: 5,
+      })
+      return 'left'
+    },
+  }
+  const run = agent({
+    model: scripted([calls('open', {}, { id: 'o' }), says('ok')]),
+    tools: [open],
+  }).stream('x', start)
+  const ends: unknown[] = []
+  for await (const { uap } of run) if (uap?.type === 'subagent_end') ends.push(uap.data)
+  const identity = { subagentId: 'mine', subagentType: 'hand-written', parentToolCallId: 'o' }
+  expect(ends).toMatchObject([{ ...identity, success: false, error: 'The call ended.' }])
+  const { state } = await run.result
+  expect(state.subagentTraces).toMatchObject([
+    { ...identity, prompt: 'go', startTime: 5, success: false },
+  ])
+})
+
+test('every effect that is committed has the step and the state it belongs to', async () => {
+  const seen: unknown[] = []
+  const worker = agent({
+    model: scripted([calls('plain', {}, { id: 'p' }), says('ok')]),
+    tools: [{ name: 'plain', description: 'd', parameters, run: () => 'x' }],
+  })
+  const commit = (effect: StepEffect): void => {
+    const count = 'state' in effect ? effect.state.messages.length : effect.call.toolCallId
+    seen.push([effect.type, effect.step, count])
+  }
+  await worker.generate('x', start, { commit })
+  expect(seen).toEqual([
+    ['inference_start', 1, 1],
+    ['inference_end', 1, 2],
+    ['call_start', 1, 'p'],
+    ['call_end', 1, 'p'],
+    ['inference_start', 2, 3],
+    ['inference_end', 2, 4],
+  ])
+})

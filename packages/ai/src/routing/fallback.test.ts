@@ -306,3 +306,31 @@ describe('embeddings and images', () => {
     expect(make().capabilities).toMatchObject({ generate: true, streaming: true, edit: false })
   })
 })
+
+test('embeddings of several models take what each of them takes', () => {
+  const member = (
+    name: string,
+    maxBatchSize: number,
+    imageInput: boolean,
+    maxBatchTokens?: number,
+  ) =>
+    createProvider({
+      name,
+      embedding: {
+        maxBatchSize,
+        imageInput,
+        ...(maxBatchTokens !== undefined && { maxBatchTokens }),
+        bind: () => ({ modelId: 'm', provider: name, embed: () => Promise.reject(new Error()) }),
+      },
+    })('m')
+  const handlerOf = (...members: ModelReference[]) => fallback(members).provider.handlers.embedding
+  expect(handlerOf(member('a', 9, true, 50), member('b', 5, true))).toMatchObject({
+    maxBatchSize: 5,
+    maxBatchTokens: 50,
+    imageInput: true,
+  })
+  expect(handlerOf(member('a', 5, true), member('b', 9, false))).toMatchObject({
+    maxBatchSize: 5,
+    imageInput: false,
+  })
+})

@@ -437,6 +437,7 @@ describe('settings and tools of a client reach any vendor', () => {
     })
     expect(dropped.headers.get('skein-dropped-params')).toBe('seed')
     expect(plain.headers.get('skein-dropped-params')).toBeNull()
+    expect(plain.headers.get('content-type')).toContain('application/json')
     for (const [name, value] of plain.headers)
       if (name !== 'x-request-id') expect(dropped.headers.get(name), name).toBe(value)
   })
