@@ -159,6 +159,24 @@ describe('OpenAI', () => {
     expect(usage).toEqual({ imagesGenerated: 2 })
   })
 
+  test('UPP-137 UPP-138 an image’s own format comes before that of the answer; the cost is kept', async () => {
+    const data = [{ b64_json: 'AAAA', output_format: 'webp' }, { b64_json: 'AAAA' }]
+    const usage = { input_tokens: 1, output_tokens: 2, total_tokens: 3, cost: 0.04 }
+    const answer = (): Response => Response.json({ output_format: 'jpeg', data, usage })
+    const result = await rig('openai', { answer }).model.generate('A dot')
+    expect(result.images.map(({ image: made }) => made.mimeType)).toEqual([
+      'image/webp',
+      'image/jpeg',
+    ])
+    expect(result.usage).toEqual({
+      imagesGenerated: 2,
+      inputTokens: 1,
+      outputTokens: 2,
+      totalTokens: 3,
+      costUsd: 0.04,
+    })
+  })
+
   test('UPP-137 data that is not base64 is INVALID_RESPONSE', async () => {
     const answer = (): Response => Response.json({ data: [{ b64_json: '!!!!' }] })
     await expect(rig('openai', { answer }).model.generate('x')).rejects.toMatchObject({

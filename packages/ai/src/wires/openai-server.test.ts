@@ -2,6 +2,9 @@ import type { JsonObject } from '@skein/base'
 import { describe, expect, test } from 'vitest'
 import type { StreamEvent } from '../contract/event.ts'
 import { plain } from '../../test/wires/arbitrary-message.ts'
+import { anthropicMessagesServer } from './anthropic-messages/server.ts'
+import { googleGenerateServer } from './google-generate/server.ts'
+import { ollamaChatServer } from './ollama-chat/server.ts'
 import { openaiChatServer } from './openai-chat/server.ts'
 import { openaiResponsesServer } from './openai-responses/server.ts'
 
@@ -296,5 +299,98 @@ describe('the stream of a response', () => {
     const last = events.map((event) => encoder.push(event)).at(-1)!
     const { response } = JSON.parse(/^data: (.*)$/m.exec(last)![1]!) as { response: JsonObject }
     expect(openaiResponsesServer.encodeResponse(events, context)).toEqual(response)
+  })
+})
+
+describe('a structured answer, in every format of a server', () => {
+  const usage = {
+    inputTokens: 3,
+    outputTokens: 2,
+    totalTokens: 5,
+    cacheReadTokens: 0,
+    cacheWriteTokens: 0,
+  }
+  const events: readonly StreamEvent[] = [
+    { type: 'message_start', index: 0, delta: { provider: 'x' } },
+    { type: 'content_block_start', index: 0, delta: { block: 'object' } },
+    { type: 'object_delta', index: 0, delta: { text: '{"n":' } },
+    { type: 'object_delta', index: 0, delta: { text: '41}' } },
+    { type: 'content_block_stop', index: 0, delta: {} },
+    { type: 'message_stop', index: 0, delta: { stopReason: 'end_turn', usage } },
+  ]
+  const servers = [
+    [openaiChatServer, { model: 'm', messages: [] }],
+    [openaiResponsesServer, { model: 'm', input: 'hi' }],
+    [anthropicMessagesServer, { model: 'm', max_tokens: 1, messages: [] }],
+    [googleGenerateServer, { contents: [] }],
+    [ollamaChatServer, { model: 'm', messages: [] }],
+  ] as const
+
+  test.each(servers)('is its text, whole and streamed (%#)', (server, body) => {
+    const path = '/v1beta/models/m:generateContent'
+    const request = server.decodeRequest(body as JsonObject, { path, search: '' })
+    const context = { request, id: '7', createdAt: 0 }
+    const whole = JSON.stringify(server.encodeResponse(events, context))
+    expect(whole).toContain('{\\"n\\":41}')
+    const encoder = server.createEncoder(context)
+    const streamed = events.map((event) => encoder.push(event)).join('') + encoder.end()
+    expect(streamed).toContain('{\\"n\\":')
+    expect(streamed).toContain('41}')
+  })
+})
+
+describe('openai-responses items', () => {
+  const first = (item: JsonObject) => responses({ input: [item] }).messages[0]
+
+  test('an item without a type is a message; images are read with their data and format', () => {
+    expect(
+      first({ role: 'assistant', content: [{ type: 'output_text', text: 'a' }] }),
+    ).toMatchObject({ type: 'assistant', content: [{ type: 'text', text: 'a' }] })
+    const drawn = { type: 'image_generation_call', id: 'i', result: 'AQI=', output_format: 'webp' }
+    expect(first(drawn)).toMatchObject({
+      content: [
+        {
+          type: 'image',
+          source: { type: 'bytes', data: new Uint8Array([1, 2]) },
+          mimeType: 'image/webp',
+          metadata: { openai: { native: { type: 'image_generation_call', id: 'i' } } },
+        },
+      ],
+    })
+    expect(first({ type: 'image_generation_call', id: 'i', result: null })).toMatchObject({
+      content: [{ type: 'native', name: 'image_generation_call' }],
+    })
+  })
+
+  test('images and files of a user, inline and by address', () => {
+    const content = [
+      { type: 'input_image', image_url: 'https://a.test/i', detail: 'low' },
+      { type: 'input_image', image_url: 'data:image/gif;base64,AQI=' },
+      { type: 'input_file', file_url: 'https://a.test/d', filename: 'd.pdf' },
+      { type: 'input_file', file_data: 'data:text/csv;base64,AQI=', filename: 'e.csv' },
+    ]
+    expect(first({ role: 'user', content })).toMatchObject({
+      content: [
+        {
+          type: 'image',
+          source: { type: 'url', url: 'https://a.test/i' },
+          mimeType: 'image/*',
+          metadata: { openai: { detail: 'low' } },
+        },
+        { type: 'image', source: { type: 'base64', data: 'AQI=' }, mimeType: 'image/gif' },
+        {
+          type: 'document',
+          source: { type: 'url', url: 'https://a.test/d' },
+          mimeType: 'application/pdf',
+          title: 'd.pdf',
+        },
+        {
+          type: 'document',
+          source: { type: 'base64', data: 'AQI=' },
+          mimeType: 'text/csv',
+          title: 'e.csv',
+        },
+      ],
+    })
   })
 })

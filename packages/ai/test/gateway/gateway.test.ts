@@ -719,3 +719,41 @@ describe('/v1/messages/count_tokens', () => {
     expect((await post(handler, path, { model: 'm' })).status).toBe(400)
   })
 })
+
+test('the list of models, and one of them, in the words of OpenAI and of Anthropic', async () => {
+  const clock = manualClock(1_700_000_000_500)
+  const handler = gateway({ models: { a: scripted([]), 'b/c': scripted([]) }, clock })
+  const get = async (path: string, headers: Record<string, string> = {}) => {
+    const response = await handler(new Request(`http://g.test${path}`, { headers }))
+    return [response.status, await response.json()]
+  }
+  const openaiModel = (id: string) => ({
+    id,
+    object: 'model',
+    created: 1_700_000_000,
+    owned_by: 'gateway',
+  })
+  const anthropicModel = (id: string) => ({
+    type: 'model',
+    id,
+    display_name: id,
+    created_at: '2023-11-14T22:13:20.500Z',
+  })
+  const asAnthropic = { 'anthropic-version': '2023-06-01' }
+  expect(await get('/v1/models')).toEqual([
+    200,
+    { object: 'list', data: [openaiModel('a'), openaiModel('b/c')] },
+  ])
+  expect(await get('/v1/models/b%2Fc')).toEqual([200, openaiModel('b/c')])
+  expect(await get('/v1/models', asAnthropic)).toEqual([
+    200,
+    {
+      data: [anthropicModel('a'), anthropicModel('b/c')],
+      has_more: false,
+      first_id: 'a',
+      last_id: 'b/c',
+    },
+  ])
+  expect(await get('/v1/models/a', asAnthropic)).toEqual([200, anthropicModel('a')])
+  expect((await get('/v1/models/none'))[0]).toBe(404)
+})
