@@ -283,6 +283,22 @@ test('a hook that throws fails the run and names itself, in every place', async 
   }
 })
 
+test('UAP-152 a hook that never ends does not keep an abort waiting', async () => {
+  const names = ['onStepStart', 'onInference', 'onAct', 'onObserve', 'onStepEnd', 'stopCondition'] as const // prettier-ignore
+  for (const name of names) {
+    const controller = new AbortController()
+    const strategy = {
+      [name]: () => {
+        setTimeout(() => controller.abort(), 0)
+        return new Promise(() => {})
+      },
+    } as AgentStrategy
+    const { signal } = controller
+    const run = agent({ model: scripted(rounds(1)), tools: [add], strategy }).generate('x', start, { signal }) // prettier-ignore
+    await expect(run, name).rejects.toMatchObject({ code: 'CANCELLED' })
+  }
+})
+
 test('a failed run tells what it had produced', async () => {
   const run = agent({
     model: scripted([adding, [says('half an ans'), fails('cut')]]),

@@ -1,7 +1,7 @@
 import { agent, AgentState, type AgentStateJSON, type PlanStep } from '@skein/agents'
 import { plan, type PlanOptions } from '@skein/agents/execution'
 import { isUserMessage, type LLMCapabilities } from '@skein/ai'
-import { calls, fails, says, scripted, type ScriptStep } from '@skein/ai/testing'
+import { calls, fails, says, scripted, stops, waits, type ScriptStep } from '@skein/ai/testing'
 import { describe, expect, test } from 'vitest'
 import { collect, recordingStore } from './support/state.ts'
 import { add, probeLog } from './support/tools.ts'
@@ -55,6 +55,7 @@ test('UAP-071 without structured output a private tool takes the plan; with neit
   )
   const { state } = await worker.generate('x', start)
   expect(model.requests[0]!.tools.map(({ name }) => name)).toEqual(['submit_plan'])
+  expect(model.requests[0]!.tools[0]!.parameters).toMatchObject({ required: ['steps'] })
   expect(model.requests[1]!.tools.map(({ name }) => name)).toEqual(['add'])
   expect(state.plan).toMatchObject([{ id: 'a', status: 'completed' }])
   expect(state.messages.map(({ type }) => type)).toEqual([
@@ -226,6 +227,7 @@ describe('a step that fails', () => {
     expect(asked).toContain('broken')
     expect(asked).toContain('the goal')
     expect(asked).toContain('a: Do a')
+    expect(asked).toContain('The step "b" (Do b) failed')
   })
 
   test('UAP-076 by its own tool is one too, and is marked before there is a new plan', async () => {
@@ -395,6 +397,33 @@ describe('a step that fails', () => {
     })
   })
 
+  test('UAP-074 UAP-152 an abort is no failure of the step: it stays in progress, and nothing is planned', async () => {
+    const controller = new AbortController()
+    const ended: number[] = []
+    const model = scripted([
+      steps({ id: 'a' }),
+      () => {
+        controller.abort()
+        return waits(Infinity)
+      },
+    ])
+    const worker = agent({
+      model,
+      execution: plan(),
+      strategy: { onStepEnd: (step) => void ended.push(step) },
+    })
+    const stream = worker.stream('x', start, { signal: controller.signal })
+    const types: string[] = []
+    await expect(
+      (async () => {
+        for await (const { uap } of stream) if (uap) types.push(uap.type)
+      })(),
+    ).rejects.toMatchObject({ code: 'CANCELLED' })
+    expect(types).not.toContain('plan_step_end')
+    expect(ended).toEqual([1])
+    expect(model.requests).toHaveLength(2)
+  })
+
   test('by a hook fails the run', async () => {
     const { worker } = planner([steps({ id: 'a' }), calls('add', { a: 1, b: 1 })])
     const hooked = agent({
@@ -462,6 +491,25 @@ describe('a plan that cannot be carried out', () => {
     expect(state.messages.filter(isUserMessage).map(({ text }) => text)).not.toContainEqual(
       expect.stringContaining('Use the tool'),
     )
+  })
+
+  test('UAP-079 UAP-050 an answer that was no plan stays in the history, and its tokens count', async () => {
+    const usage = { inputTokens: 5, outputTokens: 2, totalTokens: 7 }
+    const { worker } = planner([
+      [says('I would rather not'), stops('end_turn', { usage })],
+      [steps({ id: 'a' }), stops('end_turn', { usage })],
+      [says('done'), stops('end_turn', { usage })],
+    ])
+    const { state, turn } = await worker.generate('x', start)
+    expect(state.messages.map(({ text }) => text)).toContain('I would rather not')
+    expect(state.messages.map(({ id }) => id)).toEqual(turn.messages.map(({ id }) => id))
+    expect([turn.cycles, turn.usage.totalTokens, state.run?.usage.totalTokens]).toEqual([3, 21, 21])
+  })
+
+  test('UAP-079 of two lists the one named steps is the plan', async () => {
+    const [a, b] = ['a', 'b'].map((id) => ({ id, description: id.toUpperCase() }))
+    const { worker } = planner([says(JSON.stringify({ plan: [b], steps: [a] })), says('ok')])
+    expect((await worker.generate('x', start)).state.plan).toMatchObject([{ id: 'a' }])
   })
 
   test('UAP-079 a step without an id or a description is a problem, by its number', async () => {

@@ -6,7 +6,7 @@ import {
   type UAPEventType,
 } from '@skein/agents'
 import { loop, plan, react } from '@skein/agents/execution'
-import { isUserMessage, type Tool } from '@skein/ai'
+import { isUserMessage, type Tool, UserMessage } from '@skein/ai'
 import { calls, emits, fails, says, scripted, waits } from '@skein/ai/testing'
 import { describe, expect, test } from 'vitest'
 import { collect, outline } from './support/state.ts'
@@ -219,6 +219,29 @@ describe('steering', () => {
     ])
     expect(state.messages.filter(isUserMessage).map(({ text }) => text)).toEqual(['x', 'Be quick.'])
     expect(state.step).toBe(2)
+  })
+
+  test('a message is taken as it is; after the last step there is nothing left to steer', async () => {
+    const stream = agent({ model: scripted([adding, says('done')]), tools: [add] }).stream(
+      'x',
+      start,
+    )
+    const own = new UserMessage('mine')
+    const late: unknown[] = []
+    for await (const { uap } of stream) {
+      if (uap?.type === 'action') stream.steer(own)
+      if (uap?.type !== 'step_end') continue
+      try {
+        if (uap.data.stopReason !== undefined) stream.steer('too late')
+      } catch (error) {
+        late.push(error)
+      }
+    }
+    expect(late).toMatchObject([{ code: 'INVALID_REQUEST' }])
+    const { state } = await stream.result
+    expect(state.messages.filter(isUserMessage)[1]).toBe(own)
+    expect(state.messages.map(({ text }) => text)).not.toContain('too late')
+    expect(() => stream.steer('later')).toThrow(/is over/)
   })
 
   test.each(strategies)(

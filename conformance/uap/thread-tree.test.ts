@@ -163,6 +163,7 @@ describe('UAP-099 JSON', () => {
     'no nodes': { rootId, currentId },
     'no root': { rootId: 'x', currentId, nodes },
     'a root with a parent': { rootId: b.id, currentId, nodes },
+    'only a node with a parent': { rootId: b.id, currentId: b.id, nodes: [b] },
     'no such current node': { rootId, currentId: '__proto__', nodes },
     'a node twice': { rootId, currentId, nodes: [...nodes, b] },
     'an orphan': { rootId, currentId: rootId, nodes: [{ ...root, children: [] }, a, b] },

@@ -41,6 +41,20 @@ interface FakeCall {
 }
 type Part = { readonly type: string } & Readonly<Record<string, unknown>>
 
+const streamOf = (parts: readonly Part[]): ReadableStream<Part> =>
+  new ReadableStream({
+    start(controller) {
+      for (const part of parts) controller.enqueue(part)
+      controller.close()
+    },
+  })
+
+async function readAll<T>(source: AsyncIterable<T>): Promise<T[]> {
+  const items: T[] = []
+  for await (const item of source) items.push(item)
+  return items
+}
+
 /** A model of the AI SDK that answers with these parts, streamed or whole, and records its calls. */
 function fake(
   parts: readonly Part[] | Error,
@@ -62,7 +76,7 @@ function fake(
       note(call)
       return whole
     },
-    doStream: async (call: never) => ({ stream: ReadableStream.from(note(call)) }),
+    doStream: async (call: never) => ({ stream: streamOf(note(call)) }),
   }
 }
 
@@ -170,7 +184,7 @@ describe('fromAiSdk', () => {
 
   test('events come as they arrive, within the frame of a message', async () => {
     const stream = llm({ model: fromAiSdk(fake(answer)), ...manual }).stream('x')
-    const events = await Array.fromAsync(stream)
+    const events = await readAll(stream)
     expect(events[0]).toEqual({
       type: 'message_start',
       index: 0,
@@ -614,7 +628,7 @@ describe('toAiSdk', () => {
 
   test('a streamed answer has all its parts, in order', async () => {
     const { stream } = await toAiSdk({ model: scripted([script()]) }).doStream({ prompt: [user('x')] }) // prettier-ignore
-    expect(await Array.fromAsync(stream)).toEqual([
+    expect(await readAll(stream)).toEqual([
       { type: 'stream-start', warnings: [] },
       { type: 'reasoning-start', id: '0' },
       { type: 'reasoning-delta', id: '0', delta: 'hm' },
@@ -637,7 +651,7 @@ describe('toAiSdk', () => {
     const structured = toAiSdk({ model: scripted([says('{"n":1}'), [says('hal'), fails('cut')]]) })
     const responseFormat = { type: 'json', schema: { type: 'object' } }
     const { stream } = await structured.doStream({ prompt: [user('x')], responseFormat })
-    const parts = await Array.fromAsync(stream)
+    const parts = await readAll(stream)
     expect(parts.map(({ type }) => type)).toEqual([
       'stream-start',
       'text-start',
@@ -647,7 +661,7 @@ describe('toAiSdk', () => {
     ])
     expect(parts.map(({ delta = '' }) => delta).join('')).toBe('{"n":1}')
     const failing = await structured.doStream({ prompt: [user('x')] })
-    const last = (await Array.fromAsync(failing.stream)).at(-1)
+    const last = (await readAll(failing.stream)).at(-1)
     expect(last).toMatchObject({ type: 'error', error: { name: 'UPPError', message: 'cut' } })
   })
 
@@ -705,7 +719,7 @@ describe('toAiSdk', () => {
     const { content } = await model.doGenerate({ prompt: [user('x')] })
     expect(content.slice(1)).toEqual(expected)
     const { stream } = await model.doStream({ prompt: [user('x')] })
-    const parts = await Array.fromAsync(stream)
+    const parts = await readAll(stream)
     expect(parts.filter(({ type }) => type === 'source')).toEqual(expected)
   })
 })

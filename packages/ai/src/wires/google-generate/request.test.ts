@@ -253,3 +253,43 @@ test('media that a tool returns goes beside its text', () => {
     },
   ])
 })
+
+test('UPP-057 calls are joined with the model’s entries before them, because they must follow a user entry', () => {
+  const sent = contents([
+    new UserMessage('x'),
+    new AssistantMessage('one'),
+    new AssistantMessage('two', [{ toolCallId: 'c', toolName: 'f', arguments: { a: 1 } }]),
+    new ToolResultMessage([{ toolCallId: 'c', toolName: 'f', result: 'r' }]),
+    new AssistantMessage('three'),
+    new AssistantMessage('four'),
+  ])
+  expect(sent.map(({ role, parts }) => [role, (parts as JsonObject[]).length])).toEqual([
+    ['user', 1],
+    ['model', 3],
+    ['user', 1],
+    ['model', 1],
+    ['model', 1],
+  ])
+  expect(sent[1]!['parts']).toMatchObject([
+    { text: 'one' },
+    { text: 'two' },
+    { functionCall: { name: 'f', args: { a: 1 } } },
+  ])
+})
+
+test('UPP-147 a constant of the schema is an enum, if the API can express it', () => {
+  const structure = {
+    type: 'object',
+    properties: { a: { const: 'x' }, b: { const: 7 }, c: { const: true }, d: { const: null } },
+  }
+  const { body, warnings } = encode({ structure })
+  expect(body['generationConfig']).toMatchObject({
+    responseJsonSchema: {
+      properties: { a: { enum: ['x'] }, b: { enum: [7] }, c: { const: true }, d: { const: null } },
+    },
+  })
+  expect(warnings.map(({ pointer }) => pointer)).toEqual([
+    expect.stringContaining('/properties/c'),
+    expect.stringContaining('/properties/d'),
+  ])
+})
