@@ -51,7 +51,7 @@ export interface Client {
   }
   readonly agents: {
     list(): Promise<readonly AgentSummary[]>
-    /** What an agent is made of; texts of prompts and problems only with the scope `logs:read`. */
+    /** The definition of an agent; the texts of its prompts and its problems only with the scope `logs:read`. */
     get(name: string): Promise<AgentDetail>
     /** Makes one call of a tool, without a model; see `POST /agents/{agent}/tools/{tool}/try`. */
     tryTool(

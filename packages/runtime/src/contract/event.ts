@@ -228,7 +228,7 @@ export interface CallReset extends EventBase<'call_reset'> {
 
 /**
  * A person approved a call with other arguments. The call itself is denied, and another call takes its place
- * in the message, which the `message_updated` event before this one contains.
+ * in the message (see the `message_updated` event before this one).
  */
 export interface CallChanged extends EventBase<'call_changed'> {
   readonly turnId: string
@@ -282,7 +282,7 @@ export interface TurnCut extends EventBase<'turn_cut'> {
   readonly turnId: string
   /** After `restart`: the ids of the messages that models are not shown any more. The log keeps them. */
   readonly dropped?: readonly string[]
-  /** A dropped message that models see as a note ("taken back"), because calls that had started stay visible. */
+  /** A dropped message of which models see a note ("taken back"), because they still see the calls it had started. */
   readonly noted?: string
 }
 

@@ -20,7 +20,7 @@ export interface Engine {
   start(node: EngineNode): Promise<void>
   /** Asks the engine to have the thread run by some node. Rejects if the engine does not accept the request. */
   send(threadId: string, options: EngineSend): Promise<void>
-  /** Aborts the work on a thread that does not run on this node, if the engine can find it. */
+  /** Aborts the work on a thread that another node runs, if the engine can find that node. */
   interrupt?(threadId: string, reason: string): void
   /** Disconnects this node. It is called when all runs of this node have ended. */
   stop(): Promise<void>

@@ -75,7 +75,7 @@ export interface GovernanceWrites {
  * `APPROVAL_REPLAYED`.
  */
 export interface SessionGovernor {
-  /** Id of the request in the audit log. */
+  /** The id under which the audit log records this session, as one request. */
   readonly requestId: string
   /**
    * Decides whether a call may run. `turnId` is written to the events. After `allow`, run the tool with
