@@ -116,7 +116,7 @@ async function lookAt(context: ApiContext, wait: Wait): Promise<Look> {
   }
 
   // Only a thread at rest waits for somebody; a running thread may still end by itself. A queued message counts
-  // as work even before its session begins: the thread may be waiting for a child that started with it.
+  // as work even before its session begins: the thread may wait for a child that started together with it.
   const hasWork = session !== undefined || state.queue.length > 0
   if (!hasWork || !isAtRest) return { below: [] }
   const text = lastText(state) // read before the next await, during which the shared state may change

@@ -71,7 +71,7 @@ export interface MessageQueued extends EventBase<'message_queued'> {
   readonly parentInterruptId?: string
   /**
    * Set when the message arrived during a session and ends the running turn early. After `restart`, models are
-   * no longer shown what that turn has said so far.
+   * no longer shown what was said since the last answer.
    */
   readonly ifBusy?: 'cut' | 'restart'
   /**
@@ -105,7 +105,7 @@ export interface SessionStart extends EventBase<'session_start'> {
   readonly definitions?: string
   /**
    * Ids of the parent's waiting calls ("interrupts") that get the result of this session. Calls that wait for queued
-   * messages need not be listed; they are added when the messages are taken.
+   * messages need not be listed; they are added when the messages are taken from the queue.
    */
   readonly waiters?: readonly string[]
   /** The first span of the session, as a `traceparent`; later spans of the session are its children. */

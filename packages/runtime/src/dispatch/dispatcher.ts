@@ -108,7 +108,7 @@ export interface NodeLink {
   send(notice: NodeNotice): void
   /**
    * Begins to listen. `notice` is called with notices of other nodes. `gap` is called when some may have been
-   * lost, e.g. after a new connection: everything that is being read has to be looked up in the store.
+   * lost, e.g. after a new connection: every thread that somebody reads has to be looked up in the store.
    */
   start(listener: {
     readonly notice: (notice: NodeNotice) => void
@@ -287,7 +287,7 @@ export interface Trial {
   end(): void
 }
 
-/** One thread that is about to be worked on, at the gate, which decides when work may begin after a crash. */
+/** The place of one thread at the gate, which decides when the work on threads may begin after a crash. */
 export interface GatePlace {
   /**
    * Waits until the work may begin. Pass the suspect if a process died during the work on this thread; the result is
