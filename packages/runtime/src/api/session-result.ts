@@ -176,7 +176,7 @@ export async function* changedThreads(
       const [latest] = await store.list({ tenant, sort: 'change', limit: 1 })
       const now = { change: latest?.change ?? 0, removals, id: '' }
       const from = position ?? now
-      // A change number that this store has not used yet comes from another store, or from before a restore.
+      // A change number that this store has not used yet is from another store, or from before a backup was restored.
       const isReset = from.removals !== removals || from.change > now.change
       const changedAfter = { change: from.change + (from.id === '' ? 1 : 0), id: from.id }
       const query = { tenant, owner, changedAfter, limit: CHANGES_PAGE }

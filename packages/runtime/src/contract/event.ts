@@ -444,8 +444,8 @@ export interface InferenceRecorded extends EventBase<'inference_recorded'> {
   readonly stepId: string
   readonly side: Side
   /**
-   * SHA-256 of the strategy's request. If a later run of the strategy makes a different request here, it has
-   * diverged from the log.
+   * SHA-256 of the strategy's request. If a later run of the strategy makes a different request at this point, it
+   * has diverged from the log.
    */
   readonly request: string
   /** How many messages the thread had when this run of the strategy began. */

@@ -16,7 +16,7 @@ import type { HookName, HookSignatures } from './hooks.ts'
 export type Ref<Definition> = string | Definition
 
 /**
- * An agent (Standard Agents §1): who talks on its side A and side B, and the conditions under which a session ends.
+ * An agent (Standard Agents §1): who talks on side A and on side B of its conversations, and when a session ends.
  */
 export interface AgentDefinition {
   readonly name: string
