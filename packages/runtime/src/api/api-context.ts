@@ -520,7 +520,7 @@ export function createFoldCache(
   /** The folds that are lent to the code that works on a thread (a drain). Nobody else may add events to them. */
   const lent = new WeakSet<KernelFold>()
 
-  /** Returns a fold that is not lent to the work on the thread, so that the caller may add events of the log. */
+  /** Returns a fold (thread state) that is not lent to the work on the thread, so the caller may add events to it. */
   function ownFold(threadId: string, logId: number): KernelFold {
     const known = folds.get(threadId, logId)
     const map = known && lent.has(known) ? beside : folds
@@ -598,8 +598,8 @@ export function createFoldCache(
 }
 
 /**
- * The most recently used folds. Each is kept with the id of its log, because the log of a thread can be
- * replaced by another log (erased, or removed and made again), also by another process.
+ * The most recently used folds (thread states). Each is kept with the id of its log, because the log of a thread
+ * can be replaced by another log (erased, or removed and made again), also by another process.
  */
 class FoldMap {
   readonly #folds = new Map<string, { readonly logId: number; readonly fold: KernelFold }>()

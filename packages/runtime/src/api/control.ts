@@ -182,7 +182,7 @@ function tellRemoved({ live, node }: ApiContext, head: ThreadHead): void {
   node?.removed(head)
 }
 
-/** Terminates a thread and its descendants and returns their heads, children before parents. */
+/** Terminates a thread and its descendants and returns their heads (rows of the store), children before parents. */
 async function ended(context: ApiContext, threadId: string): Promise<readonly ThreadHead[]> {
   await terminateThread(context, threadId)
   const head = await headOf(context, threadId)
@@ -193,8 +193,8 @@ async function ended(context: ApiContext, threadId: string): Promise<readonly Th
 }
 
 /**
- * Returns an event without anything that was said, shown, read or written. Fields not listed here are
- * dropped.
+ * Returns an event of a thread that is erased, without anything that was said, shown, read or written. Fields
+ * not listed here are dropped.
  */
 function bare(event: RuntimeEvent): RuntimeEvent[] {
   const { at } = event

@@ -205,7 +205,7 @@ function lastMessage(log: readonly RuntimeEvent[]): string | undefined {
   return last?.type === 'message_added' ? last.message.id : undefined
 }
 
-/** Counts what a part of a log did: requests to models, children, and calls of tools with their risk. */
+/** Counts what a thread did in a part of its log: requests to models, children, and calls of tools by risk. */
 function workIn({ registry }: ApiContext, log: readonly RuntimeEvent[]): ForkedThread['runsAgain'] {
   const calls = new Map<string, number>()
   for (const event of log)

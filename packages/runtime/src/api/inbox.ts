@@ -541,7 +541,7 @@ function variablesItem(
 }
 
 /**
- * Returns the variables that a child of this relation declares. Callers treat a variable that is not
+ * Returns the variables that a child of this kind (relation) declares. Callers treat a variable that is not
  * declared, e.g. because the definitions were changed, as a secret.
  */
 export function relationVariables(
@@ -562,7 +562,7 @@ export function isIrreversible(request: unknown): boolean {
   return approvalOf(request)?.action.rollback?.type === 'impossible'
 }
 
-/** The number of pieces of evidence that are shown with a decision. */
+/** The largest number of pieces of evidence (recorded facts) that are shown with a decision. */
 const MAX_EVIDENCE = 100
 
 /** Reads one item from the log, where it stays after it was answered. */

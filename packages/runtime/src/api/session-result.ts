@@ -116,7 +116,7 @@ async function lookAt(context: ApiContext, wait: Wait): Promise<Look> {
   }
 
   // Only a thread at rest waits for somebody; a running thread may still end by itself. A queued message counts
-  // as work even before its session begins: the thread may be waiting for a child that started with it.
+  // as work even before its session begins: the thread may wait for a child that started together with it.
   const hasWork = session !== undefined || state.queue.length > 0
   if (!hasWork || !isAtRest) return { below: [] }
   const text = lastText(state) // read before the next await, during which the shared state may change
@@ -176,7 +176,7 @@ export async function* changedThreads(
       const [latest] = await store.list({ tenant, sort: 'change', limit: 1 })
       const now = { change: latest?.change ?? 0, removals, id: '' }
       const from = position ?? now
-      // A change number that this store has not used yet comes from another store, or from before a restore.
+      // A change number that this store has not used yet is from another store, or from before a backup was restored.
       const isReset = from.removals !== removals || from.change > now.change
       const changedAfter = { change: from.change + (from.id === '' ? 1 : 0), id: from.id }
       const query = { tenant, owner, changedAfter, limit: CHANGES_PAGE }

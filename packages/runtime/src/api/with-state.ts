@@ -150,7 +150,7 @@ async function store(
         values = { ...values, user: await freshUserValues(context.store, values.user) }
         continue
       }
-      // Another writer committed first; if it left the values alone, the same changes are committed again.
+      // Another writer committed first. If it did not set the values that were read, these changes are tried again.
       if (!isGuarded || !isStoreError(error, 'LOG_MOVED')) throw error
     }
   }

@@ -58,8 +58,8 @@ export async function cutTurn(context: DrainContext, side: Side, drops: boolean)
   const asked = openForPeople(state).filter(({ interrupt }) => !calls.has(interrupt.id))
   const waiting = asked.length + openVariables(state, context.environment.clock.now()).length
   const head = { lifecycle: 'running', waiting } as const
-  // These calls wait for nobody any more, so the parent's list must not say that this child waits for a
-  // person.
+  // The calls that were cut wait for nobody any more, so the parent's list must not say that this child waits
+  // for a person.
   const listed = state.isToldAwaiting ? listedAs(context, { status: 'running' }) : []
   const others = [...stopAwaited(context), ...listed]
   const write = { events, others, head, isProgress: true, expectsNoMail: true }

@@ -287,7 +287,7 @@ async function settle(
   if (governor && admitted) await governor.settle(admitted.call, outcome, '')
 }
 
-/** Returns the audit lines of the run. The governor's events are left out: they are about calls of a session. */
+/** Returns the audit lines of the run, without the governor's events, which are only about calls of a session. */
 function writesOf({ governor }: EffectRun): Pick<Write, 'governance'> {
   return governor ? { governance: { ...governor.takeWrites(), events: [] } } : {}
 }

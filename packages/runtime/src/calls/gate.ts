@@ -197,7 +197,7 @@ export function isResultNotJson(
   return outcome.type === 'error' && outcome.code === 'TOOL_RESULT_NOT_JSON'
 }
 
-/** The context of every tool of a side of the conversation: `running` is the call that runs the tool. */
+/** The context that tools get in the runtime: `running` is the call that runs the tool. */
 type CallContext = ToolContext & { readonly running: RunningCall }
 
 /**

@@ -93,7 +93,7 @@ async function askAhead(context: DrainContext, side: ResolvedSide, entry: Entry)
   }
 }
 
-/** Defers a call that may not start yet, e.g. before an earlier call. It stays open in the log; nobody is asked. */
+/** Defers a call that may not start yet, e.g. because an earlier call waits. It stays open; nobody is asked. */
 export const HELD_BACK: ToolAdmission = {
   type: 'defer',
   request: { kind: 'timer', request: null },
@@ -526,7 +526,7 @@ export class RunningCall implements CallPorts {
     const others = [...(plan?.others ?? []), ...(own?.others ?? [])]
     const status = side.sessionStatus
     if (status?.name === toolName && outcome.type === 'done') {
-      // The status tool publishes its text (Standard Agents §7.10).
+      // A successful call of the agent's status tool publishes a text about the progress (Standard Agents §7.10).
       const text = boundMessage({ call, outcome }, status)
       const changed: RuntimeEvent = { type: 'status_changed', at, status: 'running', text }
       events.push(changed)
@@ -619,7 +619,7 @@ function edgeOf(bytes: Uint8Array, index: number): number {
   return edge
 }
 
-/** Returns a free path for the result of a call. The model chose the id, which need not be a valid file name. */
+/** Returns a free path for the result of a call. The model chose the call's id, which may be no valid file name. */
 function resultPath(
   toolCallId: string,
   extension: string,

@@ -13,7 +13,7 @@ import {
 } from './spawn.ts'
 import { findFiles, copyFiles } from '../thread/paths.ts'
 
-/** A call that creates or messages a child. Its plan is committed with the outcome of the call. */
+/** A call that creates or messages a child. `plan`, the changes of both threads, is committed with its outcome. */
 export interface SpawningCall {
   readonly drain: DrainContext
   readonly side: ResolvedSide
@@ -144,7 +144,7 @@ function asText(value: unknown): string | undefined {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-/** Returns the paths in the argument that the relation names for attachments: one path or a list of paths. */
+/** Returns the paths in the argument that the child's configuration names for attachments: one path or a list. */
 function attachmentsOf({ config }: Relation, args: JsonObject): readonly string[] {
   const from = config.initAttachmentsProperty
   return from === undefined ? [] : pathsOf(args[from])

@@ -224,7 +224,7 @@ function valuesOf({ call, pick }: Requester): ThreadValues {
   }
 }
 
-/** The functions of `runtime.users.values`, with the name of the user instead of tenant and user. */
+/** The functions of `runtime.users.values`. They take only the name of the user: the API key names the tenant. */
 export type ClientUserValues = {
   readonly [Name in keyof UserValues]: UserValues[Name] extends (
     of: never,

@@ -224,7 +224,7 @@ export type ObsoletingEvent = Extract<
 
 /** Limits of a runtime; each has a default. */
 export interface RuntimeLimits extends Pick<InputLimits, 'maxToolCalls' | 'maxToolResultBytes'> {
-  /** The largest number of requests for one inference, over all its models. Default 4. */
+  /** The largest number of requests for one answer of a model, including its fallback models. Default 4. */
   readonly modelAttempts: number
   /**
    * Delay before the second request; it doubles with each further request. If the vendor asks for a longer

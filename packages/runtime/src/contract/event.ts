@@ -71,7 +71,7 @@ export interface MessageQueued extends EventBase<'message_queued'> {
   readonly parentInterruptId?: string
   /**
    * Set when the message arrived during a session and ends the running turn early. After `restart`, models are
-   * no longer shown what that turn has said so far.
+   * no longer shown what was said since the last answer.
    */
   readonly ifBusy?: 'cut' | 'restart'
   /**
@@ -105,7 +105,7 @@ export interface SessionStart extends EventBase<'session_start'> {
   readonly definitions?: string
   /**
    * Ids of the parent's waiting calls ("interrupts") that get the result of this session. Calls that wait for queued
-   * messages need not be listed; they are added when the messages are taken.
+   * messages need not be listed; they are added when the messages are taken from the queue.
    */
   readonly waiters?: readonly string[]
   /** The first span of the session, as a `traceparent`; later spans of the session are its children. */
@@ -228,7 +228,7 @@ export interface CallReset extends EventBase<'call_reset'> {
 
 /**
  * A person approved a call with other arguments. The call itself is denied, and another call takes its place
- * in the message, which the `message_updated` event before this one contains.
+ * in the message (see the `message_updated` event before this one).
  */
 export interface CallChanged extends EventBase<'call_changed'> {
   readonly turnId: string
@@ -282,7 +282,7 @@ export interface TurnCut extends EventBase<'turn_cut'> {
   readonly turnId: string
   /** After `restart`: the ids of the messages that models are not shown any more. The log keeps them. */
   readonly dropped?: readonly string[]
-  /** A dropped message that models see as a note ("taken back"), because calls that had started stay visible. */
+  /** A dropped message of which models see a note ("taken back"), because they still see the calls it had started. */
   readonly noted?: string
 }
 
@@ -444,8 +444,8 @@ export interface InferenceRecorded extends EventBase<'inference_recorded'> {
   readonly stepId: string
   readonly side: Side
   /**
-   * SHA-256 of the strategy's request. If a later run of the strategy makes a different request here, it has
-   * diverged from the log.
+   * SHA-256 of the strategy's request. If a later run of the strategy makes a different request at this point, it
+   * has diverged from the log.
    */
   readonly request: string
   /** How many messages the thread had when this run of the strategy began. */

@@ -70,7 +70,7 @@ export interface Runtime {
 }
 
 /**
- * How much the tenants or the users of a runtime may spend on models in a period. All limits of a rule hold.
+ * How much the tenants or the users of a runtime may spend on models in a period. All limits of a rule apply.
  * A rule without `tenants` is for the tenants that no other rule with the same `per` and `periodMs` names.
  */
 export interface SpendingRule {
@@ -94,7 +94,7 @@ export interface SpendingRule {
  * messages in their queue always stay.
  */
 export interface RetentionRule {
-  /** The time since the last event after which a thread is removed. */
+  /** The time since the last event after which a thread is erased or removed. */
   readonly maxAgeMs?: number
   /** How many root threads each tenant may have; those that were active last are kept. */
   readonly maxThreads?: number
@@ -116,7 +116,7 @@ export interface LimitsReport {
     readonly from: string
     readonly until: string
     readonly spent: SpentAmounts
-    /** Reserved for inferences that are running, or that were running when their process died. */
+    /** The most that requests to models may cost which run now, or which ran when their process died. */
     readonly reserved: SpentAmounts
     readonly max: Partial<SpentAmounts>
     /** Messages that were refused. */
@@ -144,7 +144,7 @@ interface SpentAmounts {
 export interface OperatorLimits {
   /** Returns what was spent, refused and removed, of one tenant or of all. */
   report(options?: { readonly tenant?: string }): Promise<LimitsReport>
-  /** Returns how often each kind of thing, e.g. `refused`, has happened since the store was created. */
+  /** Returns counts since the store was created, by name, e.g. `refused`: how many messages were refused. */
   totals(): Promise<ReadonlyMap<string, number>>
   /** Applies the retention rules now, without waiting for their next regular time. */
   sweep(): Promise<void>
@@ -155,7 +155,7 @@ export interface SubscribeOptions {
   /** Id of the last event that the reader has; without it, or with `0`, the events begin at the first. */
   readonly after?: string
   readonly signal?: AbortSignal
-  /** Whether to include the deltas of running steps. Default true. */
+  /** Whether to include deltas: the pieces of an answer while a model writes it. Default true. */
   readonly includesDeltas?: boolean
   /**
    * Whether the subscription ends when the thread and its descendants have stopped working and all events were
@@ -233,7 +233,7 @@ export interface CreateThread {
   readonly owner?: string
   readonly title?: string
   readonly tags?: readonly string[]
-  /** An id that the client chose, unique within the tenant. */
+  /** An id that the client chose; no other thread of the same tenant and owner may have it. */
   readonly clientId?: string
   readonly env?: Readonly<Record<string, string>>
   readonly secrets?: Readonly<Record<string, string>>

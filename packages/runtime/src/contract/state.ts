@@ -62,7 +62,7 @@ export interface KernelState {
   /** Set by `resume`; cleared when a session begins. */
   resume: { readonly side: Side | undefined } | undefined
   /**
-   * The side of the conversation with the next turn: after a completed turn the other side, else the last side.
+   * The side of the conversation with the next turn: after a completed turn the other side, else the same again.
    */
   nextSide: Side
   terminated: { readonly at: string; readonly isDetached: boolean } | undefined
@@ -136,7 +136,7 @@ export interface Entry {
   results: Message | undefined
   isRemoved: boolean
   /**
-   * Set when a message with `ifBusy: 'restart'` dropped this one: models are not shown it, or a note (`noted`).
+   * Set when a message with `ifBusy: 'restart'` dropped this one: models see nothing of it, or a note (`noted`).
    */
   dropped: 'gone' | 'noted' | undefined
   /** Number of the event that last changed or removed the message; 0 if none did. */

@@ -84,7 +84,7 @@ const nobody: ModelDefinition = {
 }
 
 /**
- * Whether the value was made by `defineAgent` or is any object with a side of the conversation, even if its other
+ * Whether the value was made by `defineAgent` or is any object with `sideA` or `sideB`, even if its other
  * fields are wrong.
  */
 export function isAgentLike(value: object): boolean {
@@ -117,7 +117,7 @@ export function defineModel(model: Omit<ModelDefinition, 'kind'>): ModelDefiniti
 }
 
 /**
- * Defines code that runs at a fixed point of every thread that uses it.
+ * Defines code (a hook) that runs at a fixed point, e.g. before a message is stored, in threads whose agents list it.
  *
  *     const shout = defineHook({
  *       id: 'shout',

@@ -16,7 +16,7 @@ import type { HookName, HookSignatures } from './hooks.ts'
 export type Ref<Definition> = string | Definition
 
 /**
- * An agent (Standard Agents §1): who talks on its side A and side B, and the conditions under which a session ends.
+ * An agent (Standard Agents §1): who talks on side A and on side B of its conversations, and when a session ends.
  */
 export interface AgentDefinition {
   readonly name: string
@@ -49,7 +49,7 @@ export interface AgentDefinition {
   readonly budget?: Budget
 }
 
-/** The rules of governance for an agent (a UAICP task class), which hold for the agent's own tools. */
+/** The rules of governance for an agent (a UAICP task class). The tools are the agent's own, so none are listed. */
 export type AgentTaskClass = Omit<TaskClass, 'tools'>
 
 /** Limits of one thread or, with `tree`, of a thread and all its descendants. */
@@ -73,7 +73,7 @@ export interface SideConfig {
    * the same requests when it is run again (see `InferenceRecorded`).
    */
   readonly agent?: Agent
-  /** The side is a person. Only side B can be one. */
+  /** This side of the conversation is a person. Only side B can be one. */
   readonly human?: true
   /**
    * A function that answers in place of a model. It may run again if the process dies before its answer is
@@ -94,8 +94,8 @@ export interface SideConfig {
   /** The number of steps of this side of the conversation in one session after which the session fails. */
   readonly maxSteps?: number
   /**
-   * Whether the end of this side of the conversation's turn ends the session, with its text as the result; the
-   * other side then never speaks. Default false. `asSubagent` sets it.
+   * Whether the session ends when this side of the conversation ends its turn; the text of the turn is then the
+   * result, and the other side never speaks. Default false. `asSubagent` sets it.
    */
   readonly sessionStopOnResponse?: boolean
   readonly sessionStop?: SessionToolBinding

@@ -108,7 +108,7 @@ export interface NodeLink {
   send(notice: NodeNotice): void
   /**
    * Begins to listen. `notice` is called with notices of other nodes. `gap` is called when some may have been
-   * lost, e.g. after a new connection: everything that is being read has to be looked up in the store.
+   * lost, e.g. after a new connection: every thread that somebody reads has to be looked up in the store.
    */
   start(listener: {
     readonly notice: (notice: NodeNotice) => void
@@ -155,9 +155,9 @@ export interface SteadyClock extends Clock {
  * Creates a clock that shows the time of `wall`, except after `wall` was set back: then it goes on from the
  * time that it has shown, as fast as `monotonic`, until `wall` has caught up. The wake-up times of threads are
  * times of day, so a clock that is set back by an hour would otherwise keep a timer of a second waiting for an
- * hour. Events also keep their order in time. After a restart the process has only the time of day, and
- * wake-ups wait for it. A wall clock that merely is slow is believed, because time servers correct clocks
- * that way.
+ * hour. Events also keep their order in time. After a restart of the process only `wall` is known, so wake-ups
+ * then wait until `wall` shows their time. A wall clock that merely runs slowly is believed, because time
+ * servers correct clocks that way.
  */
 export function steadyClock(
   wall: Clock = systemClock,
@@ -287,7 +287,7 @@ export interface Trial {
   end(): void
 }
 
-/** One thread that is about to be worked on, at the gate, which decides when work may begin after a crash. */
+/** The place of one thread at the gate, which decides when the work on threads may begin after a crash. */
 export interface GatePlace {
   /**
    * Waits until the work may begin. Pass the suspect if a process died during the work on this thread; the result is

@@ -20,7 +20,7 @@ export interface Engine {
   start(node: EngineNode): Promise<void>
   /** Asks the engine to have the thread run by some node. Rejects if the engine does not accept the request. */
   send(threadId: string, options: EngineSend): Promise<void>
-  /** Aborts the work on a thread that does not run on this node, if the engine can find it. */
+  /** Aborts the work on a thread that another node runs, if the engine can find that node. */
   interrupt?(threadId: string, reason: string): void
   /** Disconnects this node. It is called when all runs of this node have ended. */
   stop(): Promise<void>
@@ -69,11 +69,11 @@ export function engineDispatcher(options: EngineDispatcherOptions): Dispatcher {
 
 /** How many due threads one sweep reads from the store, besides those that this node runs. */
 const BATCH = 100
-/** How long a thread may stay due after a sweep has sent it, before this node runs it without the engine. */
+/** How long a thread may stay due after a sweep has sent it to the engine, before this node runs it by itself. */
 const RESCUE_MS = 5_000
-/** The shortest time between two requests for one thread, so that a storm of messages costs little. */
+/** The shortest time between two requests to the engine for one thread, so that a storm of messages costs little. */
 const QUIET_MS = 50
-/** How far the clocks of nodes may differ. The engine is asked again for threads that are due within this time. */
+/** How far the clocks of nodes may differ: the engine is asked again for a thread that is due within this time. */
 const SKEW_MS = 5_000
 /** How long a thread whose agent this node does not have waits before it is tried again. */
 const AGENT_MISSING_MS = 30_000
@@ -316,7 +316,7 @@ class EngineDispatcher implements Dispatcher {
       const due = await store.due(now - overdueMs, limit)
       const found = new Map<string, Found>()
       for (const threadId of due) {
-        // A retry was given to the engine, which may be a little late with it.
+        // The engine may run a retry a little late, so the sweep leaves such a thread alone until then.
         const retryAt = this.#retries.get(threadId)?.at ?? -Infinity
         if (this.#running.has(threadId) || retryAt + RESCUE_MS > now) continue
         const head = await store.head(threadId)

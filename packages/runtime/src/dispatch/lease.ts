@@ -149,7 +149,7 @@ const BACKOFF_MS = 1_000
 const LONGEST_BACKOFF_MS = 30_000
 /** How long threads that need no trial wait while suspects are on trial. */
 const PATIENCE_MS = 5_000
-/** How many deaths of its process a thread may have before it needs a trial; none if a call was open. */
+/** How many processes may die during a thread's work before it has to work alone (on trial); 0 if a call was open. */
 const FREE_DEATHS = 2
 
 /** Creates the gate of a process. */

@@ -34,7 +34,7 @@ import type { ThreadHead } from '../store/store.ts'
 import type { GovernanceWrites, SessionGovernorsOptions } from './session-governors.ts'
 
 interface ApprovalDeskOptions extends Pick<ApprovalsOptions, 'revoked' | 'skewMs'> {
-  /** Id of this installation's governors; approval tokens are addressed to this id. */
+  /** Id of this installation's governors, which judge calls; approval tokens are addressed to this id. */
   readonly id: string
   readonly keys: Pick<GovernanceKeys, 'approvals'>
   readonly clock?: Clock

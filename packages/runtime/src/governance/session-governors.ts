@@ -75,7 +75,7 @@ export interface GovernanceWrites {
  * `APPROVAL_REPLAYED`.
  */
 export interface SessionGovernor {
-  /** Id of the request in the audit log. */
+  /** The id under which the audit log records this session, as one request. */
   readonly requestId: string
   /**
    * Decides whether a call may run. `turnId` is written to the events. After `allow`, run the tool with
@@ -181,7 +181,7 @@ export function createSessionGovernors(options: SessionGovernorsOptions): Sessio
   const { id, store, clock, ids, keys, policy = standardPolicy } = options
   const limits = { approvalTtlMs: WEEK_MS, ...options.limits }
   const desk = options.desk ?? createApprovalDesk({ id, keys, clock, ids })
-  /** Sessions that are ending, by request id; the tools that undo their writes run in them. */
+  /** Sessions that are ending, by request id. They are needed when a tool undoes one of their writes. */
   const ending = new Map<string, GovernedSession>()
   const tasks = createSessionTasks((tool, args, context) =>
     invert({ undo: options.undo, session: ending.get(context.requestId) }, tool, args, context),

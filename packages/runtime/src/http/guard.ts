@@ -108,8 +108,8 @@ export class RequestGuard {
 
 /**
  * Whether a page of another origin embeds the answer: as an image, a script, a frame, or with a `fetch` that
- * may not read it. Browsers send no `Origin` with such a GET, but say so in the fetch metadata headers. A link
- * that a person follows is let through.
+ * may not read it. Browsers send no `Origin` with such a GET, but their fetch metadata headers (`sec-fetch-site`
+ * and others) show it. A link that a person follows is let through.
  */
 function isPartOfForeignPage(headers: Headers): boolean {
   const site = headers.get('sec-fetch-site')
@@ -216,7 +216,7 @@ interface Share {
   until: number
   /** How many tokens are taken from the store next time. */
   next: number
-  /** Up to which time tokens are taken: `counter` as last read, `stored` by the counter of `day` alone (0 if new). */
+  /** Up to which time tokens are taken (see `SharedBuckets`): `counter` as last read, `stored` for `day` alone. */
   counter: number
   stored: number
   day: number

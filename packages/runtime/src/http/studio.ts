@@ -223,7 +223,7 @@ const me = answer({
   server: answer({ name: string, version: string, prefix: string, playground: boolean }),
 })
 
-/** The operations of the page: who is signed in, sign in and sign out. */
+/** The operations of Studio's page: who is signed in, sign in and sign out. */
 export const studioOperations: readonly OperationRoute[] = [
   operation('getStudioMe', {
     tag: 'studio',

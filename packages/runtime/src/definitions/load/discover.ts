@@ -10,7 +10,7 @@ import { makerOf } from './readers.ts'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
 /**
- * A registry that is loaded from files. It contains the definitions of the last time that the files had no
+ * A registry that is loaded from files. Its definitions are those of the last load in which the files had no
  * problems.
  */
 export interface DiscoveredRegistry extends Registry {

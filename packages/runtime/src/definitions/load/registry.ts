@@ -165,7 +165,7 @@ function resolveAll(catalog: Catalog, warnings: Problem[]): readonly LoadedAgent
 }
 
 function definitions<Definition>(shelf: Catalog[keyof Catalog]): ReadonlyMap<string, Definition> {
-  // No problems were found, so every definition has the type of its reader.
+  // No problems were found, so every definition has the type that its reader returns.
   return new Map(
     [...shelf.byName].map(([name, { definition }]) => [name, definition as Definition]),
   )

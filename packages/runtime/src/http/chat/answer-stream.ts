@@ -25,7 +25,7 @@ export interface AnswerStreamOptions {
   readonly queueId?: string
   /** The message that the client continues, and the number of the last event that it contains. */
   readonly continues?: { readonly messageId: string; readonly seq: number }
-  /** Whether text of governed agents is held back until it has passed all checks (is delivered). */
+  /** Whether text of agents whose answers are checked (governed agents) is held back until the checks have passed. */
   readonly hold: boolean
   /** Whether the output of children is sent, as `data-child-chunk`. */
   readonly children?: boolean

@@ -8,8 +8,8 @@ import { APPROVAL_GIVEN, isIrreversible } from '../../api/inbox.ts'
 import { publicEvent } from '../../view/public-event.ts'
 
 /**
- * Selects the events that a chat shows: those for people. With `hold`, text of governed agents is shown only
- * after it has passed all checks (is delivered).
+ * Selects the events that a chat shows: those for people. With `hold`, text of agents whose answers are checked
+ * (governed agents) is shown only after it has passed all checks.
  */
 export class ShownEvents {
   readonly view: ChatView = new ChatView()
@@ -289,8 +289,8 @@ export function isDelivered(event: ThreadEvent): boolean {
 }
 
 /**
- * Whether text of governed agents is held back until it has passed all checks: because the server is set so, or
- * because the page asks for it.
+ * Whether text of agents whose answers are checked (governed agents) is held back until it has passed all checks:
+ * because the server is set so, or because the page asks for it.
  */
 export function holds({ query, services }: Pick<ChatCall, 'query' | 'services'>): boolean {
   return services.holdsGoverned || query.hold === true

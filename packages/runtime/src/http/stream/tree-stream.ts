@@ -27,7 +27,7 @@ export interface TreeEvent extends NumberedEvent {
 interface Followed {
   readonly threadId: string
   readonly parentId: string | undefined
-  /** The agent of the streamed thread (at this point of its log), then the names of children down to this thread. */
+  /** The streamed thread's agent (at this point of its log), then the names of the children down to this thread. */
   path: readonly string[]
   readonly position: TreePosition
 }
