@@ -156,7 +156,7 @@ export class SpendingLimits {
     throw limitError(full, full.until - this.#timers.now(), 'The message was not sent.')
   }
 
-  /** Returns what each account has spent and reserved in this period and the last: of one tenant, or of all. */
+  /** Returns what tenants and users (all, or of one tenant) have spent and reserved in this period and the one before. */
   async report(tenant?: string): Promise<LimitsReport['spending']> {
     const found = new Map<string, Map<string, number>>()
     for (const [name, value] of await this.#store.counters(PREFIX)) {
@@ -395,7 +395,7 @@ function least(one: number | undefined, other: number | undefined): number | und
   return one === undefined || other === undefined ? (one ?? other) : Math.min(one, other)
 }
 
-/** The names of all counters of accounts begin with this text. */
+/** The names of all counters of what tenants and users spend begin with this text. */
 const PREFIX = 'limit of '
 
 /** Reads from the name of a counter to whom and to which period it belongs, and what it counts. */

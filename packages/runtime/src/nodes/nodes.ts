@@ -69,14 +69,14 @@ export interface LedWork {
 
 /** The average time between two searches of the store (sweeps) for changes whose notices between nodes were lost. */
 export const SWEEP_MS = 1_500
-/** How many threads that are read or worked on here one sweep looks up, and how many of them at the same time. */
+/** How many threads that are read or worked on here one such search looks up, and how many of them at the same time. */
 const MAX_LOOKED_UP = 200
 const AT_ONCE = 16
 /** How long a node waits before it works on a thread that another node made due, so that the other can take it. */
 const HEAD_START_MS = 100
-/** For how many threads this node remembers the last event it was told of; a sweep does not report that one again. */
+/** For how many threads this node remembers the last event it was told of: a search does not report that one again. */
 const REMEMBERED = 5_000
-/** How far back a sweep looks for changes of other nodes, because their clocks may be behind. */
+/** How far back a search of the store looks for changes of other nodes, because their clocks may be behind. */
 const SKEW_MS = 60_000
 
 /**
@@ -293,7 +293,7 @@ export class RuntimeNode {
     return (this.#parts.random ?? Math.random)()
   }
 
-  /** Looks up all threads, because notices of other nodes were lost. A call during a lookup makes it run once more. */
+  /** Looks up all threads, because notices of other nodes were lost. A call during a lookup makes it run again. */
   #lookUpAll(): Promise<void> {
     this.#looksAgain = true
     this.#lookingUp ??= (async () => {

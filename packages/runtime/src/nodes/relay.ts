@@ -31,7 +31,7 @@ const LINGER_MS = 5_000
 const SILENT_MS = 40_000
 const FIRST_RETRY_MS = 100
 const LONGEST_RETRY_MS = 5_000
-/** The largest frame (message of a node) that is accepted: its text has up to 4 Mi characters of up to 6 bytes. */
+/** The largest frame (message of a node) that is accepted: more than its text needs, 4 Mi characters of 6 bytes. */
 const MAX_FRAME_BYTES = 64 * 1024 * 1024
 
 interface Followed {
