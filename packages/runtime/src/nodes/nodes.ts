@@ -69,12 +69,12 @@ export interface LedWork {
 
 /** The average time between two searches of the store (sweeps) for changes whose notices between nodes were lost. */
 export const SWEEP_MS = 1_500
-/** How many threads that are read or worked on here one such search looks up, and how many of them at the same time. */
+/** How many threads that are read or worked on here one search looks up, and how many of them at the same time. */
 const MAX_LOOKED_UP = 200
 const AT_ONCE = 16
 /** How long a node waits before it works on a thread that another node made due, so that the other can take it. */
 const HEAD_START_MS = 100
-/** For how many threads this node remembers the last event it was told of: a search does not report that one again. */
+/** For how many threads this node remembers the last event it was told of; a search does not report it again. */
 const REMEMBERED = 5_000
 /** How far back a search of the store looks for changes of other nodes, because their clocks may be behind. */
 const SKEW_MS = 60_000
@@ -496,7 +496,7 @@ class Leader {
 
 /** What must be the same on all nodes: ids of keys. An id reveals nothing about its key. */
 export interface NodeKeys {
-  /** The key that encrypts secrets first, followed by older keys that only decrypt them. */
+  /** The id of the key that encrypts secrets, then the ids of older keys that only decrypt them. */
   readonly secretKeys: readonly string[]
   readonly approvals: string
   readonly log: string

@@ -30,7 +30,7 @@ type EffectMembers = Pick<
 
 interface FacadeEffects extends EffectMembers {
   /**
-   * Schedules the run of a tool as an effect (scheduled work), due at once. The caller has checked that it may be queued.
+   * Schedules the run of a tool as an effect (scheduled work) that is due at once. The caller has checked the tool.
    */
   queueTool(name: string, args: JsonValue): string
   clear(): void
