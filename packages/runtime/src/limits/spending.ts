@@ -380,7 +380,7 @@ export class SpendingLimits {
     ])
   }
 
-  /** `isLazy`: not flushed to the disk, so no request waits for it; the commit survives the death of the process. */
+  /** Changes counters. With `isLazy`, no request waits for the disk; the change survives the death of the process. */
   async #commit(point: string, counters: readonly CounterChange[]): Promise<void> {
     await this.#store.commit({ point, isLazy: true, threads: [], counters })
   }

@@ -98,7 +98,7 @@ export class RuntimeNode {
   #sweepTimer: TimerHandle | undefined
   #lookingUp: Promise<void> | undefined
   #looksAgain = false
-  /** The last thread that a sweep looked up; if one sweep could not do all, the next goes on after it. */
+  /** The last thread that a search of the store looked up; if it could not do all, the next one goes on after it. */
   #lastLookedUp = ''
   #state: 'new' | 'started' | 'stopped' = 'new'
 
@@ -196,7 +196,7 @@ export class RuntimeNode {
     return this.#relay.frames(threadId, signal)
   }
 
-  /** Shows events to readers that another node sent here, because this node works on their thread. */
+  /** Shows readers the events that another node has sent here, because this node works on their thread. */
   show(threadId: string, events: readonly ShownEvent[]): void {
     this.#parts.live.show(threadId, events)
   }
@@ -260,7 +260,7 @@ export class RuntimeNode {
     }
   }
 
-  /** Wakes a due thread a little later, unless the node that made it due works on it by then. */
+  /** Starts work on a due thread a little later, unless the node that made it due works on it by then. */
   #checkSoon(threadId: string): void {
     const { timers } = this.#parts
     this.#due.add(threadId)
@@ -410,7 +410,7 @@ class Leader {
     await this.#resign()
     if (term === undefined) return
     const { term: name, free } = this.#names
-    // Records that this term is over, so that the next node need not wait for half a lease.
+    // Records that this node is no longer in charge, so that the next node need not wait for half a lease.
     await this.#commit([
       { name, add: 0, below: term + 1 },
       { name: free, add: 1, below: term },
