@@ -54,7 +54,7 @@ interface Pull {
 /**
  * Keeps the live state of threads that are read here and worked on by another node. Stored events are read from
  * the store, once for all readers of this node. The draft (deltas of the running step) comes from the node that
- * works on the thread, over one stream for each thread; it is a copy of the draft there, with its numbers of pieces.
+ * works on the thread, over one stream for each thread; its pieces have the same numbers as those of the draft there.
  */
 export class Relay implements RemoteReaders {
   readonly #parts: RelayParts
