@@ -127,7 +127,7 @@ function check(definition: object): void {
 
 const openLedger: OpenLedger = (run) => new RunLedger(run)
 
-/** The longest session id that is readable; file names have at most 255 characters. */
+/** An id that is longer than this when encoded is replaced by its hash: file names have at most 255 characters. */
 const MAX_LENGTH = 200
 
 /**

@@ -173,7 +173,7 @@ class ThreadDrain implements DrainContext {
   readonly epoch: number
   readonly signal: AbortSignal
   readonly trace: DrainTrace | undefined
-  /** Whether another drain (run of this work) has claimed the thread; the store then rejects all commits from here. */
+  /** Whether another drain (run of this work) has claimed the thread; the store then rejects commits from here. */
   isFenced = false
   /** Whether the last commit has also given back the lease, the right to work on the thread. */
   isReleased = false
@@ -581,7 +581,7 @@ class ThreadDrain implements DrainContext {
 
   /**
    * Holds a write back until the next commit, but adds its events to the state now. Returns false if it has to be
-   * committed by itself, because it changes other threads or has records of the governor that could not be made again.
+   * committed by itself, because it changes other threads or has records of the governor that cannot be made again.
    */
   async #join(point: string, write: Write): Promise<boolean> {
     const { joinsNext, expectsNoMail, others = [], governance } = write

@@ -295,7 +295,7 @@ class StrategyReplay {
             this.#admitted.add(known)
             return this.#noted(gate.admit(admitted))
           }
-          // A person can be asked before the call's turn only while no other call has been judged and not yet ended.
+          // A person can be asked before the call's turn only if no call that was judged is still running.
           const mayAsk = this.#admitted.size === 0 && running.mayAskAhead(entry, known)
           if (mayAsk) {
             const admission = await this.#noted(running.askAhead(admitted))

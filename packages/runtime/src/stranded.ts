@@ -34,7 +34,7 @@ export interface Stranded {
     | 'effect_gone'
     | 'child_gone'
     | 'log_unreadable'
-  /** What is missing or changed: the name of an agent, tool or effect (scheduled work), or a side (`a`, `b`). */
+  /** What is missing or changed: an agent, tool, effect (scheduled work) or side of the conversation (`a`, `b`). */
   readonly subject: string
   /** What happens to the thread, in a sentence. */
   readonly message: string

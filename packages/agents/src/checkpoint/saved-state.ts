@@ -64,8 +64,8 @@ export function journalEntry(
 }
 
 /**
- * Adds the results in a journal to the open calls of a state, so that `agent.resume` does not run them again.
- * Entries of other calls belong to an older state and are ignored.
+ * Adds the results in a journal (record of finished calls) to the open calls of a state, so that `agent.resume`
+ * does not run these calls again. Entries of other calls belong to an older state and are ignored.
  */
 export function foldJournal(json: AgentStateJSON, entries: readonly CallRecord[]): AgentStateJSON {
   if (entries.length === 0) return json

@@ -89,7 +89,7 @@ export class StrategyRun {
     settled: () => this.#settled,
     stops: (totals) => this.#stopsAt(totals),
   }
-  /** Set if the run has sub-agents or is the run of a sub-agent. */
+  /** Counts what the run and its sub-agents use; set if it has sub-agents or is the run of a sub-agent. */
   #ledger: RunLedger | undefined
   readonly #startedAt: number
   /** What the run had used when this call of the agent began, plus what was added since. */
@@ -620,5 +620,5 @@ async function yieldToEventLoop(): Promise<void> {
   yieldedAt = performance.now()
 }
 
-// Read at import, so that the fake timers of a test do not block the run.
+// `setTimeout` is read at import, so that the fake timers of a test do not block the run.
 const setTimer = globalThis.setTimeout

@@ -73,7 +73,7 @@ export interface SkeinConfig {
   readonly drainSeconds?: number
   /** The address at which other nodes reach this one, e.g. `http://10.0.0.7:4111`. */
   readonly nodeAddress?: string
-  /** A secret that all nodes share, at least 32 characters. */
+  /** A secret of at least 32 characters, with which all nodes authenticate to one another. */
   readonly nodeSecret?: string
   readonly nodeSecretFile?: string
   /** Names this installation in audit logs and approvals. Default `skein`. */

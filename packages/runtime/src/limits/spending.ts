@@ -156,7 +156,7 @@ export class SpendingLimits {
     throw limitError(full, full.until - this.#timers.now(), 'The message was not sent.')
   }
 
-  /** Returns what each account has spent and reserved in this period and the last: of one tenant, or of all. */
+  /** Returns what one tenant or all, with their users, have spent and reserved in this period and the one before. */
   async report(tenant?: string): Promise<LimitsReport['spending']> {
     const found = new Map<string, Map<string, number>>()
     for (const [name, value] of await this.#store.counters(PREFIX)) {
@@ -380,7 +380,7 @@ export class SpendingLimits {
     ])
   }
 
-  /** `isLazy`: not flushed to the disk, so no request waits for it; the commit survives the death of the process. */
+  /** Changes counters. With `isLazy`, no request waits for the disk; the change survives the death of the process. */
   async #commit(point: string, counters: readonly CounterChange[]): Promise<void> {
     await this.#store.commit({ point, isLazy: true, threads: [], counters })
   }
@@ -395,7 +395,7 @@ function least(one: number | undefined, other: number | undefined): number | und
   return one === undefined || other === undefined ? (one ?? other) : Math.min(one, other)
 }
 
-/** The names of all counters of accounts begin with this text. */
+/** The names of all counters of what tenants and users spend begin with this text. */
 const PREFIX = 'limit of '
 
 /** Reads from the name of a counter to whom and to which period it belongs, and what it counts. */

@@ -149,8 +149,8 @@ async function makeCall(
 const HANDLER_MS = 60_000
 
 /**
- * Lets the handler of a side, code in place of a model, answer. The answer is committed together with the handler's
- * changes to the thread. If the process dies before that, the handler runs again; if it throws, the session fails.
+ * Lets a handler, code in place of a model, answer. The answer is committed together with the handler's changes to
+ * the thread. If the process dies before that, the handler runs again; if it throws, the session fails.
  */
 async function answerByHandler(
   context: DrainContext,

@@ -21,7 +21,7 @@ import { logAnswer, logFailure, logRequest, type LogWrites } from './log.ts'
 import { viewOf } from './view.ts'
 import { findFiles } from '../thread/paths.ts'
 
-/** The tool call that asks another prompt. The records of its requests are committed with the outcome of the call. */
+/** A tool call that asks the model of another prompt. The records of its requests are committed with its outcome. */
 interface AskingCall {
   readonly drain: DrainContext
   readonly side: ResolvedSide

@@ -69,14 +69,14 @@ export interface LedWork {
 
 /** The average time between two searches of the store (sweeps) for changes whose notices between nodes were lost. */
 export const SWEEP_MS = 1_500
-/** How many threads that are read or worked on here one sweep looks up, and how many of them at the same time. */
+/** How many threads that are read or worked on here one search looks up, and how many of them at the same time. */
 const MAX_LOOKED_UP = 200
 const AT_ONCE = 16
 /** How long a node waits before it works on a thread that another node made due, so that the other can take it. */
 const HEAD_START_MS = 100
-/** For how many threads this node remembers the last event it was told of; a sweep does not report that one again. */
+/** For how many threads this node remembers the last event it was told of; a search does not report it again. */
 const REMEMBERED = 5_000
-/** How far back a sweep looks for changes of other nodes, because their clocks may be behind. */
+/** How far back a search of the store looks for changes of other nodes, because their clocks may be behind. */
 const SKEW_MS = 60_000
 
 /**
@@ -98,7 +98,7 @@ export class RuntimeNode {
   #sweepTimer: TimerHandle | undefined
   #lookingUp: Promise<void> | undefined
   #looksAgain = false
-  /** The last thread that a sweep looked up; if one sweep could not do all, the next goes on after it. */
+  /** The last thread that a search of the store looked up; if it could not do all, the next one goes on after it. */
   #lastLookedUp = ''
   #state: 'new' | 'started' | 'stopped' = 'new'
 
@@ -196,7 +196,7 @@ export class RuntimeNode {
     return this.#relay.frames(threadId, signal)
   }
 
-  /** Shows events to readers that another node sent here, because this node works on their thread. */
+  /** Shows readers the events that another node has sent here, because this node works on their thread. */
   show(threadId: string, events: readonly ShownEvent[]): void {
     this.#parts.live.show(threadId, events)
   }
@@ -260,7 +260,7 @@ export class RuntimeNode {
     }
   }
 
-  /** Wakes a due thread a little later, unless the node that made it due works on it by then. */
+  /** Starts work on a due thread a little later, unless the node that made it due works on it by then. */
   #checkSoon(threadId: string): void {
     const { timers } = this.#parts
     this.#due.add(threadId)
@@ -293,7 +293,7 @@ export class RuntimeNode {
     return (this.#parts.random ?? Math.random)()
   }
 
-  /** Looks up all threads, because notices of other nodes were lost. A call during a lookup makes it run once more. */
+  /** Looks up all threads, because notices of other nodes were lost. A call during a lookup makes it run again. */
   #lookUpAll(): Promise<void> {
     this.#looksAgain = true
     this.#lookingUp ??= (async () => {
@@ -410,7 +410,7 @@ class Leader {
     await this.#resign()
     if (term === undefined) return
     const { term: name, free } = this.#names
-    // Records that this term is over, so that the next node need not wait for half a lease.
+    // Records that this node is no longer in charge, so that the next node need not wait for half a lease.
     await this.#commit([
       { name, add: 0, below: term + 1 },
       { name: free, add: 1, below: term },
@@ -496,7 +496,7 @@ class Leader {
 
 /** What must be the same on all nodes: ids of keys. An id reveals nothing about its key. */
 export interface NodeKeys {
-  /** The key that encrypts secrets first, followed by older keys that only decrypt them. */
+  /** The id of the key that encrypts secrets, then the ids of older keys that only decrypt them. */
   readonly secretKeys: readonly string[]
   readonly approvals: string
   readonly log: string

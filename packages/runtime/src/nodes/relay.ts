@@ -31,7 +31,7 @@ const LINGER_MS = 5_000
 const SILENT_MS = 40_000
 const FIRST_RETRY_MS = 100
 const LONGEST_RETRY_MS = 5_000
-/** The largest frame (message of a node) that is accepted: its text has up to 4 Mi characters of up to 6 bytes. */
+/** The largest frame (message of a node) that is accepted: more than its text needs, 4 Mi characters of 6 bytes. */
 const MAX_FRAME_BYTES = 64 * 1024 * 1024
 
 interface Followed {
@@ -54,7 +54,7 @@ interface Pull {
 /**
  * Keeps the live state of threads that are read here and worked on by another node. Stored events are read from
  * the store, once for all readers of this node. The draft (deltas of the running step) comes from the node that
- * works on the thread, over one stream for each thread; it is a copy of the draft there, with its numbers of pieces.
+ * works on the thread, over one stream for each thread; its pieces have the same numbers as those of the draft there.
  */
 export class Relay implements RemoteReaders {
   readonly #parts: RelayParts

@@ -255,7 +255,7 @@ export function callsToRun(state: KernelState, side: ResolvedSide, { calls }: En
 /** Whether the answer that the call waited for is already its outcome, so that the call need not run. */
 function isAnswered({ interrupts }: KernelState, { interruptId }: CallState): boolean {
   const { answer, interrupt } = interrupts.get(interruptId ?? '') ?? {}
-  // Not for these two kinds: an approved call has to run, and a call in doubt may have to run again.
+  // In these two kinds the answer is no outcome: an approved call has to run, a call in doubt may have to run again.
   return answer !== undefined && interrupt?.kind !== 'approval' && interrupt?.kind !== 'in_doubt'
 }
 

@@ -227,7 +227,7 @@ export async function endSession(context: DrainContext, ending: SessionEnding): 
   ]
   const others = [...reports, ...(outcome === 'stopped' ? stopAwaited(context) : [])]
   const lifecycle = isOver ? 'terminated' : outcome === 'completed' ? 'idle' : outcome
-  // The session's calls no longer wait. Effects (scheduled work) that ask a person, and requests for variables, do.
+  // The session's calls no longer wait, but effects (scheduled work) that ask people and requests for variables do.
   const effects = openForPeople(state).filter(({ effectId }) => effectId !== undefined)
   const variables = openVariables(state, context.environment.clock.now())
   const waiting = isOver || state.terminated ? 0 : effects.length + variables.length

@@ -82,7 +82,7 @@ export class DrainTrace {
   async commit<T>({ point, threads }: Commit, work: () => Promise<T>): Promise<T> {
     const { clock, metrics } = this.#telemetry
     const count = threads.reduce((sum, { append = [] }) => sum + append.length, 0)
-    // The end of a session may have been reported before this commit, which writes it (see `Write.joinsNext`).
+    // The end of a session may have been reported to telemetry before this commit writes it (see `Write.joinsNext`).
     const isEnd = threads.some(({ append = [] }) =>
       append.some(({ type }) => type === 'session_end'),
     )
@@ -299,7 +299,7 @@ export class DrainTrace {
   #toolEnded({ toolCallId, outcome }: EventOf<'tool_execution_end'>): void {
     const error = outcome === 'failed' ? 'tool_error' : undefined
     const span = this.#tools.get(toolCallId)
-    // A call without a span has not run since the thread was taken up; perhaps it waited, and the wait is over now.
+    // A call without a span has not run since this work on the thread began; perhaps its wait is over now.
     if (!span) this.#waited(toolCallId)
     span?.end({ 'skein.call.outcome': outcome }, { error })
     this.#tools.delete(toolCallId)

@@ -30,7 +30,8 @@ type EffectMembers = Pick<
 
 interface FacadeEffects extends EffectMembers {
   /**
-   * Schedules the run of a tool, as an effect that is due at once. The caller has checked that the tool may be queued.
+   * Schedules the run of a tool as an effect (scheduled work) that is due at once. The caller has checked that the
+   * tool may be queued.
    */
   queueTool(name: string, args: JsonValue): string
   clear(): void

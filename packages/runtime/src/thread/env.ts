@@ -31,7 +31,7 @@ export interface EnvReaderOptions {
   readonly instanceEnv: Values
   /** The variables that the prompt sets for the tool. */
   readonly toolEnv?: Values
-  /** The variables that the tool itself declares; only for a tool that is in the list of no prompt. */
+  /** The variables that the tool itself declares; only for a tool that no prompt lists. */
   readonly variables?: readonly VariableDefinition[]
   readonly vault: Vault
   readonly threadId: string
