@@ -313,14 +313,17 @@ class EngineDispatcher implements Dispatcher {
     try {
       const now = timers.now()
       const limit = this.#running.size + this.#retries.size + BATCH
-      const due = await store.due(now - overdueMs, limit)
-      const found = new Map<string, Found>()
-      for (const threadId of due) {
+      const due = (await store.due(now - overdueMs, limit)).filter((threadId) => {
         // A retry was given to the engine, which may be a little late with it.
         const retryAt = this.#retries.get(threadId)?.at ?? -Infinity
-        if (this.#running.has(threadId) || retryAt + RESCUE_MS > now) continue
-        const head = await store.head(threadId)
-        if (!head || isHeld(head, now)) continue
+        return !this.#running.has(threadId) && retryAt + RESCUE_MS <= now
+      })
+      // Together: the threads of a node that died become due in the same moment, and none should wait for another.
+      const heads = await Promise.all(due.map((threadId) => store.head(threadId)))
+      const found = new Map<string, Found>()
+      for (const head of heads) {
+        if (!head || isHeld(head, now) || this.#running.has(head.id)) continue
+        const { id: threadId } = head
         const mark = `${head.seq} ${head.epoch}`
         const before = this.#found.get(threadId)
         const since = before?.mark === mark ? before.since : now
