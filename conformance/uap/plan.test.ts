@@ -266,6 +266,116 @@ describe('a step that fails', () => {
     expect(saved.saves.at(-1)![1].plan).toMatchObject([{ id: 'a', status: 'failed' }])
   })
 
+  test('UAP-076 a step whose tool failed and then worked is completed', async () => {
+    let tries = 0
+    const flaky = {
+      ...add,
+      name: 'flaky',
+      run: () => {
+        tries++
+        if (tries === 1) throw new Error('not yet')
+        return 'fine'
+      },
+    }
+    const model = scripted([
+      steps({ id: 'a', tool: 'flaky' }),
+      calls('flaky'),
+      calls('flaky'),
+      says('did a'),
+    ])
+    const { state } = await agent({ model, tools: [flaky], execution: plan() }).generate('x', start)
+    expect(state.plan).toMatchObject([{ id: 'a', status: 'completed' }])
+  })
+
+  test('UAP-076 a step whose tool worked and then failed has failed', async () => {
+    let tries = 0
+    const breaking = {
+      ...add,
+      name: 'breaking',
+      run: () => {
+        tries++
+        if (tries === 2) throw new Error('worn out')
+        return 'fine'
+      },
+    }
+    const model = scripted([
+      steps({ id: 'a', tool: 'breaking' }),
+      calls('breaking'),
+      calls('breaking'),
+      says('hm'),
+      steps({ id: 'b' }),
+      says('did b'),
+    ])
+    const { state } = await agent({ model, tools: [breaking], execution: plan() }).generate(
+      'x',
+      start,
+    )
+    expect(state.plan).toMatchObject([
+      { id: 'a', status: 'failed' },
+      { id: 'b', status: 'completed' },
+    ])
+  })
+
+  test('UAP-076 a new plan may depend on completed steps, not on failed ones', async () => {
+    const replanned = (dependsOn: string) =>
+      planner([
+        steps({ id: 'a' }, { id: 'b', dependsOn: ['a'] }),
+        says('did a'),
+        fails('broken'),
+        steps({ id: 'c', dependsOn: [dependsOn] }),
+        steps({ id: 'd' }),
+        says('ok'),
+      ])
+    const good = replanned('a')
+    await good.worker.generate('x', start).catch(() => {})
+    expect(good.model.requests[4]!.messages.at(-1)!.text).toContain('Carry out step "c"')
+    const bad = replanned('b')
+    const { state } = await bad.worker.generate('x', start)
+    expect(bad.model.requests[4]!.messages.at(-1)!.text).toContain('"b", which is not a step')
+    expect(state.plan!.map(({ id }) => id)).toEqual(['a', 'b', 'd'])
+  })
+
+  test('UAP-076 ids of a new plan that are taken get new ones, each its own', async () => {
+    const { worker } = planner([
+      steps({ id: 'a' }, { id: 'a-2' }, { id: 'b' }),
+      says('did a'),
+      says('did a-2'),
+      fails('broken'),
+      steps({ id: 'a' }, { id: 'a-3', dependsOn: ['a'] }, { id: 'b', dependsOn: ['a-3'] }),
+      says('1'),
+      says('2'),
+      says('3'),
+    ])
+    const { state } = await worker.generate('x', start)
+    expect(state.plan!.map(({ id, dependsOn }) => [id, ...dependsOn])).toEqual([
+      ['a'],
+      ['a-2'],
+      ['b'],
+      ['a-4'],
+      ['a-3', 'a-4'],
+      ['b-2', 'a-3'],
+    ])
+  })
+
+  test('UAP-076 if planning again fails too, the error has the code and the hint of the step', async () => {
+    const failure = { message: 'broken', code: 'RATE_LIMITED', statusCode: 429, hint: 'Wait.' }
+    const worker = agent({
+      model: scripted([
+        steps({ id: 'a' }),
+        fails({ ...failure, code: 'RATE_LIMITED' }),
+        fails({ message: 'no plan', code: 'PROVIDER_ERROR' }),
+      ]),
+      execution: plan(),
+    })
+    await expect(worker.generate('x', start)).rejects.toMatchObject({
+      ...failure,
+      message: 'broken Planning again failed too: no plan',
+      provider: 'scripted',
+      modality: 'llm',
+      cause: { message: 'no plan', code: 'PROVIDER_ERROR' },
+    })
+  })
+
   test('is not planned again once the stop condition holds, and a failed replan tells both', async () => {
     const model = scripted([steps({ id: 'a' }), fails('broken')])
     const { stopReason } = await agent({
@@ -337,6 +447,31 @@ describe('a plan that cannot be carried out', () => {
     },
   )
 
+  test('UAP-079 fields that are no text or no list are read as far as they can be', async () => {
+    const drafts = [
+      { id: 1, description: 'A', tool: '', dependsOn: null },
+      { id: 'b', description: 'B', tool: 7, dependsOn: [1] },
+    ]
+    const { worker } = planner([says(JSON.stringify({ plan: drafts })), says('1'), says('2')])
+    const { state, turn } = await worker.generate('x', start)
+    expect(state.plan).toEqual([
+      { id: '1', description: 'A', dependsOn: [], status: 'completed' },
+      { id: 'b', description: 'B', dependsOn: ['1'], status: 'completed' },
+    ])
+    expect(turn.warnings).toEqual([])
+    expect(state.messages.filter(isUserMessage).map(({ text }) => text)).not.toContainEqual(
+      expect.stringContaining('Use the tool'),
+    )
+  })
+
+  test('UAP-079 a step without an id or a description is a problem, by its number', async () => {
+    const answer = says(JSON.stringify([{ id: 'a', description: 'A' }, { id: '' }, 'b']))
+    const { worker } = planner([answer], { allowReplan: false })
+    await expect(worker.generate('x', start)).rejects.toThrow(
+      'Step 2 needs an id and a description. Step 3 needs an id and a description.',
+    )
+  })
+
   test('UAP-079 an empty plan means an answer right away', async () => {
     const { probe, names } = probeLog()
     const model = scripted([steps(), calls('look'), says('seen')])
@@ -352,5 +487,9 @@ describe('a plan that cannot be carried out', () => {
     const { worker } = planner([steps({ id: 'a', tool: 'magic' }), says('ok')])
     const { turn } = await worker.generate('x', start)
     expect(turn.warnings).toMatchObject([{ code: 'unknown_plan_tool' }])
+    const cut = planner([steps({ id: 'a', tool: 'add' }, { id: 'b', tool: 'magic' }), says('ok')], {
+      maxPlanSteps: 1,
+    })
+    expect((await cut.worker.generate('x', start)).turn.warnings).toEqual([])
   })
 })

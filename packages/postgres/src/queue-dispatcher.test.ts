@@ -3,7 +3,8 @@ import { describeDispatcher } from '@skein/runtime/testing'
 import { memoryStore, systemTimers } from '@skein/runtime'
 import { latch } from '../../../conformance/standard-agents/support/latch.ts'
 import { suiteFunctions } from '../../../conformance/support/suite-functions.ts'
-import { newSchema, noPostgres, startPostgres, type TestPostgres } from '../test/server.ts'
+import { startProxy } from '../test/proxy.ts'
+import { newPool, newSchema, noPostgres, startPostgres, type TestPostgres } from '../test/server.ts'
 import { queueDispatcher } from './queue-dispatcher.ts'
 
 let server: TestPostgres
@@ -44,6 +45,54 @@ describe.skipIf(noPostgres !== undefined)('with PostgreSQL', () => {
     expect(`${String(error)} ${JSON.stringify(error)}`).not.toContain('hunter2')
     await dispatcher.stop()
   })
+
+  const opened = (url: string) =>
+    queueDispatcher({ connectionString: url, schema: newSchema() })({
+      store: memoryStore(),
+      timers: systemTimers(),
+      onError: () => {},
+    })
+
+  test('a node that is stopped while it starts leaves no connection behind', async () => {
+    const url = new URL(server.url)
+    url.searchParams.set('application_name', 'stopped early')
+    const admin = newPool({ connectionString: server.url, max: 1 })
+    const count = async (): Promise<number> => {
+      const { rows } = await admin.query<{ pid: number }>(
+        `SELECT pid FROM pg_stat_activity WHERE application_name = 'stopped early'`,
+      )
+      return rows.length
+    }
+    for (const waits of [() => Promise.resolve(), async () => expect.poll(count).not.toBe(0)]) {
+      const dispatcher = opened(url.href)
+      const starting = dispatcher.start(async () => {})
+      await waits()
+      await dispatcher.stop()
+      await starting.catch(() => {})
+      await expect.poll(count, { timeout: 10_000 }).toBe(0)
+    }
+    await admin.end()
+  }, 60_000)
+
+  test('a node whose connection breaks while it stops lives, also if it had just begun to listen', async () => {
+    const proxy = await startProxy(server.url)
+    const unhandled: unknown[] = []
+    const note = (reason: unknown): void => void unhandled.push(reason)
+    process.on('unhandledRejection', note)
+    const dispatcher = opened(proxy.url)
+    const isListening = proxy.holdBack('LISTEN "jobs:insert"')
+    await dispatcher.start(async () => {})
+    await isListening
+    const stopping = dispatcher.stop()
+    // By now the queue wants to listen no more, and waits for the answer to its LISTEN.
+    await new Promise((resolve) => setTimeout(resolve, 1_000))
+    proxy.cutAll()
+    await stopping
+    await new Promise((resolve) => setImmediate(resolve))
+    process.off('unhandledRejection', note)
+    expect(unhandled).toEqual([])
+    await proxy.stop()
+  }, 60_000)
 
   test('after an outage of the database the node lives, and the queue gives it threads again', async () => {
     const own = await startPostgres()

@@ -13,7 +13,7 @@ import { expect } from 'vitest'
 import { foldKernel } from '../../runtime/src/fold/fold.ts'
 import { allHeads, checkKilled } from '../../runtime/test/kill/check-killed.ts'
 import { decide, EffectsFile } from '../../runtime/test/kill/kill-agents.ts'
-import type { TestPostgres } from './server.ts'
+import { newPool, type TestPostgres } from './server.ts'
 
 /** The settings of a node in a process of its own. */
 export interface NodeSettings {
@@ -117,8 +117,7 @@ export class Load {
       retryMs: 60_000,
     })
     const databaseUrl = at(options.url ?? options.server.url)
-    const pool = new pg.Pool({ connectionString: at(options.server.url), max: 2 })
-    pool.on('error', () => {})
+    const pool = newPool({ connectionString: at(options.server.url), max: 2 })
     return new Load(options, { databaseUrl, store, pool, folder })
   }
 
@@ -156,6 +155,7 @@ export class Load {
       })
       child.once('exit', (code) => reject(new Error(`Node ${index} ended with ${code}.`)))
     })
+    child.on('error', () => {}) // a message to a node that has just ended
     const node = { index, owner, port, child }
     this.#nodes[index] = node
     return node
@@ -193,7 +193,7 @@ export class Load {
         left = now
       }
     }
-    this.#watching.push(watch())
+    this.#watching.push(awaitedLater(watch()))
   }
 
   /** Measures how long it takes from now until the threads that are due or worked on have gone on. */
@@ -217,7 +217,7 @@ export class Load {
         }
       }
     }
-    this.#watching.push(watch())
+    this.#watching.push(awaitedLater(watch()))
   }
 
   /** The node that works on a thread. */
@@ -238,8 +238,8 @@ export class Load {
         ),
       ),
     )
-    this.#people = ids.map(({ id }, thread) => this.#talk(id, thread))
-    this.#approver = this.#approve()
+    this.#people = ids.map(({ id }, thread) => awaitedLater(this.#talk(id, thread)))
+    this.#approver = awaitedLater(this.#approve())
     for (const { id } of ids.slice(0, 4)) this.#readers.push(new Reader(this.client, id))
   }
 
@@ -439,12 +439,12 @@ class Reader {
 
   constructor(client: ReturnType<typeof createClient>, threadId: string) {
     this.threadId = threadId
-    this.#reading = (async () => {
+    const read = async (): Promise<void> => {
       const { signal } = this.#leaving
       for await (const { id, event } of client.stream(threadId, { signal }))
         this.events.push({ id, type: event.type })
-    })()
-    this.#reading.catch(() => {}) // `check` awaits it
+    }
+    this.#reading = awaitedLater(read())
   }
 
   /** Compares what came with what is in the log: nothing lost, nothing doubled. */
@@ -463,6 +463,12 @@ class Reader {
   stop(): void {
     this.#leaving.abort()
   }
+}
+
+/** Marks a promise as one that `end` or `check` awaits: if a test fails before, nobody does. */
+function awaitedLater<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => {})
+  return promise
 }
 
 async function freePort(): Promise<number> {

@@ -105,7 +105,7 @@ function toTool(
   { name, approval, timeoutMs }: McpToolsOptions & { readonly name: string },
 ): Tool {
   const { annotations } = tool
-  // The JSON copy of an object is an object again.
+  // The cast is safe: the JSON copy of an object is an object again.
   const hints = annotations && (JSON.parse(JSON.stringify(annotations)) as JsonObject)
   return {
     name,

@@ -327,4 +327,111 @@ test('UAICP-03 a journal with a gap, or an impossible entry, is not gone on with
     const resumed = made.restart({ audit: damaged }).resume(id, task, async () => 1)
     await expect(resumed).rejects.toMatchObject({ code: 'STATE_CONFLICT' })
   }
+  // Without its first entry there is no request.
+  const headless: Journal = {
+    append: made.log.append,
+    async *read(options) {
+      for await (const record of made.log.read(options)) {
+        if (record.envelope.metadata?.['uaicp:seq'] !== 0) yield record
+      }
+    },
+  }
+  const other = made.restart({ audit: headless })
+  expect(await other.state(id)).toBeUndefined()
+  await expect(other.resume(id, task, async () => 1)).rejects.toThrow(`no request ${id}`)
+})
+
+test('UAICP-03 a request goes on only as the task that it was opened for, and is read alone', async () => {
+  const made = await kit()
+  const { world, log } = made
+  const high = toolOf(world, 'high', { risk: 'write_high_risk', rollback: undoBy('high') })
+  const task = taskOf({ tools: [high, toolOf(world, 'undo_high')] })
+  const body = async (run: Run) => (await run.call(high, {})).result
+  const first = await made.governor.run(task, init, body)
+  const id = 'request_id' in first ? first.request_id : ''
+  const reads: unknown[] = []
+  const next = made.restart({
+    audit: {
+      append: log.append,
+      read: (options) => (reads.push(options), log.read(options)),
+    },
+  })
+  const unknown = { code: 'STATE_CONFLICT', reasons: [{ subject: 'task' }] }
+  await expect(next.resume(id, taskOf({ name: 'other', tools: [] }), body)).rejects.toMatchObject(
+    unknown,
+  )
+  await expect(next.cancel(id)).rejects.toMatchObject(unknown)
+  expect(await next.recover()).toEqual([])
+  // A task class that was given once is known from then on.
+  expect((await next.resume(id, task, body)).outcome).toBe('pending')
+  expect(await next.recover()).toMatchObject([{ request_id: id, task: 'task', isPending: true }])
+  expect(reads.slice(0, 2)).toEqual([{ requestId: id }, { requestId: id }])
+})
+
+test('UAICP-28 an id source that makes no UUIDs is an error', async () => {
+  const { governor } = await kit({ ids: () => 'request-1' })
+  await expect(governor.run(taskOf({ tools: [] }), init, async () => 1)).rejects.toMatchObject({
+    code: 'GOVERNANCE_IDS_INVALID',
+  })
+})
+
+test('UAICP-12 a request whose process died in intake fails safe when it is recovered', async () => {
+  const made = await kit()
+  const request_id = '0190aaaa-0000-7000-8000-000000000001'
+  const task = taskOf({ tools: [] })
+  const dying = made.restart({
+    audit: {
+      read: made.log.read,
+      append: (entry, options) => {
+        if (!entry.line.includes('"opened"')) throw new Error('gone')
+        return made.log.append(entry, options)
+      },
+    },
+  })
+  let ran = false
+  const result = await dying.run(task, { ...init, request_id }, async () => {
+    ran = true
+    return 1
+  })
+  expect(codesOf(result)).toEqual(['AUDIT_UNAVAILABLE'])
+  expect(ran).toBe(false)
+  expect(await dying.open(task, init)).toMatchObject({
+    type: 'fail_safe',
+    result: { reasons: [{ code: 'AUDIT_UNAVAILABLE' }] },
+  })
+  const next = made.restart({ tasks: [task] })
+  expect(await next.recover()).toMatchObject([
+    { request_id, state: 'fail_safe' },
+    { state: 'fail_safe' },
+  ])
+  expect(await next.resume(request_id, task, async () => 1)).toMatchObject({
+    reasons: [{ code: 'STATE_CONFLICT', subject: request_id, detail: 'intake' }],
+  })
+})
+
+test('UAICP-08 a request that is cancelled, in plan or in execute, has seen every phase before its end', async () => {
+  const { governor, world, entries } = await kit()
+  const task = taskOf({ tools: [toolOf(world, 'read')] })
+  for (const isCalled of [false, true]) {
+    const opened = await governor.open(task, init)
+    const id = opened.type === 'opened' ? opened.request_id : ''
+    if (isCalled) {
+      await governor.admit(id, { id: 'a', tool: 'read', args: {} })
+      await governor.settle(id, 'a', { type: 'result', value: 1 })
+    }
+    expect(await governor.cancel(id)).toMatchObject({
+      state: 'fail_safe',
+      reasons: [{ code: 'CANCELLED', subject: id }],
+    })
+    const path = ['intake', 'plan', 'execute', 'verify', 'fail_safe']
+    expect(await pathOf(await entries(id))).toEqual(path)
+    const moves = (await entries(id)).filter(({ type }) => type === 'transition')
+    expect(moves.map(({ data }) => data['from'])).toEqual(path.slice(0, 4))
+    expect(moves.map(({ envelope }) => envelope.outcome)).toEqual([
+      'pending',
+      'pending',
+      'pending',
+      'uncertain',
+    ])
+  }
 })

@@ -40,8 +40,8 @@ export function threadFromEvents(
 }
 
 /**
- * Builds the ThreadProtocol document of a live thread: each turn of a side becomes an AgentTurn, each turn of
- * a person a UserTurn, and the other events in these turns become system messages.
+ * Builds the ThreadProtocol document of a live thread: each turn of an agent becomes an AgentTurn, each turn
+ * of a person a UserTurn, and the other events in these turns become system messages.
  */
 export function threadFromState(
   state: FoldedThread,

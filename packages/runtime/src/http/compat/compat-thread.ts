@@ -157,8 +157,7 @@ async function goOn(
   const queueId = await sendAll(runtime, principal, id, spoken)
   if (queueId === undefined && results.length === 0)
     throw compatRefusal('There is nothing to answer: send a message or the result of a call.')
-  // Results continue a thread immediately, but a message must first be read from the queue, so its id is
-  // awaited.
+  // Results continue a thread immediately. A message must first be read from the queue, so its id is awaited.
   const awaited = results.length === 0 && queueId !== undefined ? { queueId } : {}
   return { thread, after, isDurable: isDurable || !thread.tags.includes(EPHEMERAL), ...awaited }
 }

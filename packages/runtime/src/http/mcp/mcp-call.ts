@@ -21,12 +21,12 @@ export type McpCall = Pick<
   'request' | 'runtime' | 'principal' | 'services' | 'connection'
 > & { readonly session: McpSession }
 
-/** What a client said about itself when it began. */
+/** What a client said about itself when it opened its session. */
 export interface McpSession {
   readonly id?: string
   /** Whether a person can be asked with a form. */
   readonly hasForms: boolean
-  /** Whether an event without data may come first; clients of older versions would read it as JSON. */
+  /** Whether a stream may begin with an event without data; older clients would parse it as JSON. */
   readonly hasEmptyEvents: boolean
 }
 
@@ -38,7 +38,7 @@ export interface McpPosition {
   readonly threadId: string
   readonly id: RpcId
   readonly progressToken?: string | number
-  /** Interrupts about which the client has been asked. */
+  /** Ids of the waiting calls about which the client has been asked. */
   readonly asked: readonly string[]
 }
 
@@ -56,7 +56,7 @@ export function parseEventId(eventId: string): McpPosition | undefined {
   return { threadId: found.threadId, id, ...tokenOf(progressToken), asked }
 }
 
-/** Returns a token for progress if it is one. */
+/** Returns the value as a progress token if it can be one. */
 export function tokenOf(token: unknown): { readonly progressToken?: string | number } {
   return typeof token === 'string' || typeof token === 'number' ? { progressToken: token } : {}
 }
@@ -173,7 +173,7 @@ const FORMS: Readonly<Record<Exclude<WaitingItem['kind'], 'variables'>, JsonObje
   },
 }
 
-/** Makes the result of a tool from that of a session. */
+/** Makes the result of a tool from the result of a session. */
 export function toolResult(runtime: Runtime, result: SessionResult): JsonObject {
   const { outcome, waiting, hint, data, thread } = result
   const said = sharedText(runtime, result)
@@ -255,7 +255,8 @@ class OpenCalls {
     const abort = new AbortController()
     const key = JSON.stringify([client, session, id])
     const entry = { threadId, cancel: () => abort.abort() }
-    // Without a session, the ids of two clients with the same key could not be told apart.
+    // Without a session, two clients with the same key could use the same request id, so the call is not
+    // added.
     if (session !== undefined) this.#calls.set(key, entry)
     const remove = (): void => {
       if (this.#calls.get(key) === entry) this.#calls.delete(key)
