@@ -131,6 +131,23 @@ test('the threads of a node that died go on together, also if the store is slow'
   expect(Math.max(...ran.values()) - Math.min(...ran.values())).toBeLessThan(500)
 })
 
+test('a retry that the engine has lost is sent again by a sweep, within three seconds', async () => {
+  const { timers, store, engine, open, ask, clock } = await setUp('a')
+  const ran: number[] = []
+  const dispatcher = open()
+  await dispatcher.start(async (id) => {
+    ran.push(clock.now())
+    if (ran.length === 1) throw new Error('The store cannot be reached.')
+    await park(store, id)
+  })
+  await ask('a')
+  const { againMs } = await engine.nodes[0]!.run('a')
+  expect([againMs, ran.length]).toEqual([100, 1]) // nobody runs it again after this time
+  for (let ms = 0; ms < 3_000; ms += 50) await timers.advance(50)
+  expect(ran).toHaveLength(2)
+  await dispatcher.stop()
+})
+
 test('a thread whose owner died or froze is run without the engine, which may still wait for the owner', async () => {
   const { timers, store, engine, open, ask } = await setUp('a')
   await ask('a')

@@ -71,6 +71,8 @@ export function engineDispatcher(options: EngineDispatcherOptions): Dispatcher {
 const BATCH = 100
 /** How long a thread may stay due after a sweep has sent it, before this node runs it without the engine. */
 const RESCUE_MS = 5_000
+/** How late the engine may be with a retry before a sweep takes it for lost, e.g. because it was sent in an outage. */
+const LATE_MS = 1_000
 /** The shortest time between two requests for one thread, so that a storm of messages costs little. */
 const QUIET_MS = 50
 /** How far the clocks of nodes may differ. The engine is asked again for threads that are due within this time. */
@@ -316,7 +318,7 @@ class EngineDispatcher implements Dispatcher {
       const due = (await store.due(now - overdueMs, limit)).filter((threadId) => {
         // A retry was given to the engine, which may be a little late with it.
         const retryAt = this.#retries.get(threadId)?.at ?? -Infinity
-        return !this.#running.has(threadId) && retryAt + RESCUE_MS <= now
+        return !this.#running.has(threadId) && retryAt + LATE_MS <= now
       })
       // Together: the threads of a node that died become due in the same moment, and none should wait for another.
       const heads = await Promise.all(due.map((threadId) => store.head(threadId)))
