@@ -71,6 +71,8 @@ export function engineDispatcher(options: EngineDispatcherOptions): Dispatcher {
 const BATCH = 100
 /** How long a thread may stay due after a sweep has sent it to the engine, before this node runs it by itself. */
 const RESCUE_MS = 5_000
+/** How late the engine may be with a retry before a sweep takes it for lost, e.g. because it was sent in an outage. */
+const LATE_MS = 1_000
 /** The shortest time between two requests to the engine for one thread, so that a storm of messages costs little. */
 const QUIET_MS = 50
 /** How far the clocks of nodes may differ: the engine is asked again for a thread that is due within this time. */
@@ -313,14 +315,17 @@ class EngineDispatcher implements Dispatcher {
     try {
       const now = timers.now()
       const limit = this.#running.size + this.#retries.size + BATCH
-      const due = await store.due(now - overdueMs, limit)
-      const found = new Map<string, Found>()
-      for (const threadId of due) {
+      const due = (await store.due(now - overdueMs, limit)).filter((threadId) => {
         // The engine may run a retry a little late, so the sweep leaves such a thread alone until then.
         const retryAt = this.#retries.get(threadId)?.at ?? -Infinity
-        if (this.#running.has(threadId) || retryAt + RESCUE_MS > now) continue
-        const head = await store.head(threadId)
-        if (!head || isHeld(head, now)) continue
+        return !this.#running.has(threadId) && retryAt + LATE_MS <= now
+      })
+      // Together: the threads of a node that died become due in the same moment, and none should wait for another.
+      const heads = await Promise.all(due.map((threadId) => store.head(threadId)))
+      const found = new Map<string, Found>()
+      for (const head of heads) {
+        if (!head || isHeld(head, now) || this.#running.has(head.id)) continue
+        const { id: threadId } = head
         const mark = `${head.seq} ${head.epoch}`
         const before = this.#found.get(threadId)
         const since = before?.mark === mark ? before.since : now
