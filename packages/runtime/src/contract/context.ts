@@ -101,7 +101,7 @@ export interface DrainContext {
   dropGovernor(): void
 }
 
-/** The part of the context that is needed to describe changes of a thread, also where nobody works on the thread. */
+/** What is needed to make events of a thread. The API has only this much, because it does not work on the thread. */
 export type ThreadPlace = Pick<DrainContext, 'environment' | 'state' | 'head' | 'at'>
 
 /**

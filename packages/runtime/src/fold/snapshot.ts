@@ -85,8 +85,8 @@ interface FirstPart {
 }
 
 /**
- * Encodes the state of a thread. Parts with entries before `changedFrom` are left out if the stored snapshot has
- * them. Returns undefined if an edit has changed the id of a message: that state cannot be restored exactly.
+ * Encodes the state of a thread. Parts that end before the entry `changedFrom` are left out if the stored snapshot
+ * has them. Returns undefined if an edit has changed the id of a message, because restoring finds messages by their ids.
  */
 export function takeSnapshot(
   { state, saved, changedFrom }: SnapshotSource,

@@ -355,7 +355,7 @@ async function* readRings(readers: Set<HeadReader>, gate: AbortGate): AsyncGener
   }
 }
 
-/** Yields the summary (`ThreadHead`) of each thread that changes, until the reader leaves and the gate closes. */
+/** Yields the summary (`ThreadHead`) of each thread that changes, until the reader leaves, which closes the gate. */
 async function* readHeads(
   store: Store,
   readers: Set<HeadReader>,

@@ -69,9 +69,9 @@ export interface LedWork {
 
 /** The average time between two searches of the store (sweeps) for changes whose notices between nodes were lost. */
 export const SWEEP_MS = 1_500
-/** How many threads that are read or worked on here one search looks up, and how many of them at the same time. */
+/** How many threads one search looks up at most: threads that this node works on or somebody reads here. */
 const MAX_LOOKED_UP = 200
-const AT_ONCE = 16
+const AT_ONCE = 16 // of them at the same time
 /** How long a node waits before it works on a thread that another node made due, so that the other can take it. */
 const HEAD_START_MS = 100
 /** For how many threads this node remembers the last event it was told of; a search does not report it again. */
