@@ -7,6 +7,7 @@ import {
   validateReport,
   type ValidationIssue,
 } from '../../src/schema/index.ts'
+import { findRollbackIssues } from '../../src/schema/validate.ts'
 import { judge, type Kind } from '../support/normative.ts'
 import { smallest, without } from '../support/samples.ts'
 
@@ -300,4 +301,46 @@ test('UAICP-30 the smallest objects are valid, and one without a required member
       { path: `/${member}`, rule: 'required', message: 'is missing' },
     ])
   }
+})
+
+test('UAICP-30 each issue of the gate names its rule; an object that the schema refuses is not looked at further', () => {
+  const chunk = { chunk_id: 'c', is_final: false, stream_index: 0, 'uaicp:verified': false }
+  const cases: [Kind, object, string][] = [
+    ['envelope', { uaicp_version: '1.0' }, 'version'],
+    ['envelope', { request_id: id.toUpperCase() }, 'uuid'],
+    ['envelope', { trace_id: '00' }, 'trace'],
+    ['envelope', { timestamp: '2026-01-01 00:00:00Z' }, 'date-time'],
+    ['envelope', { state: 'deliver', outcome: 'failure' }, 'outcome'],
+    ['envelope', { streaming: { ...chunk, chunk_id: undefined } }, 'streaming'],
+    ['envelope', { streaming: { ...chunk, is_final: undefined } }, 'streaming'],
+    ['envelope', { streaming: { ...chunk, stream_index: -1 } }, 'streaming'],
+    ['envelope', { streaming: { ...chunk, 'uaicp:verified': undefined } }, 'unverified'],
+    ['envelope', { rollback_action: { target: 't', payload: {} } }, 'rollback'],
+    ['evidence', { hash: 'x' }, 'hash'],
+    ['evidence', { evidence_type: 'custom' }, 'subtype'],
+    ['evidence', { note: 1 }, 'namespace'],
+    ['report', { verifier_id: undefined }, 'verifier'],
+    ['report', { evidence_ids: undefined }, 'evidence'],
+    ['report', { status: 'fail' }, 'status'],
+    ['report', { checks: [] }, 'checks'],
+  ]
+  for (const [kind, change, rule] of cases)
+    expect(
+      validators[kind]({ ...valid[kind], ...change }, 'gate').map((issue) => issue.rule),
+      JSON.stringify(change),
+    ).toEqual([rule])
+  const broken = { ...valid.envelope, state: 'gone', uaicp_version: '1.0' }
+  expect(validators.envelope(broken, 'gate')).toEqual([
+    { path: '/state', rule: 'enum', message: expect.stringContaining('intake') as string },
+  ])
+  expect(validators.evidence({ ...valid.evidence, source: '', hash: 'x' }, 'gate')).toMatchObject([
+    { path: '/source', rule: 'minLength' },
+  ])
+  expect(
+    validators.report({ ...valid.report, report_id: 5, status: 'fail' }, 'gate'),
+  ).toMatchObject([{ path: '/report_id', rule: 'type', message: 'must be string' }])
+  for (const action of ['x', null, []])
+    expect(findRollbackIssues(action)).toEqual([
+      { path: '/rollback_action', rule: 'rollback', message: 'must be an object' },
+    ])
 })

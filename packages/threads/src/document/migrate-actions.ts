@@ -266,25 +266,14 @@ function migrateMedia(item: unknown, infer: (reason: string) => void): unknown {
   const kind = typeof type === 'string' ? type : (mediaType?.split('/')[0] ?? 'file')
   const url = item[`${kind}_url`] ?? item['url']
   const data = item[`${kind}_base64`] ?? item['data']
-  const { name, size_bytes } = item
-  const file = {
-    ...(name !== undefined && { name }),
-    ...(size_bytes !== undefined && { size_bytes }),
-  }
-  const known = ['type', 'kind', 'media_type', 'name', 'size_bytes', 'url', 'data']
-  const rest = {
-    ...(Object.keys(file).length > 0 && { vendor_metadata: file }),
-    ...without(item, ...known, `${kind}_url`, `${kind}_base64`),
-  }
+  const file = Object.entries(item).filter(([key]) => key === 'name' || key === 'size_bytes')
+  const rest = without(item, ...MEDIA_FIELDS, `${kind}_url`, `${kind}_base64`)
+  if (file.length > 0) rest['vendor_metadata'] = Object.fromEntries(file)
   if (typeof url === 'string') {
     infer('an identifier was made for a URL')
-    return {
-      kind: URL_KINDS.get(kind) ?? 'document-url',
-      url,
-      identifier: sha256Hex(url).slice(0, 6),
-      ...(mediaType && { media_type: mediaType }),
-      ...rest,
-    }
+    const identifier = sha256Hex(url).slice(0, 6)
+    const made = { kind: URL_KINDS.get(kind) ?? 'document-url', url, identifier, ...rest }
+    return mediaType ? { ...made, media_type: mediaType } : made
   }
   if (typeof data === 'string') {
     infer('an identifier was made for binary content')
@@ -300,6 +289,7 @@ function migrateMedia(item: unknown, infer: (reason: string) => void): unknown {
   return { ...item, kind: `v1:${kind}` }
 }
 
+const MEDIA_FIELDS = ['type', 'kind', 'media_type', 'name', 'size_bytes', 'url', 'data']
 const URL_KINDS: ReadonlyMap<string, string> = new Map([
   ['image', 'image-url'],
   ['audio', 'audio-url'],
