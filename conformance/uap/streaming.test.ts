@@ -98,6 +98,27 @@ test('UAP-148 the phases of each strategy, in order', async () => {
   ])
 })
 
+test('UAP-146 a step of plan() says which phase it is', async () => {
+  const { execution, script } = strategies[2]!
+  const events = await collect(
+    agent({ model: scripted(script), tools: [add], execution }).stream('x', start),
+  )
+  expect(events.flatMap(({ uap }) => (uap?.type === 'step_start' ? [uap.data] : []))).toEqual([
+    { phase: 'plan' },
+    { phase: 'execute' },
+  ])
+})
+
+test('UPP-034 errors of the agent layer name a provider and the modality', async () => {
+  const wrong = agent({ model: scripted([]) }).generate('x', {} as AgentState)
+  await expect(wrong).rejects.toMatchObject({
+    name: 'UPPError',
+    code: 'INVALID_REQUEST',
+    provider: expect.any(String),
+    modality: 'llm',
+  })
+})
+
 test('UAP-147 events of the model are its own objects', async () => {
   const delta = { type: 'text_delta', index: 0, delta: { text: 'hi' } } as const
   const block = { type: 'content_block_start', index: 0, delta: { block: 'text' } } as const

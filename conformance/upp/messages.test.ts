@@ -555,3 +555,30 @@ test('UPP-086 a thread without an id, or with an empty one, is refused', () => {
   for (const wrong of [json, { ...json, id: '' }, { ...json, id: 7 }])
     expect(() => Thread.fromJSON(wrong)).toThrow('Thread JSON has no id.')
 })
+
+test('UPP-068 audio and video of a result have their bytes again', () => {
+  const bytes = { $bytes: 'AQI=' }
+  const blocks = contentOf([
+    { type: 'audio', data: bytes, mimeType: 'audio/wav' },
+    { type: 'video', data: bytes, mimeType: 'video/mp4' },
+  ])
+  expect(blocks).toEqual([
+    { type: 'audio', data: new Uint8Array([1, 2]), mimeType: 'audio/wav' },
+    { type: 'video', data: new Uint8Array([1, 2]), mimeType: 'video/mp4' },
+  ])
+})
+
+test('UPP-165 the JSON of a message has only the fields that its kind has', () => {
+  const call = { toolCallId: 'c', toolName: 'f', arguments: {} }
+  const keys = (message: Message) => Object.keys(messageToJSON(message)).toSorted()
+  const common = ['content', 'id', 'timestamp', 'type']
+  expect(keys(new UserMessage('a'))).toEqual(common)
+  expect(keys(new AssistantMessage('a'))).toEqual(common)
+  expect(keys(new AssistantMessage('a', [call]))).toEqual([...common, 'toolCalls'].toSorted())
+  expect(keys(new UserMessage('a', { metadata: { x: { y: 1 } } }))).toEqual(
+    [...common, 'metadata'].toSorted(),
+  )
+  expect(messageToJSON(new ToolResultMessage([{ toolCallId: 'c', result: 1 }]))).toMatchObject({
+    results: [{ toolCallId: 'c', result: 1 }],
+  })
+})

@@ -1186,3 +1186,137 @@ test('every effect that is committed has the step and the state it belongs to', 
     ['inference_end', 2, 4],
   ])
 })
+
+test('the settings of the tool are those that were given', () => {
+  const approval = () => true
+  const settings = {
+    metadata: { acme: { a: 1 } },
+    risk: 'write_high_risk' as const,
+    sequential: true,
+    dependsOn: ['other'],
+    timeoutMs: 50,
+  }
+  const made = subagent({
+    name: 'kid',
+    description: 'd',
+    parameters,
+    agent: agent({ model: scripted([]) }),
+    prompt: () => 'go',
+    approval,
+    ...settings,
+  })
+  expect(made).toMatchObject({ name: 'kid', description: 'd', ...settings })
+  expect(made.approval).toBeTypeOf('function')
+})
+
+test('UAP-116 UAP-123 sub-agents of a hand-written sub-agent are read from the events it passes on', async () => {
+  const usage = (totalTokens: number) => ({
+    inputTokens: 0,
+    outputTokens: totalTokens,
+    totalTokens,
+    cacheReadTokens: 0,
+    cacheWriteTokens: 0,
+  })
+  const relaying: Tool = {
+    name: 'relay',
+    description: 'd',
+    parameters,
+    run: async (_: unknown, { onSubagentEvent: tell, toolCallId, agentId }: AgentContext) => {
+      const own = { subagentId: 'outer', subagentType: 'relay', parentToolCallId: toolCallId }
+      const inner = { subagentId: 'inner', subagentType: 'deep', parentToolCallId: 'x' }
+      const pass = (type: 'subagent_start' | 'subagent_end', data: object) =>
+        tell?.({
+          type: 'subagent_event',
+          ...own,
+          innerEvent: { source: 'uap', uap: { type, step: 1, agentId, data } } as never,
+        })
+      await tell?.({ type: 'subagent_start', ...own, prompt: 'go', timestamp: 1 })
+      await pass('subagent_start', { ...inner, prompt: 'deeper', timestamp: 2 })
+      await pass('subagent_end', {
+        ...inner,
+        success: true,
+        result: 'found',
+        timestamp: 3,
+        usage: usage(5),
+      })
+      await tell?.({
+        type: 'subagent_end',
+        ...own,
+        success: true,
+        result: 'done',
+        timestamp: 4,
+        usage: usage(7),
+        toolExecutions: [
+          { toolName: 'a', toolCallId: 'b', arguments: {}, result: { n: 1 }, isError: false, duration: 2 }, // prettier-ignore
+        ],
+      })
+      return 'ok'
+    },
+  }
+  const { state } = await agent({
+    model: scripted([calls('relay', {}, { id: 'r' }), says('ok')]),
+    tools: [relaying],
+  }).generate('x', start)
+  expect(state.subagentTraces).toEqual([
+    {
+      subagentId: 'outer',
+      subagentType: 'relay',
+      parentToolCallId: 'r',
+      prompt: 'go',
+      startTime: 1,
+      endTime: 4,
+      success: true,
+      result: 'done',
+      usage: usage(7),
+      toolExecutions: [
+        { toolName: 'a', toolCallId: 'b', arguments: {}, result: '{"n":1}', isError: false, duration: 2 }, // prettier-ignore
+      ],
+      children: [
+        {
+          subagentId: 'inner',
+          subagentType: 'deep',
+          parentToolCallId: 'x',
+          prompt: 'deeper',
+          startTime: 2,
+          endTime: 3,
+          success: true,
+          result: 'found',
+          usage: usage(5),
+        },
+      ],
+    },
+  ])
+  expect(state.run?.subagentUsage.totalTokens).toBe(12)
+})
+
+test('of two calls, one answered and one waiting, the turn and the state say which is open', async () => {
+  const worker = agent({
+    model: scripted([
+      [
+        calls('fine', {}, { id: 'f' }),
+        calls('bad', {}, { id: 'b' }),
+        calls('wait', {}, { id: 'w' }),
+      ],
+      says('done'),
+    ]),
+    tools: [
+      { name: 'fine', description: 'd', parameters, run: () => ({ n: 1 }) },
+      { name: 'bad', description: 'd', parameters, run: () => Promise.reject(new Error('no')) },
+      { name: 'wait', description: 'd', parameters, run: () => defer({ kind: 'input', request: 1 }) }, // prettier-ignore
+    ],
+  })
+  const { turn, state, interrupts } = await worker.generate('x', start)
+  expect(turn.openCalls).toEqual([{ toolCallId: 'w', request: { kind: 'input', request: 1 } }])
+  expect(turn.toolExecutions.map(({ toolCallId }) => toolCallId)).toEqual(['f', 'b'])
+  expect(interrupts?.map(({ id }) => id)).toEqual(['w'])
+  const resumed = await worker.resume(restore(state), { w: { type: 'result', value: 'told' } })
+  expect(resumed.turn.toolExecutions.map(({ toolCallId }) => toolCallId)).toEqual(['w'])
+  expect(resumed.state.messages.find(({ type }) => type === 'tool_result')).toMatchObject({
+    results: [
+      { toolCallId: 'f', result: { n: 1 } },
+      { toolCallId: 'b', result: 'no', isError: true },
+      { toolCallId: 'w', result: 'told' },
+    ],
+  })
+  expect(resumed.state.suspension).toBeUndefined()
+})

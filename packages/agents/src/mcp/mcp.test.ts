@@ -357,6 +357,18 @@ describe('an agent as an MCP server', () => {
     })
   })
 
+  test('an answer with data has it as text and as structured content', async () => {
+    const structure = { type: 'object', properties: { year: { type: 'number' } } }
+    const model = scripted([says('{"year":1900}')])
+    const one = served(agent({ model, structure }))
+    const { callTool } = mcpHandlers({ agents: [one] })
+    const { signal } = new AbortController()
+    expect(await callTool({ params: { name: one.name, arguments: {} } }, { signal })).toEqual({
+      content: [{ type: 'text', text: '{"year":1900}' }],
+      structuredContent: { year: 1900 },
+    })
+  })
+
   test('the schema of a tool is sent as that of an object', () => {
     const bare = { ...look, name: 'bare', parameters: { properties: { a: {} } } }
     const { tools } = mcpHandlers({ tools: [look, bare] }).listTools()

@@ -516,3 +516,21 @@ test('UPP-148 media that tools return: attached where the vendor takes them, oth
   const reachable = encode({ messages }, { media: ['document'], documentUrl: 'file_data' })
   expect(reachable.warnings).toHaveLength(2)
 })
+
+test.each([
+  ['image', { type: 'image', source: { type: 'base64', data: 'AQ==' }, mimeType: 'image/png' }],
+  ['audio', { type: 'audio', data: Uint8Array.of(1), mimeType: 'audio/wav' }],
+  ['video', { type: 'video', data: Uint8Array.of(1), mimeType: 'video/mp4' }],
+  ['document', { type: 'document', source: { type: 'base64', data: 'AQ==' }, mimeType: 'a/pdf' }],
+  ['document', { type: 'binary', data: Uint8Array.of(1), mimeType: 'a/zip' }],
+] as const)('UPP-148 UPP-167 %s input is refused by a vendor that takes none', (kind, block) => {
+  const others = (['image', 'audio', 'video', 'document'] as const).filter((one) => one !== kind)
+  expect(() => partsOf([block], { media: others })).toThrow(
+    expect.objectContaining({
+      code: 'INVALID_REQUEST',
+      provider: 'acme',
+      message: `acme does not take ${kind} input.`,
+    }),
+  )
+  expect(partsOf([block], { media: [kind] })).toHaveLength(1)
+})
