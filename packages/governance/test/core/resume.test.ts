@@ -443,7 +443,9 @@ test('UAICP-24 a denial counts more than a token for the same call', async () =>
   const tokens = [await made.sign(first.waiting[0]!)]
   const denials = [{ id, reason: 'no', by: { type: 'human', id: 'pat' } as const }]
   const result = await made.restart().resume(first.request_id, task, body, { tokens, denials })
-  expect(codesOf(result)).toContain('APPROVAL_DENIED')
+  expect(result).toMatchObject({
+    reasons: [{ code: 'APPROVAL_DENIED', subject: 'high', detail: 'no' }],
+  })
   expect(made.world.done).toEqual([])
   const answered = (await made.entries()).filter(({ type }) => type === 'review_answered')
   expect(answered).toMatchObject([{ data: { review: id, answer: 'denied' } }])
@@ -656,4 +658,64 @@ describe('steps of a loop of one’s own', () => {
     expect(cancelled).toMatchObject({ reasons: [why], undo: [{ tool: 'low' }] })
     expect(await running).toMatchObject({ reasons: [why] })
   })
+})
+
+test('UAICP-12 whoever keeps a run that is over can do nothing with it', async () => {
+  const made = await kit()
+  const { read, task } = bank(made)
+  let kept: Run | undefined
+  await made.governor.run(task, init, async (run) => {
+    kept = run
+    return 1
+  })
+  const before = (await made.entries()).length
+  const over = { code: 'STATE_CONFLICT' }
+  await expect(kept!.plan({})).rejects.toMatchObject(over)
+  await expect(kept!.native('search')).rejects.toMatchObject(over)
+  await expect(kept!.step('s', () => 1)).rejects.toMatchObject(over)
+  await expect(kept!.call(read, {})).rejects.toMatchObject(over)
+  await expect(kept!.child(task, {}, async () => 1)).rejects.toMatchObject(over)
+  expect(() => kept!.chunk('x')).toThrow(expect.objectContaining(over))
+  expect(await made.entries()).toHaveLength(before)
+})
+
+test('UAICP-34 a signal that was aborted before the run lets nothing happen', async () => {
+  const made = await kit()
+  const { low, task } = bank(made)
+  const signal = AbortSignal.abort()
+  const result = await made.governor.run(task, { ...init, signal }, async (run) => {
+    await run.call(low, {})
+    return 1
+  })
+  expect(codesOf(result)).toEqual(['CANCELLED'])
+  expect(made.world.done).toEqual([])
+})
+
+test('UAICP-17 a child that opens while its parent is stopped is stopped, too', async () => {
+  const made = await kit()
+  const { low } = bank(made)
+  const abort = new AbortController()
+  const request_id = '0190aaaa-0000-7000-8000-000000000001'
+  const governor = made.restart({
+    audit: {
+      read: made.log.read,
+      append: (entry, options) => {
+        if (entry.request_id !== request_id) abort.abort()
+        return made.log.append(entry, options)
+      },
+    },
+  })
+  let stopped: boolean | undefined
+  const inner = taskOf({ name: 'inner', tools: [low] })
+  const given = { ...init, request_id, signal: abort.signal }
+  const result = await governor.run(taskOf({ tools: [] }), given, (run) =>
+    run.child(inner, {}, async (child) => {
+      stopped = child.signal.aborted
+      await child.call(low, {})
+      return 1
+    }),
+  )
+  expect(codesOf(result)).toContain('CANCELLED')
+  expect(stopped).toBe(true)
+  expect(made.world.done).toEqual([])
 })
