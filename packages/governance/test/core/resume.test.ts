@@ -472,12 +472,14 @@ test('UAICP-24 a person who answers wait, or a desk that breaks, approves nothin
   )
   expect(broken).toMatchObject({ reasons: [{ code: 'RUN_ERROR', detail: 'desk is closed' }] })
   const abort = new AbortController()
-  const stopped = made.governor.run(
-    task,
-    { ...init, signal: abort.signal, approve: () => new Promise(() => undefined) },
-    body,
-  )
-  await made.time.advance(1)
+  let ask = (): void => undefined
+  const asked = new Promise<void>((resolve) => (ask = resolve))
+  const approve = (): Promise<never> => {
+    ask()
+    return new Promise(() => undefined)
+  }
+  const stopped = made.governor.run(task, { ...init, signal: abort.signal, approve }, body)
+  await asked
   abort.abort()
   expect(codesOf(await stopped)).toEqual(['CANCELLED'])
   expect(made.world.done).toEqual([])
@@ -519,11 +521,15 @@ describe('the deadline and the signal of a run', () => {
     const { time } = made
     const governor = made.restart({ timer: (ms, fire) => time.timer(Math.min(ms, 10), fire) })
     let signal: AbortSignal | undefined
+    let begin = (): void => undefined
+    const begun = new Promise<void>((resolve) => (begin = resolve))
     const task = taskOf({ tools: [], limits: { deadlineMs: 25 } })
     const running = governor.run(task, init, (run) => {
       signal = run.signal
+      begin()
       return new Promise<number>(() => undefined)
     })
+    await begun
     await time.advance(24)
     expect(signal?.aborted).toBe(false)
     await time.advance(1)
@@ -534,10 +540,18 @@ describe('the deadline and the signal of a run', () => {
   test('UAICP-17 the first reason to stop is the one that is told', async () => {
     const made = await kit()
     const abort = new AbortController()
-    const slow = toolOf(made.world, 'slow', { run: () => new Promise(() => undefined) })
+    let begin = (): void => undefined
+    const begun = new Promise<void>((resolve) => (begin = resolve))
+    const slow = toolOf(made.world, 'slow', {
+      run: () => {
+        begin()
+        return new Promise(() => undefined)
+      },
+    })
     const task = taskOf({ tools: [slow], limits: { deadlineMs: 10 } })
     const given = { ...init, signal: abort.signal }
     const running = made.governor.run(task, given, async (run) => (await run.call(slow, {})).result)
+    await begun
     await made.time.advance(10)
     abort.abort()
     await made.time.advance(1001)
@@ -577,6 +591,8 @@ describe('the deadline and the signal of a run', () => {
     const inner = taskOf({ name: 'inner', tools: [] })
     const signals: AbortSignal[] = []
     const given = { ...init, signal: abort.signal }
+    let begin = (): void => undefined
+    const begun = new Promise<void>((resolve) => (begin = resolve))
     const running = made.governor.run(taskOf({ tools: [] }), given, async (run) => {
       await run.child(inner, {}, async (child) => {
         signals.push(child.signal)
@@ -584,10 +600,11 @@ describe('the deadline and the signal of a run', () => {
       })
       return run.child(inner, {}, (child) => {
         signals.push(child.signal)
+        begin()
         return new Promise<number>(() => undefined)
       })
     })
-    await made.time.advance(1)
+    await begun
     abort.abort()
     expect(codesOf(await running)).toContain('CANCELLED')
     expect(signals.map(({ aborted }) => aborted)).toEqual([false, true])
@@ -647,11 +664,14 @@ describe('steps of a loop of one’s own', () => {
     expect(await made.governor.cancel(id, why)).toMatchObject({ reasons: [why] })
     expect(await made.governor.cancel(id)).toMatchObject({ reasons: [why] })
     const request_id = '0190aaaa-0000-7000-8000-000000000001'
+    let begin = (): void => undefined
+    const begun = new Promise<void>((resolve) => (begin = resolve))
     const running = made.governor.run(task, { ...init, request_id }, async (run) => {
       await run.call(low, {})
+      begin()
       return new Promise<number>(() => undefined)
     })
-    await made.time.advance(1)
+    await begun
     const resumed = made.governor.resume(request_id, task, async () => 1)
     await expect(resumed).rejects.toMatchObject({ code: 'STATE_CONFLICT' })
     const cancelled = await made.governor.cancel(request_id, why)
