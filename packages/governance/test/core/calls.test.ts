@@ -559,10 +559,15 @@ test('UAICP-27 after the log has failed, a step of the request is refused, even 
 
 test('UAICP-10 a write that was judged while its attempt failed does not start in the next one', async () => {
   let answer = (): void => undefined
+  let ask = (): void => undefined
+  const asked = new Promise<void>((resolve) => (ask = resolve))
   const policy: Policy = {
     id: 'p',
     hash: hashJson('p'),
-    decide: () => new Promise((resolve) => (answer = () => resolve({ effect: 'allow' }))),
+    decide: () => {
+      ask()
+      return new Promise((resolve) => (answer = () => resolve({ effect: 'allow' })))
+    },
   }
   const made = await kit({ policy })
   const { governor, world } = made
@@ -570,7 +575,7 @@ test('UAICP-10 a write that was judged while its attempt failed does not start i
   const id = await open(made, taskOf({ tools: [write], repair: { max: 1 } }))
   const admitted = governor.admit(id, { id: 'w', tool: 'write', args: {} })
   const refused = expect(admitted).rejects.toMatchObject({ code: 'STATE_CONFLICT' })
-  await made.time.advance(1)
+  await asked
   expect(await governor.fail(id, [{ code: 'RUN_ERROR' }])).toMatchObject({ type: 'repair' })
   answer()
   await refused

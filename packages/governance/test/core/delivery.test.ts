@@ -594,6 +594,8 @@ test('UAICP-14 a read that goes on after its run has failed streams nothing any 
   const abort = new AbortController()
   const chunks: unknown[] = []
   let late = (): void => undefined
+  let begin = (): void => undefined
+  const begun = new Promise<void>((resolve) => (begin = resolve))
   const codes: unknown[] = []
   const stream = (): void => {
     try {
@@ -606,6 +608,7 @@ test('UAICP-14 a read that goes on after its run has failed streams nothing any 
     run: (_args, { chunk }) => {
       chunk('in time')
       late = () => chunk('late')
+      begin()
       return new Promise(() => undefined)
     },
   })
@@ -617,7 +620,7 @@ test('UAICP-14 a read that goes on after its run has failed streams nothing any 
     await run.call(write, {})
     return (await run.call(read, {})).result
   })
-  await time.advance(1)
+  await begun
   abort.abort()
   await time.advance(1001)
   expect((await running).state).toBe('fail_safe')

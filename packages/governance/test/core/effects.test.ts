@@ -852,11 +852,14 @@ test('UAICP-26 a function that undoes gets the action and the context of its cal
 test('UAICP-34 an inversion that hangs is stopped and tried again, as often as the limits say', async () => {
   const { governor, world, time } = await kit({ limits: { undoTimeoutMs: 50, undoTries: 2 } })
   const signals: AbortSignal[] = []
+  let begin = (): void => undefined
+  const begun = new Promise<void>((resolve) => (begin = resolve))
   const write = toolOf(world, 'write', { risk: low, rollback: undoBy('write') })
   const undo = toolOf(world, 'undo_write', {
     risk: low,
     run: (_args, { signal }) => {
       signals.push(signal)
+      begin()
       return new Promise(() => undefined)
     },
   })
@@ -864,6 +867,7 @@ test('UAICP-34 an inversion that hangs is stopped and tried again, as often as t
     await run.call(write, {})
     throw new Error('give up')
   })
+  await begun
   await time.advance(49)
   expect(signals.map(({ aborted }) => aborted)).toEqual([false])
   await time.advance(1)

@@ -443,7 +443,9 @@ test('UAICP-24 a denial counts more than a token for the same call', async () =>
   const tokens = [await made.sign(first.waiting[0]!)]
   const denials = [{ id, reason: 'no', by: { type: 'human', id: 'pat' } as const }]
   const result = await made.restart().resume(first.request_id, task, body, { tokens, denials })
-  expect(codesOf(result)).toContain('APPROVAL_DENIED')
+  expect(result).toMatchObject({
+    reasons: [{ code: 'APPROVAL_DENIED', subject: 'high', detail: 'no' }],
+  })
   expect(made.world.done).toEqual([])
   const answered = (await made.entries()).filter(({ type }) => type === 'review_answered')
   expect(answered).toMatchObject([{ data: { review: id, answer: 'denied' } }])
@@ -470,12 +472,14 @@ test('UAICP-24 a person who answers wait, or a desk that breaks, approves nothin
   )
   expect(broken).toMatchObject({ reasons: [{ code: 'RUN_ERROR', detail: 'desk is closed' }] })
   const abort = new AbortController()
-  const stopped = made.governor.run(
-    task,
-    { ...init, signal: abort.signal, approve: () => new Promise(() => undefined) },
-    body,
-  )
-  await made.time.advance(1)
+  let ask = (): void => undefined
+  const asked = new Promise<void>((resolve) => (ask = resolve))
+  const approve = (): Promise<never> => {
+    ask()
+    return new Promise(() => undefined)
+  }
+  const stopped = made.governor.run(task, { ...init, signal: abort.signal, approve }, body)
+  await asked
   abort.abort()
   expect(codesOf(await stopped)).toEqual(['CANCELLED'])
   expect(made.world.done).toEqual([])
@@ -517,11 +521,15 @@ describe('the deadline and the signal of a run', () => {
     const { time } = made
     const governor = made.restart({ timer: (ms, fire) => time.timer(Math.min(ms, 10), fire) })
     let signal: AbortSignal | undefined
+    let begin = (): void => undefined
+    const begun = new Promise<void>((resolve) => (begin = resolve))
     const task = taskOf({ tools: [], limits: { deadlineMs: 25 } })
     const running = governor.run(task, init, (run) => {
       signal = run.signal
+      begin()
       return new Promise<number>(() => undefined)
     })
+    await begun
     await time.advance(24)
     expect(signal?.aborted).toBe(false)
     await time.advance(1)
@@ -532,10 +540,18 @@ describe('the deadline and the signal of a run', () => {
   test('UAICP-17 the first reason to stop is the one that is told', async () => {
     const made = await kit()
     const abort = new AbortController()
-    const slow = toolOf(made.world, 'slow', { run: () => new Promise(() => undefined) })
+    let begin = (): void => undefined
+    const begun = new Promise<void>((resolve) => (begin = resolve))
+    const slow = toolOf(made.world, 'slow', {
+      run: () => {
+        begin()
+        return new Promise(() => undefined)
+      },
+    })
     const task = taskOf({ tools: [slow], limits: { deadlineMs: 10 } })
     const given = { ...init, signal: abort.signal }
     const running = made.governor.run(task, given, async (run) => (await run.call(slow, {})).result)
+    await begun
     await made.time.advance(10)
     abort.abort()
     await made.time.advance(1001)
@@ -575,6 +591,8 @@ describe('the deadline and the signal of a run', () => {
     const inner = taskOf({ name: 'inner', tools: [] })
     const signals: AbortSignal[] = []
     const given = { ...init, signal: abort.signal }
+    let begin = (): void => undefined
+    const begun = new Promise<void>((resolve) => (begin = resolve))
     const running = made.governor.run(taskOf({ tools: [] }), given, async (run) => {
       await run.child(inner, {}, async (child) => {
         signals.push(child.signal)
@@ -582,10 +600,11 @@ describe('the deadline and the signal of a run', () => {
       })
       return run.child(inner, {}, (child) => {
         signals.push(child.signal)
+        begin()
         return new Promise<number>(() => undefined)
       })
     })
-    await made.time.advance(1)
+    await begun
     abort.abort()
     expect(codesOf(await running)).toContain('CANCELLED')
     expect(signals.map(({ aborted }) => aborted)).toEqual([false, true])
@@ -645,15 +664,78 @@ describe('steps of a loop of one’s own', () => {
     expect(await made.governor.cancel(id, why)).toMatchObject({ reasons: [why] })
     expect(await made.governor.cancel(id)).toMatchObject({ reasons: [why] })
     const request_id = '0190aaaa-0000-7000-8000-000000000001'
+    let begin = (): void => undefined
+    const begun = new Promise<void>((resolve) => (begin = resolve))
     const running = made.governor.run(task, { ...init, request_id }, async (run) => {
       await run.call(low, {})
+      begin()
       return new Promise<number>(() => undefined)
     })
-    await made.time.advance(1)
+    await begun
     const resumed = made.governor.resume(request_id, task, async () => 1)
     await expect(resumed).rejects.toMatchObject({ code: 'STATE_CONFLICT' })
     const cancelled = await made.governor.cancel(request_id, why)
     expect(cancelled).toMatchObject({ reasons: [why], undo: [{ tool: 'low' }] })
     expect(await running).toMatchObject({ reasons: [why] })
   })
+})
+
+test('UAICP-12 whoever keeps a run that is over can do nothing with it', async () => {
+  const made = await kit()
+  const { read, task } = bank(made)
+  let kept: Run | undefined
+  await made.governor.run(task, init, async (run) => {
+    kept = run
+    return 1
+  })
+  const before = (await made.entries()).length
+  const over = { code: 'STATE_CONFLICT' }
+  await expect(kept!.plan({})).rejects.toMatchObject(over)
+  await expect(kept!.native('search')).rejects.toMatchObject(over)
+  await expect(kept!.step('s', () => 1)).rejects.toMatchObject(over)
+  await expect(kept!.call(read, {})).rejects.toMatchObject(over)
+  await expect(kept!.child(task, {}, async () => 1)).rejects.toMatchObject(over)
+  expect(() => kept!.chunk('x')).toThrow(expect.objectContaining(over))
+  expect(await made.entries()).toHaveLength(before)
+})
+
+test('UAICP-34 a signal that was aborted before the run lets nothing happen', async () => {
+  const made = await kit()
+  const { low, task } = bank(made)
+  const signal = AbortSignal.abort()
+  const result = await made.governor.run(task, { ...init, signal }, async (run) => {
+    await run.call(low, {})
+    return 1
+  })
+  expect(codesOf(result)).toEqual(['CANCELLED'])
+  expect(made.world.done).toEqual([])
+})
+
+test('UAICP-17 a child that opens while its parent is stopped is stopped, too', async () => {
+  const made = await kit()
+  const { low } = bank(made)
+  const abort = new AbortController()
+  const request_id = '0190aaaa-0000-7000-8000-000000000001'
+  const governor = made.restart({
+    audit: {
+      read: made.log.read,
+      append: (entry, options) => {
+        if (entry.request_id !== request_id) abort.abort()
+        return made.log.append(entry, options)
+      },
+    },
+  })
+  let stopped: boolean | undefined
+  const inner = taskOf({ name: 'inner', tools: [low] })
+  const given = { ...init, request_id, signal: abort.signal }
+  const result = await governor.run(taskOf({ tools: [] }), given, (run) =>
+    run.child(inner, {}, async (child) => {
+      stopped = child.signal.aborted
+      await child.call(low, {})
+      return 1
+    }),
+  )
+  expect(codesOf(result)).toContain('CANCELLED')
+  expect(stopped).toBe(true)
+  expect(made.world.done).toEqual([])
 })
