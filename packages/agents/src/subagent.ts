@@ -127,7 +127,7 @@ function check(definition: object): void {
 
 const openLedger: OpenLedger = (run) => new RunLedger(run)
 
-/** The longest session id that is readable; file names have at most 255 characters. */
+/** An id that is longer than this when encoded is replaced by its hash: file names have at most 255 characters. */
 const MAX_LENGTH = 200
 
 /**
@@ -318,7 +318,7 @@ class SubagentRun<Args> {
   async #end(end: Omit<SubagentEnd, 'timestamp' | keyof Identity>): Promise<void> {
     const timestamp = this.#clock.now()
     const told = this.#emit({ type: 'subagent_end', ...this.#identity, ...end, timestamp })
-    // Closed in the same tick as the event, so that the tokens of the run are never counted twice.
+    // The ledger (count of tokens) is closed in the same tick as the event, so that no tokens are counted twice.
     if (!end.waits) this.#ledger?.close()
     await told
   }

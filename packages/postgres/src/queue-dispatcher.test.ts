@@ -98,7 +98,7 @@ describe.skipIf(noPostgres !== undefined)('with PostgreSQL', () => {
     const own = await startPostgres()
     const store = memoryStore()
     const create = { ...NEW_THREAD, createdAt: Date.now() }
-    const ids = ['during', 'after']
+    const ids = ['first', 'second', 'third', 'fourth', 'after']
     const threads = ids.map((id) => ({ id, create: { ...create, rootId: id } }))
     await store.commit({ point: 'create', threads })
     const unhandled: unknown[] = []
@@ -112,11 +112,12 @@ describe.skipIf(noPostgres !== undefined)('with PostgreSQL', () => {
       onError: (error) => errors.push(error),
     })
     const drained: string[] = []
-    const begun = latch()
-    const held = latch()
+    const begun = new Map(ids.map((id) => [id, latch()]))
+    const held = new Map(ids.map((id) => [id, latch()]))
+    held.get('after')!.open()
     await dispatcher.start(async (id) => {
-      begun.open()
-      if (id === 'during') await held.reached
+      begun.get(id)!.open()
+      await held.get(id)!.reached
       await store.commit({ point: 'park', threads: [{ id, wake: { exactly: null } }] })
       drained.push(id)
     })
@@ -124,17 +125,21 @@ describe.skipIf(noPostgres !== undefined)('with PostgreSQL', () => {
       await store.commit({ point: 'ask', threads: [{ id, wake: { by: Date.now() } }] })
       dispatcher.wake(id)
     }
-    await wake('during')
-    await begun.reached
+    const during = ids.slice(0, -1)
+    for (const id of during) await wake(id)
+    for (const id of during) await begun.get(id)!.reached
     await own.kill9()
-    held.open()
-    await new Promise((resolve) => setTimeout(resolve, 500))
+    // Their jobs end one after the other, and none of them can be completed.
+    for (const id of during) {
+      held.get(id)!.open()
+      await new Promise((resolve) => setTimeout(resolve, 200))
+    }
     await own.restart()
     await new Promise((resolve) => setTimeout(resolve, 3_000))
     await wake('after')
     for (let waits = 0; !drained.includes('after') && waits < 300; waits++)
       await new Promise((resolve) => setTimeout(resolve, 50))
-    expect(drained).toEqual(['during', 'after'])
+    expect(drained).toEqual(ids)
     expect(errors).not.toEqual([])
     await dispatcher.stop()
     process.off('unhandledRejection', note)

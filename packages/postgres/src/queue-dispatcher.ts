@@ -49,6 +49,8 @@ const KEPT_MS = 2_000
 const BATCH = 200
 /** How long a node waits before it connects to the queue again after an outage. */
 const RESTART_MS = 500
+/** How long the stop waits for the queue's statements, which nobody may answer in an outage. */
+const STOP_MS = 5_000
 
 interface Job {
   readonly threadId: string
@@ -108,8 +110,8 @@ class QueueEngine implements Engine {
           worker: {
             concurrentJobs: this.#maxConcurrent,
             localQueue: { size: this.#maxConcurrent, ttl: KEPT_MS },
-            // A delay of 0 means no batches: in a batch, nobody awaits these statements, and one that
-            // fails would end the process.
+            // A delay of 0 is a batch of its own for each job. Without batches nobody awaits these statements, and
+            // one that fails would end the process.
             completeJobBatchDelay: 0,
             failJobBatchDelay: 0,
           },
@@ -119,14 +121,20 @@ class QueueEngine implements Engine {
     this.#supervising = this.#supervise(await start(), start)
   }
 
-  /** Restarts the queue's runner, which ends if the database cannot be reached at certain moments. */
+  /**
+   * Starts another runner when one shuts down, which it does when one of its statements fails in an outage. Its end
+   * is not awaited: if a second job ends meanwhile, graphile-worker 0.18.0 counts its open statements wrong and never
+   * ends.
+   */
   async #supervise(first: Runner, start: () => Promise<Runner>): Promise<void> {
     const stopped = new Promise<void>((resolve) => (this.#whenStopped = resolve))
     for (let runner: Runner | undefined = first; ;) {
       this.#runner = runner
-      await runner?.promise.catch(() => {}) // it has told the logger why
-      if (!this.#isStopped)
+      if (runner) await Promise.race([stopped, shutDown(runner)])
+      if (!this.#isStopped) {
+        runner?.stop().catch(() => {}) // it has told the logger why
         await Promise.race([stopped, new Promise((resolve) => setTimeout(resolve, RESTART_MS))])
+      }
       if (this.#isStopped) return
       runner = await start().catch((error: unknown) => void this.#onError(error))
       // The node was stopped meanwhile.
@@ -156,12 +164,17 @@ class QueueEngine implements Engine {
   async stop(): Promise<void> {
     this.#isStopped = true
     this.#whenStopped()
-    // What is being opened can be closed only when it is open. Whoever called `start` hears why it failed.
-    await this.#starting?.catch(() => {})
-    await this.#runner?.stop().catch(() => {}) // an outage has stopped it already
-    await this.#supervising
-    await this.#utils?.release()
-    await this.#pool?.end()
+    const end = async (): Promise<void> => {
+      // What is being opened can be closed only when it is open. Whoever called `start` hears why it failed.
+      await this.#starting?.catch(() => {})
+      await this.#runner?.stop().catch(() => {}) // an outage has stopped it already
+      await this.#supervising
+      await this.#utils?.release()
+      await this.#pool?.end()
+    }
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, STOP_MS)))
+    await Promise.race([end(), late]).finally(() => clearTimeout(timer))
   }
 
   async #work(node: EngineNode, threadId: string): Promise<void> {
@@ -202,6 +215,14 @@ class QueueEngine implements Engine {
       if (level === 'error') this.#onError(new Error(`The queue in PostgreSQL: ${message}`))
     })
   }
+}
+
+/** Resolves when a runner takes no more jobs. */
+function shutDown({ events, promise }: Runner): Promise<void> {
+  return new Promise((resolve) => {
+    events.once('pool:gracefulShutdown', () => resolve())
+    promise.then(resolve, () => resolve())
+  })
 }
 
 /**

@@ -96,9 +96,9 @@ export interface DrainParts {
 }
 
 /**
- * Returns the drain function: it claims a thread, folds its log into a state, asks `next` for an action and
- * performs it, until there is nothing left to do. A drain ends without an error when another drain has
- * claimed the thread meanwhile, because the store then accepts no more commits of the earlier drain.
+ * Returns the function that works on a thread (drains it): it claims the thread, computes its state from its log,
+ * asks `next` for an action and performs it, until nothing is left to do. It ends without an error when another
+ * drain has claimed the thread meanwhile, because the store then accepts no more commits of the earlier one.
  */
 export function createDrain(environment: KernelEnvironment, parts: DrainParts): Drain {
   const { leases, gate, memory } = parts
@@ -116,13 +116,13 @@ export function createDrain(environment: KernelEnvironment, parts: DrainParts): 
       let failure: unknown
       try {
         const end = await drain.run()
-        // After a commit that failed while the drain was aborted, the fold has events that are not in the log.
+        // A commit that failed while the work was aborted leaves events in the folded state that are not in the log.
         isKept = drain.fold.ahead === 0
         if (isKept) memory?.put(threadId, logId, drain.fold)
         return end
       } catch (error) {
-        // Once another drain has claimed the thread, any error of this drain is only a consequence of
-        // that, so it is not reported.
+        // Once another process or drain (run of this work) has claimed the thread, any error here is only a
+        // consequence of that, so it is not reported.
         if (drain.isFenced || isStoreError(error, 'FENCED')) return undefined
         failure = error
         rememberRedactor(error, (text) => drain.redactor()?.text(text) ?? text)
@@ -135,8 +135,8 @@ export function createDrain(environment: KernelEnvironment, parts: DrainParts): 
         drain.trace?.close(failure)
         drain.clearTrialTimer()
         lease.end()
-        // Giving the lease back shows that this process did not die, so the thread is not charged with
-        // a death. If the store cannot be reached, the lease expires.
+        // Giving the lease back shows that this process did not die, so no death is counted against the
+        // thread. If the store cannot be reached, the lease expires.
         if (!drain.isReleased) await leases.release(threadId).catch(() => undefined)
       }
     } finally {
@@ -173,9 +173,9 @@ class ThreadDrain implements DrainContext {
   readonly epoch: number
   readonly signal: AbortSignal
   readonly trace: DrainTrace | undefined
-  /** Whether another drain has claimed the thread; the store then rejects every commit of this drain. */
+  /** Whether another drain (run of this work) has claimed the thread; the store then rejects commits from here. */
   isFenced = false
-  /** Whether the last commit of this drain has also given back the lease, the right to work on the thread. */
+  /** Whether the last commit has also given back the lease, the right to work on the thread. */
   isReleased = false
   #attempts: number
   #trial: Trial | undefined
@@ -188,7 +188,7 @@ class ThreadDrain implements DrainContext {
   /** Writes that are held back to be written together with the next commit, merged into one commit. */
   #joined: Joined | undefined
   #isTakingBack = false
-  /** Whether the drain has ended, so that calls which still run can store nothing. */
+  /** Whether this work on the thread has ended, so that calls which still run can store nothing. */
   #isOver = false
   readonly #breaks: Breaks
   #governor: Promise<SessionGovernor> | undefined
@@ -240,7 +240,7 @@ class ThreadDrain implements DrainContext {
       await this.#commitJoined().catch(() => undefined)
       const missing = isAgentMissing(error) ? missingHere(this.state, this.environment) : undefined
       if (!missing || this.isFenced || this.signal.aborted) throw error
-      // The definitions were replaced while the drain worked, and the new ones lack the thread's agent.
+      // The definitions were replaced during the work on the thread, and the new ones lack the thread's agent.
       await awaitAgent(this, missing)
       await this.#finish()
       return { type: 'agent_missing' }
@@ -248,9 +248,9 @@ class ThreadDrain implements DrainContext {
   }
 
   /**
-   * Waits for the commits that are under way, and refuses later ones. A drain that is aborted does not wait for
-   * its calls, and one of them may be about to store its result. The next drain uses the same fold, so nothing
-   * may be added to it from here on.
+   * Waits for the commits that are under way, and refuses later ones. Work that is aborted does not wait for its
+   * calls, and one of them may be about to store its result. The next work on the thread uses the same folded
+   * state, so nothing may be added to that state from here on.
    */
   async #finish(): Promise<void> {
     for (let last: Promise<void> | undefined; last !== this.#last;) {
@@ -292,7 +292,7 @@ class ThreadDrain implements DrainContext {
         if (await this.#unlessMoved(() => park(this, action))) return undefined
         continue
       }
-      // `close` and `cascade` end the session and report to the parent by themselves.
+      // The actions `close` and `cascade` end the session and report to the parent by themselves.
       if (action.type !== 'close' && action.type !== 'cascade' && (await tellParent(this))) continue
       // `next` is pure: if an action changed nothing in the log, `next` would return it again and again.
       const current = { seq: this.state.seq, action: nameOf(action) }
@@ -324,19 +324,19 @@ class ThreadDrain implements DrainContext {
     const trial = await this.#place.enter(suspect, this.signal)
     this.#trial = trial
     if (trial) {
-      // Written before the thread works, so that if the process dies, the next one knows which thread was working.
+      // `on_trial` is written before the thread works: if the process dies, the next one knows which thread worked.
       if (trial.isCharged) await this.#commitLease('on_trial')
       this.#trialTimer = this.#timers.set(trial.ms, () => void this.#survive(trial))
     }
     if (suspect) await this.catchUp() // others may have written while the drain waited
   }
 
-  /** Ends the trial of a suspect thread that has worked long enough without a crash: others may work beside it now. */
+  /** Called when a thread suspected of crashes has worked alone for long enough: others may work beside it now. */
   async #survive(trial: Trial): Promise<void> {
     try {
       if (trial.isCharged) await this.#commitLease('survived')
     } catch {
-      // Another drain has claimed the thread, or the store failed: the next commit of this drain throws too.
+      // Another process has claimed the thread, or the store failed: the next commit from here throws too.
     }
     this.#endTrial()
   }
@@ -357,8 +357,8 @@ class ThreadDrain implements DrainContext {
   }
 
   /**
-   * Counts the error of the drain against its thread, and rethrows the error so that the thread is
-   * tried again later. After `drainAttempts` such errors without progress, the thread fails instead.
+   * Counts an error of the work against its thread, and rethrows the error so that the work is tried
+   * again later. After `drainAttempts` such errors without progress, the thread fails instead.
    */
   async charge(error: unknown): Promise<DrainEnd> {
     const { id } = this.head
@@ -380,7 +380,7 @@ class ThreadDrain implements DrainContext {
   }
 
   /**
-   * Whether the drain has to end without performing the action. After a stop or a termination, only actions that end
+   * Whether the work has to end without performing the action. After a stop or a termination, only actions that end
    * something are still performed, and after a shutdown none, because every other action would be aborted at once.
    */
   #mustLeave({ type }: KernelAction): boolean {
@@ -434,8 +434,8 @@ class ThreadDrain implements DrainContext {
   }
 
   /**
-   * Writes a commit after all earlier commits have finished, so that the governor's records are stored
-   * in the order in which the governor made them.
+   * Writes a commit after all earlier commits have finished, so that the records of the governor (which
+   * applies the policies) are stored in the order in which it made them.
    */
   async commit(point: string, write: Write): Promise<void> {
     if (this.#isOver)
@@ -459,8 +459,8 @@ class ThreadDrain implements DrainContext {
     } catch (error) {
       const rest = await this.#withoutParent(write, error)
       if (rest) return await this.#append(point, { ...rest, governance })
-      // The open governor contains decisions that were not written to the log. So it is dropped here,
-      // and opened again from the log when it is needed.
+      // The governor (which applies the policies) has made decisions that are not in the log. So it is dropped
+      // here, and opened again from the log when it is needed.
       this.dropGovernor()
       throw error
     }
@@ -535,7 +535,7 @@ class ThreadDrain implements DrainContext {
     if (this.environment.logger) logEvents(this.environment.logger, this, events)
   }
 
-  /** Builds the commit (one transaction of the store) for a write to this drain's thread. */
+  /** Builds the commit (one transaction of the store) for a write to the thread. */
   #planned(point: string, write: Write, isGuarded: boolean): Joined {
     const { clock } = this.environment
     const { governance, isProgress = false } = write
@@ -547,8 +547,8 @@ class ThreadDrain implements DrainContext {
     }
     const { events, others } = this.trace?.stamp(plain) ?? plain
     let { wake } = write
-    // While a drain works, its thread is marked as due in the store, so that after a crash the next
-    // start of the runtime finds the thread even if nothing else has woken it.
+    // While a thread is worked on, it is marked as due in the store, so that after a crash the next
+    // start of the runtime finds the thread even if nothing else asks for work on it.
     const isDue = this.#isDue || this.#joined?.marksDue === true
     const marksDue = !wake && !isDue && (this.head.wakeAt ?? Infinity) > clock.now()
     if (marksDue) wake = { by: clock.now() }
@@ -558,7 +558,7 @@ class ThreadDrain implements DrainContext {
       append: events,
       head: {
         lifecycle: back.length > 0 ? 'running' : undefined,
-        // Counted at once, so that a person can answer while other calls of the message still run.
+        // Open questions are counted at once: a person can answer while other calls of the message still run.
         waiting: asksPeople(events) ? waitingAfter(this.state, events, clock.now()) : undefined,
         ...write.head,
         attempts: isProgress ? 0 : write.head?.attempts,
@@ -580,8 +580,8 @@ class ThreadDrain implements DrainContext {
   }
 
   /**
-   * Holds a write back until the next commit, but folds its events now. Returns false if it has to be committed
-   * by itself, because it changes other threads or has records of the governor that could not be made again.
+   * Holds a write back until the next commit, but adds its events to the state now. Returns false if it has to be
+   * committed by itself, because it changes other threads or has records of the governor that cannot be made again.
    */
   async #join(point: string, write: Write): Promise<boolean> {
     const { joinsNext, expectsNoMail, others = [], governance } = write
@@ -597,7 +597,7 @@ class ThreadDrain implements DrainContext {
     }
     const own = this.#planned(point, write, false)
     const redo = (): Promise<boolean> => {
-      // Takes no records of the governor: those made since then belong to the later write, which was refused.
+      // No records are taken from the governor: those made after this write belong to the later, refused write.
       if (joinsNext !== true) return joinsNext((name, one) => this.#append(name, one))
       return this.#append(point, { ...write, joinsNext: undefined }).then(() => true)
     }
@@ -686,7 +686,7 @@ class ThreadDrain implements DrainContext {
     }
   }
 
-  /** Returns undefined if somebody else has appended to the log and `mayMove` says that the caller tries again. */
+  /** Writes a commit. Returns undefined if the log was changed by others and the caller tries again (`mayMove`). */
   async #write(commit: Commit, mayMove = false): Promise<CommitResult | undefined> {
     try {
       return await this.environment.commit(commit)
@@ -702,8 +702,8 @@ class ThreadDrain implements DrainContext {
   }
 
   /**
-   * Reads and folds the events that other writers have appended to the log. A state with events that the store refused
-   * is computed anew. Does nothing while a write is held back: the next commit finds out whether the log has changed.
+   * Adds the events that others have appended to the log to the state. A state with events that the store refused is
+   * computed anew. Does nothing while a write is held back: the next commit finds out whether the log has changed.
    */
   async catchUp(): Promise<void> {
     if (this.#joined) return
@@ -810,7 +810,7 @@ const JOINABLE: ReadonlySet<KernelAction['type']> = new Set([
   'run_calls',
 ] as const)
 
-/** Thrown when a held-back write was lost on which a later write relies: the drain asks `next` again. */
+/** Thrown when a held-back write was lost on which a later write relies: `next` then decides again. */
 class JoinedWriteError extends Error {}
 
 /** A commit that was not written yet. */
@@ -861,8 +861,8 @@ const MAX_BUSY_MS = 10
 const MAX_BUSY_ACTIONS = 100
 
 /**
- * Makes all drains of a runtime pause for timers, sockets and other threads from time to time. With a store
- * in memory and a model that answers at once, drains run in microtasks only, and no timer would ever fire.
+ * Makes the work on threads pause for timers, sockets and other threads from time to time. With a store in
+ * memory and a model that answers at once, that work runs in microtasks only, and no timer would ever fire.
  */
 class Breaks {
   readonly #clock: KernelEnvironment['clock']
@@ -931,7 +931,7 @@ function asStored<T extends object>(event: T): T {
   return Object.fromEntries(entries.filter(([, value]) => value !== undefined)) as T
 }
 
-/** Returns what a thread was doing when its log ended: a call or effect, an inference, or nothing. */
+/** Returns what a thread was doing when its log ended: a call or scheduled work, an inference, or nothing. */
 function openWork(state: KernelState): Suspect['open'] {
   const { call, effect, step } = workOf(state)
   return call || effect ? 'call' : step ? 'inference' : 'nothing'

@@ -24,7 +24,7 @@ import {
  */
 export type KernelAction =
   /**
-   * The drain ends: there is nothing to do until another thread or a person writes to the log, or until the time
+   * The work ends: there is nothing to do until another thread or a person writes to the log, or until the time
    * `wakeAt`. `retry` is set when the thread waits to ask its model again: it contains that time and the failure.
    */
   | { readonly type: 'park'; readonly wakeAt: number | null; readonly retry?: Step['retry'] }
@@ -56,7 +56,8 @@ export type KernelAction =
   | { readonly type: 'cut_turn'; readonly side: Side; readonly drops: boolean }
   | { readonly type: 'infer'; readonly side: ResolvedSide }
   /**
-   * Continues the turn of a side (A or B) that is an `agent()`: its strategy makes the requests and runs the calls.
+   * Continues the turn of an `agent()`, as side A or B of the conversation. Its strategy makes the requests and
+   * runs the calls.
    */
   | { readonly type: 'run_agent'; readonly side: ResolvedSide }
   | { readonly type: 'run_calls'; readonly side: ResolvedSide; readonly entry: Entry }
@@ -67,7 +68,8 @@ export interface NextOptions {
   /** The agent of the thread; undefined if this process has no definition of that agent. */
   readonly agent: ResolvedAgent | undefined
   /**
-   * The drain (work on this thread) that calls `next`. A running call of another drain was left by a process that died.
+   * The number of the drain (run of the work on this thread) that calls `next`. A call that was started under
+   * another number and still counts as running was left by a process that died.
    */
   readonly epoch: number
   /** The current time, in milliseconds since 1970. */
@@ -123,7 +125,7 @@ export function next(state: KernelState, options: NextOptions): KernelAction {
 }
 
 /**
- * Returns the action for the first effect that is due, or that has to be settled after a crash or a person's answer.
+ * Returns the action for the first effect (scheduled work) that is due, was cut off by a crash, or got its answer.
  * `mustYield` is true if this effect, or another one since the last session, failed or crashed: messages are then
  * answered first. Otherwise an effect that fails or kills the process again and again would block them for ever.
  */
@@ -136,8 +138,8 @@ function nextEffect(
   )
   for (const [effectId, { runAt, runningEpoch, interruptId, attempts }] of byTime) {
     const isCutOff = runningEpoch !== undefined
-    // This same drain was interrupted while it ran the effect, so only the next drain decides what
-    // became of the effect.
+    // This same run of the work was interrupted while it ran the effect (scheduled work), so only the next run
+    // of the work decides what became of the effect.
     if (runningEpoch === epoch) continue
     const open = interruptId === undefined ? undefined : interrupts.get(interruptId)
     if (open && !open.answer) continue
@@ -165,7 +167,7 @@ export function needsAgent(
   if (session || startsSession(state) || providedRequest(state) !== undefined) return true
   const wakeAt = nextTime(state, now)
   if (wakeAt !== null && wakeAt <= now) return true
-  // An effect whose question a person has answered is due at once; `wakeAt` does not contain it.
+  // An effect (scheduled work) that waited for a person's answer and got it is due at once; `wakeAt` does not say so.
   if (nextEffect(state, { epoch, now })) return true
   // A new thread needs its agent, because the agent may have hooks or children that start with the thread.
   return lastSession === undefined && immediateFor === undefined && stop === 'none'
@@ -177,15 +179,15 @@ function outOfSession(state: KernelState, { agent, now }: KnownOptions): KernelA
   const answering = sideOfLast(state, agent)
   if (waitsForImmediate(state) || !startsSession(state)) return parked
   if (resume) {
-    // The session begins with the side that `resume` names, else with the side that answers the last queued
-    // message, else with the side whose turn it is.
+    // The session begins with the side of the conversation that `resume` names, else with the side that answers the
+    // last queued message, else with the side whose turn it is.
     const named = resume.side ?? (queue.length > 0 ? answering : state.nextSide)
     return { type: 'begin_session', side: agent.b ? named : 'a' }
   }
   return { type: 'begin_session', side: answering }
 }
 
-/** Returns the side that answers: all queued messages are taken together, and the role of the last one decides. */
+/** Returns the side of the conversation that answers all queued messages together: the last one's role decides. */
 function sideOfLast({ queue }: KernelState, agent: ResolvedAgent): Side {
   return queue.at(-1)?.role === 'assistant' && agent.b ? 'b' : 'a'
 }
@@ -229,7 +231,7 @@ function inSession(state: KernelState, session: Session, options: KnownOptions):
 }
 
 /**
- * Decides the next action within the turn of a side that is an `agent()`. The strategy of such a side decides
+ * Decides the next action within the turn of an `agent()` on one side of the conversation. Its strategy decides
  * by itself what to ask and to call, so this function only checks for reasons not to run the strategy now.
  */
 function inAgentTurn(
@@ -274,8 +276,8 @@ function waitsForImmediate({ children }: KernelState): boolean {
 }
 
 /**
- * Returns the earliest time when an effect is due, or when a question to a person or a request for
- * variables expires; null if there is no such time.
+ * Returns the earliest time when an effect (scheduled work) is due, or when a question to a person or a request
+ * for variables expires; null if there is no such time.
  */
 function nextTime(state: KernelState, now: number): number | null {
   const { effects, interrupts } = state

@@ -33,14 +33,14 @@ import { endStep } from './session/end-step.ts'
 import { endSession } from './session/session.ts'
 
 /**
- * Continues the turn of a side that is an `agent()` of `@skein/agents`.
+ * Continues the turn of a side of the conversation that is an `agent()` of `@skein/agents`.
  *
  * The agent's strategy is ordinary code whose progress cannot be stored, so it is made durable by running
  * it again. It starts with the conversation as it was at the start of the turn, and its requests are
  * answered from the log as long as the log has an answer. The first inference that is not in the log is
- * sent to the model and committed like the inference of a prompt; the first call without an outcome runs
- * like every other call: it is judged and recorded. When the thread has to wait (for an approval, for a
- * vendor, because another action is due), the run is dropped; when the thread goes on, it is repeated.
+ * sent to the model and committed like every inference of the runtime; the first call without an outcome runs
+ * like every call: a policy judges it, and it is recorded. When the thread has to wait (for an approval, for a
+ * vendor, because another action is due), this run of the strategy is dropped; later it is repeated.
  */
 export async function runStrategy(context: DrainContext, side: ResolvedSide): Promise<void> {
   const { state } = context
@@ -107,8 +107,8 @@ class StrategyReplay {
   readonly #controller = new AbortController()
   #leave!: (end: RunEnd) => void
   /**
-   * An error of the runtime itself that was thrown inside the run; it ends the drain like an error of
-   * any other action.
+   * An error of the runtime itself that was thrown inside the run; it ends the work on the thread like an
+   * error of any other action.
    */
   #fault: { readonly error: unknown } | undefined
   /** Calls of this run that were started and have neither ended nor begun to wait. */
@@ -181,7 +181,7 @@ class StrategyReplay {
   }
 
   /**
-   * Returns the side's tools with the order (`sequential`, `dependsOn`) that the agent declared for them.
+   * Returns the tools of the `agent()`, with the order (`sequential`, `dependsOn`) that it declared for them.
    */
   #tools(): readonly Tool[] {
     const { agent } = this.#side
@@ -295,7 +295,7 @@ class StrategyReplay {
             this.#admitted.add(known)
             return this.#noted(gate.admit(admitted))
           }
-          // A person can be asked before the call's turn only while no other call has been judged and not yet ended.
+          // A person can be asked before the call's turn only if no call that was judged is still running.
           const mayAsk = this.#admitted.size === 0 && running.mayAskAhead(entry, known)
           if (mayAsk) {
             const admission = await this.#noted(running.askAhead(admitted))

@@ -480,7 +480,7 @@ function assemble({
   }
 }
 
-/** Wakes the threads that waited until one of these agents was defined here, or until it had the right version. */
+/** Starts work on threads that waited until one of these agents was defined here, or had the right version. */
 async function wakeThreadsOf(
   agents: readonly string[],
   { store, dispatcher, clock }: ApiContext,

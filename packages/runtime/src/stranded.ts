@@ -34,7 +34,7 @@ export interface Stranded {
     | 'effect_gone'
     | 'child_gone'
     | 'log_unreadable'
-  /** The name of what is missing or changed: an agent, a side (`a` or `b`), a tool or an effect. */
+  /** What is missing or changed: an agent, tool, effect (scheduled work) or side of the conversation (`a`, `b`). */
   readonly subject: string
   /** What happens to the thread, in a sentence. */
   readonly message: string
@@ -46,11 +46,11 @@ export interface StrandedReport {
   readonly findings: readonly Stranded[]
   /** The number of all findings, including those left out of `findings`. */
   readonly count: number
-  /** The threads whose logs were read. */
+  /** The number of threads whose logs were read. */
   readonly threads: number
-  /** The threads whose logs were not read, because there are more than `maxThreads`. */
+  /** The number of threads whose logs were not read, because there are more than `maxThreads`. */
   readonly unread: number
-  /** The sessions that would continue with other definitions than those with which they began. */
+  /** The number of sessions that would continue with other definitions than those with which they began. */
   readonly changed: number
   /** For each removed agent, how many of its threads have no work. They wait for the agent once they get a message. */
   readonly idle: Readonly<Record<string, number>>
@@ -157,7 +157,7 @@ async function strandedIn(head: ThreadHead, given: Given): Promise<Judged> {
 function hasWork(state: KernelState, { wakeAt }: ThreadHead): boolean {
   const isNew = !state.session && !state.lastSession && state.queue.length === 0
   if (openRequests(state).length > 0) return true
-  // Whatever is planned for later counts too.
+  // The time is infinite here, so that work which is planned for later counts too.
   if (!needsAgent(state, { epoch: Number.NaN, now: Infinity })) return false
   return !isNew || state.effects.size > 0 || wakeAt !== null
 }
@@ -270,7 +270,7 @@ function effectsOf({ state, agent, registry, finding }: Place): Stranded[] {
       const message = `The effect ${effectId} is scheduled, and "${name}" is gone: it fails when it is due.`
       return [finding('effect_gone', name, message)]
     }
-    // The policy decides about effects that have a risk, and about all effects of an agent that has a task class.
+    // The policy decides about effects (scheduled work) with a risk, and about all if the agent has a `taskClass`.
     const isJudged = definition.risk !== undefined || agent.definition.taskClass !== undefined
     const { risk = 'write_low_risk' } = definition
     const open = interruptId === undefined ? undefined : state.interrupts.get(interruptId)

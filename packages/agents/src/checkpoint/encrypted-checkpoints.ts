@@ -60,7 +60,7 @@ export function encryptedCheckpoints(
       const state = ownCopy(given) // made at once, because the caller may change the state object later
       return order.run(sessionId, async () => {
         const { writer, parts: before } = chains.get(sessionId) ?? newChain()
-        // Removed until the save has succeeded: after a failure, the next save writes a whole state.
+        // The chain is removed until the save has succeeded: after a failure, the next save writes a whole state.
         chains.delete(sessionId)
         const { isWhole, text } = writer.encode(state)
         const known = isWhole ? [] : before
@@ -118,7 +118,7 @@ function envelope(
   }
 }
 
-/** The place of a part: its position, and the part before it. */
+/** The place of an encrypted part in the list of its version: its position, and the part before it. */
 interface Place {
   readonly index?: number
   readonly before?: string | undefined

@@ -97,11 +97,11 @@ interface Chain {
   indexSize: number
 }
 
-/** The chains of versions by folder, shared by all stores of this process. Only the newest are kept. */
+/** The last chain of versions of each folder, shared by all stores of this process. At most `MAX_CHAINS` are kept. */
 const chains = new Map<string, Chain>()
 const MAX_CHAINS = 1000
 
-/** A line of the index: a version and the file that it is in. */
+/** A line of the index file: describes one version and names the segment file that contains it. */
 interface IndexLine extends CheckpointMetadata {
   readonly segment: string
 }
@@ -197,7 +197,7 @@ class SessionFiles {
     return writesCheckpoint
   }
 
-  /** Returns the id of the state in the checkpoint file; a new segment stores it as the state it follows. */
+  /** Returns the id of the state in the checkpoint file. A new segment file stores it, to show what it continues. */
   async #checkpointFileId(folder: string): Promise<string | undefined> {
     const file = await this.#newest(folder)
     const bytes = file && (await readIfThere(this.#system, file))

@@ -18,7 +18,7 @@ import { AgentState } from '../state/state.ts'
 import type { ThreadNodeJSON, ThreadTree, ThreadTreeJSON } from '../state/thread-tree.ts'
 import { openCallsOf } from '../state/transcript.ts'
 
-/** The JSON text of frozen messages, so that a save only has to write new messages. */
+/** Caches the JSON text of frozen messages, so that a save converts only new messages to JSON. */
 const texts = new WeakMap<MessageJSON, string>()
 
 /**
@@ -64,8 +64,8 @@ export function journalEntry(
 }
 
 /**
- * Adds the results in a journal to the open calls of a state, so that `agent.resume` does not run them again.
- * Entries of other calls belong to an older state and are ignored.
+ * Adds the results in a journal (record of finished calls) to the open calls of a state, so that `agent.resume`
+ * does not run these calls again. Entries of other calls belong to an older state and are ignored.
  */
 export function foldJournal(json: AgentStateJSON, entries: readonly CallRecord[]): AgentStateJSON {
   if (entries.length === 0) return json
@@ -113,8 +113,8 @@ type Lists = { readonly [List in GrowingList]: readonly unknown[] }
 const MAX_TREE_ITEMS = 10_000_000
 
 /**
- * A tree whose nodes store only the list items that the parent's state does not have; `shared` counts the
- * others.
+ * A tree of states in which a node leaves out the list items that its parent's state has too; `shared` counts
+ * the items that were left out.
  */
 type PackedTree = Omit<ThreadTreeJSON, 'nodes'> & {
   readonly nodes: readonly (ThreadNodeJSON & {

@@ -42,7 +42,7 @@ export class VersionWriter {
 
   /**
    * Encodes the next version. The state must not be changed afterwards (`ownCopy` makes a safe copy), because
-   * the state after it is compared with it.
+   * the following call of `encode` compares its state with this one.
    */
   encode(state: AgentStateJSON): EncodedVersion {
     const change = this.#last && JSON.stringify(changeOf(this.#last, state))

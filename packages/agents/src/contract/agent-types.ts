@@ -262,7 +262,7 @@ export interface InferenceChanges {
   readonly metadata?: JsonObject
 }
 
-/** Wraps whole runs (UAP §9): `before` in order, `after` and `onError` in reverse. */
+/** Wraps whole runs (UAP §9): `before` is called in the order of the list, `after` and `onError` in reverse. */
 export interface Middleware {
   readonly name: string
   /** May return a changed context, with another input or state. */

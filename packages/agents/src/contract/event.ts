@@ -61,7 +61,8 @@ export interface UAPEventData<Calls extends AnyCalls = AnyCalls> {
 export type UAPEventType = keyof UAPEventData
 
 /**
- * An event of UAP. `step` and `agentId` are those of the running agent, also for events of its sub-agents.
+ * An event of the agent itself (UAP). `step` and `agentId` name the agent whose run is streamed, even if the
+ * event only reports what a sub-agent of it did (`subagent_event`).
  */
 export type UAPEvent<Calls extends AnyCalls = AnyCalls> = {
   readonly [Type in UAPEventType]: {

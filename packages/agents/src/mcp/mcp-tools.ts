@@ -77,7 +77,7 @@ export async function mcpTools(client: McpClient, options: McpToolsOptions = {})
   const listed = await listTools(client, options.maxTools ?? 1000)
   const taken = new Set<string>()
   return listed.filter(include).map((tool) => {
-    // Vendors accept letters, digits, `_` and `-`, at most 64 of them.
+    // In the name of a tool, vendors accept letters, digits, `_` and `-`, at most 64 of them.
     const clean = `${prefix}${tool.name}`.replace(/[^\w-]/g, '_').slice(0, 64)
     let name = clean
     for (let count = 2; taken.has(name); count++) name = `${clean.slice(0, 60)}_${count}`

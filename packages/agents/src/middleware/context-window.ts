@@ -73,8 +73,8 @@ export function pruneToolOutputs(options: PruneToolOutputsOptions = {}): Middlew
         return recent <= protectRecent ? message : clear(message)
       })
       const outputs = [...kept.toReversed(), ...added]
-      // Without a count by the vendor (`request.last`), an application's own estimate does not drop protected
-      // messages.
+      // Protected messages are cleared or left out only by the vendor's count (`request.last`) or by our own
+      // estimate, never by an estimate of the application.
       const size = request.last ? count : options.estimate ? () => 0 : contentTokens
       if (size(outputs) <= limit) return { messages: outputs }
       const lastGroup = outputs.length - (newestGroups(outputs, 1)[0]?.length ?? 0)
@@ -249,7 +249,7 @@ function splitInput({ messages, inputs }: InferenceRequest): {
 }
 
 /**
- * Returns all messages if they pass, otherwise as many of the newest ones as pass, beginning with a user
+ * Returns all messages if `passes` accepts them, otherwise as many of the newest as it accepts, beginning with a user
  * message. The last group (one message, or calls with their results) is always included. If no user message
  * is among them, the last user message before them is added at the front.
  */

@@ -183,9 +183,9 @@ class Attempt {
   }
 
   /**
-   * Executes an application's own strategy. Its model runs the tools itself, so they are wrapped to get the
-   * agent's context. Events and traces of sub-agents are added here, and the final state is saved if the
-   * strategy has saved none.
+   * Executes a strategy that the application wrote. It calls the model, which runs the tools without the agent,
+   * so each tool is wrapped to be given the agent's context. Afterwards this method adds the traces of sub-agents
+   * to the state, and saves the state if the strategy has saved none.
    */
   async #executeForeign(
     context: ExecutionContext,

@@ -3,7 +3,7 @@ import { invalidUse } from '../contract/agent-error.ts'
 
 /**
  * The largest depth of nested data; deeper data is rejected, because reading it could overflow the stack.
- * Tool results have at most 512 levels.
+ * The limit leaves space for tool results, which have at most 512 levels.
  */
 const MAX_DEPTH = 1024
 

@@ -69,7 +69,7 @@ export function writeStateJSON(parts: StateParts): AgentStateJSON {
   return json
 }
 
-/** The JSON of frozen messages, so that a checkpoint per step stays cheap. */
+/** Caches the JSON of frozen messages, so that a checkpoint per step stays cheap. */
 const written = new WeakMap<Message, MessageJSON>()
 
 function toMessageJSON(message: Message, path: string): MessageJSON {
@@ -82,8 +82,8 @@ function toMessageJSON(message: Message, path: string): MessageJSON {
   } catch {
     json = byResultRule(message, path)
   }
-  // Only the JSON of a frozen message is frozen and cached: it shares objects with the message, which may
-  // change.
+  // Only the JSON of a frozen message is frozen and cached. The JSON shares objects with its message, so the JSON
+  // of a message that is not frozen would change together with the message.
   if (isDeepFrozen(message)) written.set(message, freezeTree(json))
   return json
 }

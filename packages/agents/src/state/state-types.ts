@@ -133,7 +133,7 @@ export type Answers = Readonly<Record<string, Answer>>
 
 /** The known results and the waiting calls of a suspended state's last message. */
 export interface Suspension {
-  /** The results that are already known, in one message so that bytes are preserved in JSON. */
+  /** The results that are already known, as one message, because the JSON of a message can contain bytes. */
   readonly answered?: ToolResultMessage
   /** The calls that wait. Calls that could not start because of these are neither here nor in `answered`. */
   readonly deferred: readonly DeferredCall[]

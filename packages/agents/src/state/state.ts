@@ -85,8 +85,8 @@ export class AgentState {
         'Use AgentState.initial() or fromJSON().',
       )
     const { fields, ids } = init
-    // An application's id source is called for every state, so that its ids do not depend on which ids are
-    // read.
+    // UUIDs are made on first use. An application's id source is called here for every state: otherwise the id
+    // that a state gets would depend on whose ids were read before.
     this.#id = init.id ?? (ids === uuidV4 ? undefined : ids())
     this.step = fields.step
     this.metadata = fields.metadata
@@ -130,7 +130,7 @@ export class AgentState {
     return new AgentState(key, { id, fields, ids })
   }
 
-  /** Made when it is first read, because most states of a run are replaced before anybody looks at them. */
+  /** A UUID is made when it is first read: most states of a run are replaced before anybody looks at them. */
   get id(): string {
     return (this.#id ??= this.#ids())
   }

@@ -26,13 +26,13 @@ export interface Inference {
   readonly turn: Turn
   /** The messages added to the history by the model and, if the model runs its tools itself, by its tools. */
   readonly messages: readonly Message[]
-  /** The block index of each call, used in the events of its execution; empty if nobody reads them. */
+  /** By call id, the index of the call's block in the answer, for the events of the call; empty without a reader. */
   readonly indexes: ReadonlyMap<string, number>
 }
 
 /**
- * Runs one inference without tools. An opaque model, which has only
- * `generate` and `stream`, also runs its tools.
+ * Runs one inference, but not the tools that the model calls in its answer. An opaque model, which has only
+ * `generate` and `stream`, runs its tools itself.
  */
 export async function runInference(task: InferenceTask): Promise<Inference> {
   if (typeof task.llm.infer !== 'function') return inferOpaque(task)

@@ -11,7 +11,7 @@ export interface LedgerRun {
   readonly state: () => AgentState
   /** What the run and its ended sub-agents have used, including sub-agents that ended within the running calls. */
   readonly settled: () => Spending
-  /** Asks the stop condition of the run about these totals. */
+  /** Returns whether the stop condition of the run would end it at these totals. */
   readonly stops: (totals: Spending) => Promise<boolean>
 }
 
@@ -225,7 +225,7 @@ function lengthOf(message: Message): number {
   try {
     length = JSON.stringify(messageToJSON(message)).length
   } catch {
-    // A message that JSON cannot express is refused elsewhere; the estimate only leaves it out.
+    // Saving the state reports a message that JSON cannot express; here the message only counts as empty.
   }
   lengths.set(message, length)
   return length

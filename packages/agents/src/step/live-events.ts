@@ -30,8 +30,8 @@ const MAX_BEHIND = 32
  */
 export class LiveEvents {
   /**
-   * Set before the last events of a run. Only end hooks are left then, so leaving the stream does not abort
-   * the run.
+   * Set before the last events of a run. Only hooks for the end of the run are left then, so a reader that leaves
+   * the stream does not abort the run.
    */
   isFinal = false
   #events: AgentStreamEvent[] = []

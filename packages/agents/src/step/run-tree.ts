@@ -16,17 +16,17 @@ export type OpenLedger = (run: LedgerRun) => RunLedger
 
 /** What a call's context says about the run that makes the call. */
 export interface CallerLink {
-  /** The id of the run's account; the idempotency keys of its calls begin with it. */
+  /** The id of the run; the idempotency keys of its calls begin with it. */
   readonly root: string
   /** The id of the message that contains the call. Absent under an application's own strategy. */
   readonly messageId?: string
-  /** Returns the ledger of the run; made with its first sub-agent. Absent under an application's own strategy. */
+  /** Returns the ledger, which counts what the run and its sub-agents use. Absent under an application's strategy. */
   readonly ledgerOf?: (open: OpenLedger) => RunLedger
 }
 
 /** What the run of a sub-agent knows about the call for which it runs. */
 export interface ChildLink {
-  /** The account id of the sub-agent's run. */
+  /** The id of the sub-agent's run. */
   readonly root: string
   readonly origin?: string
   /** Makes the ledger that counts what the sub-agent uses, below the ledger of its caller. */
@@ -82,7 +82,7 @@ export function childOf(context: object): ChildLink | undefined {
   return (context as { [child]?: ChildLink })[child]
 }
 
-/** The data on a tool made by `subagent()`. A tool of an older copy of this package may lack fields. */
+/** The data that `subagent()` attaches to its tool. A tool made by an older copy of this package may lack fields. */
 interface Mark {
   /** Absent if the sub-agent saves nothing, or saves into a session that the application has named. */
   readonly store?: CheckpointStore
@@ -116,7 +116,7 @@ export function sessionOf(
   return store && idOf && { store, sessionId: idOf(root, toolCallId) }
 }
 
-/** Returns the function that makes ledgers, if one of the tools is a sub-agent. */
+/** Returns the function that makes ledgers (which count what runs use), if one of the tools is a sub-agent. */
 export function ledgerMakerOf(tools: readonly Tool[]): OpenLedger | undefined {
   const marked = tools.find(isSubagent) as { [session]?: Mark } | undefined
   return marked?.[session]?.openLedger

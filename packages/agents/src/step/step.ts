@@ -48,7 +48,7 @@ export interface StepInput extends CallsInput {
   readonly mode?: ToolBatch['mode']
   /** The tool strategy to use if the model has no `executeTools` of its own. */
   readonly toolStrategy?: ToolUseStrategy
-  /** Names of tools that succeeded earlier; they satisfy `dependsOn`. */
+  /** Names of tools that succeeded earlier, so that tools which depend on them (`dependsOn`) may run. */
   readonly succeeded?: ReadonlySet<string>
   /** Returns extra fields for the context of a tool. */
   readonly context?: (call: ToolCall, state: AgentState) => object
@@ -90,7 +90,7 @@ export function step(input: StepInput): Batches<StepResult> {
   return live.read(run, () => controller.abort())
 }
 
-/** Runs one step and reports it to `live`, if somebody reads. All built-in strategies are built on it. */
+/** Runs one step and reports its events to `live`, if somebody reads them. All built-in strategies use `runStep`. */
 export async function runStep(input: StepInput, live?: LiveEvents): Promise<StepResult> {
   const { state, llm, runsTools = true, inputs = 0, signal, middlewareState, commit } = input
   const waiting = openCallsOf(state.messages)
@@ -186,7 +186,7 @@ async function act(
   return { ...outcome, state: traced }
 }
 
-/** How the calls of a step are followed while they run. */
+/** Where the events of running calls go, and the step, agent and block indexes that those events name. */
 interface CallsFollowed {
   readonly sink: SubagentSink
   readonly live: LiveEvents | undefined

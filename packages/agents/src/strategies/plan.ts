@@ -46,7 +46,7 @@ type Settings = Required<PlanOptions> & { readonly planner: Planner }
 /**
  * Makes a plan first, then works on its steps in the order of their dependencies (UAP §5.4). Planning is one
  * step of the run. Each step of the plan (or each group of parallel steps), with all its tool calls, is one
- * more. Failed steps stay in `state.plan` with their status.
+ * further step of the run. Failed steps stay in `state.plan` with their status.
  */
 export function plan(options: PlanOptions = {}): ExecutionStrategy {
   const { maxPlanSteps = Infinity, allowReplan = true, planSchema = defaultPlanSchema } = options

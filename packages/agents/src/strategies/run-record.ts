@@ -13,7 +13,7 @@ import {
   type Warning,
 } from '@skein/ai'
 
-/** The start of a step, as positions in the lists of a record. */
+/** Where a step starts: how long each list of the record was at that time. */
 interface Mark {
   readonly messages: number
   readonly executions: number

@@ -89,7 +89,7 @@ export class StrategyRun {
     settled: () => this.#settled,
     stops: (totals) => this.#stopsAt(totals),
   }
-  /** Set if the run has sub-agents or is the run of a sub-agent. */
+  /** Counts what the run and its sub-agents use; set if it has sub-agents or is the run of a sub-agent. */
   #ledger: RunLedger | undefined
   readonly #startedAt: number
   /** What the run had used when this call of the agent began, plus what was added since. */
@@ -106,7 +106,7 @@ export class StrategyRun {
   #inputs = 0
   #steering: readonly Message[] = []
   #running: SubagentSink | undefined
-  /** The number of inferences, what the last one was sent, and the history at that time. */
+  /** `#cycle` counts the inferences; `#last` and `#sent`: the messages, the usage and the state of the last one. */
   #cycle = 0
   #last: InferenceRequest['last']
   #sent: { readonly state: AgentState; readonly messages: readonly Message[] } | undefined
@@ -148,8 +148,8 @@ export class StrategyRun {
   }
 
   /**
-   * Whether another round of tool calls is allowed. The tool strategy's limit is for the whole run (UAP §2.4:
-   * none by default).
+   * Whether another round of tool calls is allowed. The limit of the tool strategy is for the whole run; by
+   * default there is no limit (UAP §2.4).
    */
   get mayRunTools(): boolean {
     return this.rounds < (this.context.agent.toolStrategy?.maxIterations ?? Infinity)
@@ -350,7 +350,7 @@ export class StrategyRun {
     }
   }
 
-  /** Returns the messages that earlier hooks of this run have made, and the messages added after that. */
+  /** Returns the messages to send: those a hook put in place of the history, plus later ones; else the history. */
   #view(): readonly Message[] {
     const { messages } = this.state
     const { state, messages: sent } = this.#sent ?? {}
@@ -386,7 +386,7 @@ export class StrategyRun {
     this.#ledger?.endCalls()
   }
 
-  /** Adds the tokens of an inference to the run's account and returns the state with the new account. */
+  /** Adds the tokens of an inference to the run's account (what it has used); returns the state with that account. */
   #charge({ usage }: Turn, state: AgentState): AgentState {
     const sum = frozenData(addUsage(this.#account.usage, usage))
     this.#account = { ...this.#account, usage: sum }
@@ -581,8 +581,8 @@ export class StrategyRun {
 
   /**
    * Deletes the sessions of sub-agents whose calls have a result, after the state with the results was saved.
-   * Also those whose calls had a result when the run was resumed, because the process may have died between
-   * the save and the deletion, and those whose calls a new input has closed.
+   * Also deletes those whose calls had a result when the run was resumed, because the process may have died
+   * between the save and the deletion, and those whose calls got an error result because a new input came.
    */
   async #endSessions(): Promise<void> {
     const { calls, answered } = lastCallsOf(this.state.messages)
@@ -620,5 +620,5 @@ async function yieldToEventLoop(): Promise<void> {
   yieldedAt = performance.now()
 }
 
-// Read at import, so that the fake timers of a test do not block the run.
+// `setTimeout` is read at import, so that the fake timers of a test do not block the run.
 const setTimer = globalThis.setTimeout

@@ -151,7 +151,7 @@ function callOptions(
   }
 }
 
-/** Returns the provider's metadata without entries that have `api`: this package's vendor formats stored those. */
+/** Returns the AI SDK's metadata. Entries with `api` are left out: this package wrote them, no provider knows them. */
 function optionsOf(metadata: ProviderMetadata | undefined): {
   readonly providerOptions?: AiSdkMetadata
 } {

@@ -83,11 +83,7 @@ function readOpenAI(name: string, value: JsonValue, settings: GivenSettings): bo
     case 'reasoning':
       return keep(settings, 'reasoning', levelOf(objectOf(value)?.['effort']))
     case 'parallel_tool_calls':
-      return keep(
-        settings,
-        'parallelToolCalls',
-        value === true || value === false ? value : undefined,
-      )
+      return keep(settings, 'parallelToolCalls', typeof value === 'boolean' ? value : undefined)
     case 'tool_choice':
       return keep(settings, 'toolChoice', openaiChoice(value))
     default:
@@ -112,19 +108,22 @@ function readAnthropic(name: string, value: JsonValue, settings: GivenSettings):
 }
 
 /**
- * The parameters with the same name in both formats. OpenAI itself has no `top_k`, but clients of its format send
- * it to other vendors.
+ * Reads the parameters that have the same name in both formats. OpenAI itself has no `top_k`, but clients of its
+ * format send it to other vendors.
  */
-const shared = new Map([
-  ['max_tokens', 'maxOutputTokens'],
-  ['temperature', 'temperature'],
-  ['top_p', 'topP'],
-  ['top_k', 'topK'],
-] as const)
-
 function readShared(name: string, value: JsonValue, settings: GivenSettings): boolean {
-  const setting = shared.get(name as 'top_k') // any other name is not in the map
-  return setting !== undefined && keep(settings, setting, numberOf(value))
+  switch (name) {
+    case 'max_tokens':
+      return keep(settings, 'maxOutputTokens', numberOf(value))
+    case 'temperature':
+      return keep(settings, 'temperature', numberOf(value))
+    case 'top_p':
+      return keep(settings, 'topP', numberOf(value))
+    case 'top_k':
+      return keep(settings, 'topK', numberOf(value))
+    default:
+      return false
+  }
 }
 
 function keep<Name extends keyof GivenSettings>(

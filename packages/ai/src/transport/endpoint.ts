@@ -219,9 +219,9 @@ export function written<T>(write: () => T, context: ErrorContext): T {
  */
 export function isPublicAddress(hostname: string): boolean {
   const host = hostname.toLowerCase().replace(/\.$/, '')
-  // IPv6: only global unicast (2000::/3) is public, except documentation and the ranges that embed an IPv4 address.
+  // IPv6: only 2000::/3 is public, except protocol assignments (2001::/23), documentation and 6to4 (2002::/16).
   if (host.startsWith('['))
-    return /^\[[23]/.test(host) && !/^\[(2001:0?0?0?0?:|2001:db8:|2002:|64:ff9b:)/.test(host)
+    return /^\[[23]/.test(host) && !/^\[(2001:([01]?..?|db8)?:|2002:|3fff:.{0,3}:)/.test(host)
   // `URL` has already normalised every notation of an IPv4 address to four decimal numbers.
   const parts = /^(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(host)
   if (!parts)
@@ -231,7 +231,8 @@ export function isPublicAddress(hostname: string): boolean {
   if (a === 100 && b >= 64 && b <= 127) return false
   if (a === 169 && b === 254) return false
   if (a === 172 && b >= 16 && b <= 31) return false
-  if (a === 192 && (b === 168 || (b === 0 && (c === 0 || c === 2)))) return false
+  if (a === 192 && (b === 168 || (b === 0 && (c === 0 || c === 2)) || (b === 88 && c === 99)))
+    return false
   if (a === 198 && (b === 18 || b === 19 || (b === 51 && c === 100))) return false
   return !(a === 203 && b === 0 && c === 113)
 }

@@ -83,8 +83,8 @@ interface FrameReaderOptions<T> {
 }
 
 /**
- * Reads a streamed body. A batch contains the events decoded from one `read` of the body; the first batch
- * also contains the events held back before.
+ * Reads a streamed body. A batch contains the events decoded from one `read` of the body. The first batch begins with
+ * the events without content (`isHeld`) that came before the first content and were held back until then.
  */
 export class FrameReader<T> implements AnswerReader<readonly T[]> {
   readonly #answer: VendorAnswer

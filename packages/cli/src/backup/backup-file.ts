@@ -17,7 +17,7 @@ import { CommandError } from '../terminal/command.ts'
 
 /** The version of the backup format. A reader refuses files of a later version. */
 const VERSION = 1
-/** Bytes of a content on one line. */
+/** The most bytes of a blob that one line contains; a longer blob takes several lines. */
 const PART_BYTES = 512 * 1024
 /** Lines are collected and written together once they have about this many characters. */
 const CHUNK_CHARS = 256 * 1024

@@ -162,7 +162,7 @@ export const api: Command = defineCommand({
     {
       name: 'path',
       description: 'Path of the operation, e.g. /threads; docs/http.md lists them.',
-      // Optional here and checked below, where the error can say what to type.
+      // The path is optional here and checked below, where the error can say what to type.
       isOptional: true,
     },
   ],

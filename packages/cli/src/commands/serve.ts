@@ -118,7 +118,7 @@ async function readDefinitions({ agents = '.', previous }: SkeinConfig): Promise
   return { current: current!, previous: before } // without problems it was loaded
 }
 
-/** Opens everything, serves until a signal, and drains. */
+/** Opens the store and starts the server. After a signal to stop, lets running requests and threads end. */
 async function serveUntilStopped(
   settings: SafeSettings,
   definitions: Definitions,

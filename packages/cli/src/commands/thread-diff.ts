@@ -217,7 +217,7 @@ function showLines(lines: readonly Pair<string>[], align: Align, output: Output)
 }
 
 /**
- * Colours the words that the other line lacks. Without colours, the sign before each line tells which side it is from.
+ * Colours the words that the other line lacks. Without colours, the sign before a line tells which thread it is from.
  */
 function marked(
   text: string,

@@ -28,7 +28,7 @@ export interface SkeinConfig {
   readonly prefix?: string
   /** `sqlite:<file>` or `postgres://…`. Default `sqlite:.skein/skein.db`. */
   readonly store?: string
-  /** Address of the same PostgreSQL without a connection pooler, for notifications. Without it, a pooled node polls. */
+  /** Address of the same PostgreSQL without a pooler, for notifications. If absent, a node behind a pooler polls. */
   readonly storeDirect?: string
   /** What starts the work on due threads. `queue` and `restate` need PostgreSQL. Default `local`. */
   readonly engine?: 'local' | 'queue' | 'restate'
@@ -49,7 +49,7 @@ export interface SkeinConfig {
   readonly authKeys?: readonly ApiKey[]
   /** A JSON file with `authKeys`. */
   readonly authKeysFile?: string
-  /** Signed tokens of one issuer. */
+  /** Accepts the signed tokens (JWT) of one issuer. */
   readonly jwt?: Parameters<typeof jwtAuth>[0]
   /** `'none'` asks clients for no key: only for `skein dev`; `serve` refuses it. */
   readonly auth?: 'none'
@@ -73,7 +73,7 @@ export interface SkeinConfig {
   readonly drainSeconds?: number
   /** The address at which other nodes reach this one, e.g. `http://10.0.0.7:4111`. */
   readonly nodeAddress?: string
-  /** A secret that all nodes share, at least 32 characters. */
+  /** A secret of at least 32 characters, with which all nodes authenticate to one another. */
   readonly nodeSecret?: string
   readonly nodeSecretFile?: string
   /** Names this installation in audit logs and approvals. Default `skein`. */
@@ -85,7 +85,7 @@ export function defineConfig(config: SkeinConfig): SkeinConfig {
   return config
 }
 
-/** How the text of an environment variable is read; `path` and `file` are paths relative to a folder. */
+/** How the value of a setting is read: `path` (a folder) and `file` are made absolute, `list` is split at commas. */
 type Kind = 'text' | 'path' | 'file' | 'number' | 'list' | 'json' | 'store'
 
 /** Every setting: how its environment variable is read, and its description in the table of the documentation. */

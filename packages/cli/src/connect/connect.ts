@@ -198,7 +198,7 @@ const ABOUT = {
   variables: 'request for variables',
 } as const
 
-/** A store of `@skein/postgres`, with the methods that copies and `skein doctor` use. */
+/** A store of `@skein/postgres`, with the methods that `skein store` (copies, backups) and `skein doctor` use. */
 export interface PostgresStoreLike extends Store {
   /** Yields everything in the store, as it was at one moment. */
   rows(): AsyncIterable<StoreRow>

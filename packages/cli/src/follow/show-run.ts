@@ -18,7 +18,7 @@ export interface ShowOptions extends RunViewOptions {
   readonly timeoutMs?: number
   /** The thread as it was before the run; only later events are shown. If it is missing, all events are shown. */
   readonly before?: ThreadInfo
-  /** The position in the stream of events at which an earlier turn ended. */
+  /** The position in the stream of events after which showing begins. Default: the last event of `before`. */
   readonly after?: string
   /** Whether a person at a terminal is asked about approvals when the run is over. */
   readonly isConversation?: boolean
@@ -134,8 +134,8 @@ export interface RunViewOptions {
   readonly jsonl?: boolean
   readonly verbose?: boolean
   /**
-   * Whether both sides of the agent are models. Their messages are then shown as progress, and only the
-   * result as the answer.
+   * Whether two models speak to each other in the thread (both sides of the agent are models). Their messages are
+   * then shown as progress, and only the result as the answer.
    */
   readonly isDialogue?: boolean
   /** Whether text on a terminal is wrapped at words and shown as Markdown. */

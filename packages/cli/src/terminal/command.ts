@@ -131,7 +131,7 @@ export const ExitCode = {
   Usage: 2,
   /** A call waits for a person's decision; the id of the thread is printed. */
   Waiting: 3,
-  /** A gate refused the result: nothing was delivered. */
+  /** A check before delivery refused the result: nothing was delivered. */
   FailedSafe: 4,
   /** A limit of steps, turns, tokens, cost or time was reached. */
   Limit: 5,

@@ -58,7 +58,7 @@ export class MarkdownWriter {
     })
   }
 
-  /** Writes what was held back. */
+  /** Writes the text that was held back because more of its line might have followed. */
   end(): void {
     if (this.#rest !== '') this.#advance(true)
     this.#reset()

@@ -13,7 +13,7 @@ type Style = 'bold' | 'cyan' | 'dim' | 'green' | 'red' | 'yellow'
  * commands for the terminal.
  */
 export interface Output {
-  /** Writes a piece of the result, without a newline. The end of the piece may be held back until the next piece. */
+  /** Writes a piece of the result, without a newline. Its end, e.g. half of an emoji, may wait for the next piece. */
   data(text: string): void
   /** Writes a piece of the result that may contain colours (`paint`), without a newline. Pass whole words only. */
   piece(text: string): void

@@ -253,7 +253,7 @@ export type Settlement =
       readonly effect: RecordedEffect
     }
 
-/** Records the end of a call that was allowed. This is the only place where a result becomes evidence. */
+/** Records the end of a call that was allowed. Only here a result becomes evidence (proof for an answer). */
 export async function settle(
   request: GovernedRequest,
   admitted: AdmittedCall,

@@ -123,6 +123,10 @@ test('a tool that is none of the task’s, or unknown to it, is refused', async 
   })
 })
 
+const found = (subject: string, effect: string) => [
+  { code: 'TOOL_IN_DOUBT', subject, detail: `found ${effect}` },
+]
+
 test('one call that a crash cut off is settled like recover does, and named what it is', async () => {
   const made = await kit()
   const { world } = made
@@ -150,6 +154,7 @@ test('one call that a crash cut off is settled like recover does, and named what
   expect(await second.recoverCall(id, 'same')).toBe('absent')
   expect(await second.recoverCall(id, 'plain')).toBe('in_doubt')
   expect(await second.recoverCall(id, 'probed')).toBe('in_doubt')
+  expect(await second.recoverCall(id, 'probed')).toBe('in_doubt')
   isThere = true
   expect(await second.recoverCall(id, 'probed')).toBe('applied')
   expect(await second.recoverCall(id, 'probed')).toBeUndefined()
@@ -157,6 +162,22 @@ test('one call that a crash cut off is settled like recover does, and named what
     type: 'allow',
   })
   await second.settle(id, 'same', { type: 'result', value: 1 })
+  const settled = (await made.entries(id)).filter(({ type }) => type === 'call_settled')
+  const actorOf = ({ envelope }: (typeof settled)[number]) =>
+    (envelope.identity['uaicp:actor'] as { type: string }).type
+  expect(
+    settled.map((entry) => {
+      const { call, effect, settled_by, reasons } = entry.data
+      return [call, effect, settled_by, entry.envelope.outcome, actorOf(entry), reasons]
+    }),
+  ).toEqual([
+    // Whose doubt stays is recorded once, and again only when something is known.
+    ['same', 'absent', 'idempotent', 'failure', 'system', found('same', 'absent')],
+    ['plain', 'in_doubt', undefined, 'uncertain', 'agent', found('plain', 'in_doubt')],
+    ['probed', 'in_doubt', undefined, 'uncertain', 'agent', found('probed', 'in_doubt')],
+    ['probed', 'applied', 'probe', 'failure', 'system', found('probed', 'applied')],
+    ['same', 'applied', undefined, 'success', 'agent', undefined],
+  ])
   // The doubt about `plain` stays in the log; this task delivers with it.
   expect(await second.deliver(id, 1)).toMatchObject({ type: 'delivered' })
 })

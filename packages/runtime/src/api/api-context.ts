@@ -101,12 +101,12 @@ export async function infoOf(context: ApiContext, threadId: string): Promise<Thr
   return info!
 }
 
-/** Converts heads (rows of the store) to the form that the API shows, with the sums of their trees. */
+/** Converts heads (rows of the store) to the form of the API, with tokens and costs summed over all descendants. */
 export async function threadInfos(
   { store }: Pick<ApiContext, 'store'>,
   heads: readonly ThreadHead[],
 ): Promise<readonly ThreadInfo[]> {
-  // Each tree is read once, however many of its threads are listed.
+  // Each tree (a root thread with its descendants) is read once, however many of its threads are listed.
   const trees = new Map<string, ReturnType<typeof readTree>>()
   return Promise.all(
     heads.map(async (head) => {
@@ -247,7 +247,7 @@ export function redacted<T extends readonly ThreadChange[]>(
       ...change,
       append: append?.map((event) => (isVariable(event) ? event : redactor.json(event))),
       head: head && redactor.json(head),
-      // The other columns contain ids and names, not free text.
+      // The other columns of the new thread's row contain ids and names, not free text.
       create: create && {
         ...create,
         title: redactor.json(create.title),
@@ -457,8 +457,8 @@ export function createCommit({
 }
 
 /**
- * Returns the appended events of each thread with their sequence numbers. One thread may have several
- * changes.
+ * Returns the appended events of each thread with their sequence numbers. A commit may contain several changes
+ * of one thread.
  */
 function appended(
   changes: readonly ThreadChange[],
@@ -520,7 +520,7 @@ export function createFoldCache(
   /** The folds that are lent to the code that works on a thread (a drain). Nobody else may add events to them. */
   const lent = new WeakSet<KernelFold>()
 
-  /** Returns a fold that is not lent to anybody, so that the caller may add events of the log. */
+  /** Returns a fold (thread state) that is not lent to the work on the thread, so the caller may add events to it. */
   function ownFold(threadId: string, logId: number): KernelFold {
     const known = folds.get(threadId, logId)
     const map = known && lent.has(known) ? beside : folds
@@ -537,7 +537,7 @@ export function createFoldCache(
     }
     const { logId } = head
     const known = folds.get(threadId, logId)
-    // Readers may also use the fold that is lent, but only while it has exactly the events of the log.
+    // Readers may also use a fold that is lent (see `lent`), but only while it has exactly the events of the log.
     if (known?.state.seq === head.seq && known.ahead === 0) return { head, state: known.state }
     const fold = ownFold(threadId, logId)
     const log = { threadId, logId }
@@ -547,7 +547,7 @@ export function createFoldCache(
     while (fold.state.seq < head.seq) {
       isRead = true
       const page = await store.events(threadId, { after: fold.state.seq, limit: pageSize })
-      // The fold may have been lent while the page was read. Then this reader starts again with another.
+      // The fold may have been lent while the page was read. Then this reader starts again with another fold.
       if (lent.has(fold)) return load(threadId)
       // Another reader may have added some of these events meanwhile; `push` ignores events that the fold already
       // has.
@@ -571,7 +571,7 @@ export function createFoldCache(
   const memory: FoldMemory = {
     take(threadId, logId) {
       const known = folds.get(threadId, logId)
-      // An earlier drain that has lost the thread may still be using the known fold; then a new fold is lent.
+      // Earlier work on the thread that has lost its lease may still use the known fold; then a new fold is lent.
       const fold = known && !lent.has(known) ? known : new KernelFold()
       lent.add(fold)
       folds.set(threadId, logId, fold)
@@ -598,8 +598,8 @@ export function createFoldCache(
 }
 
 /**
- * The most recently used folds. Each is kept with the number of its log, because the log of a thread can be
- * replaced (erased, or removed and made again), also by another process.
+ * The most recently used folds (thread states). Each is kept with the id of its log, because the log of a thread
+ * can be replaced by another log (erased, or removed and made again), also by another process.
  */
 class FoldMap {
   readonly #folds = new Map<string, { readonly logId: number; readonly fold: KernelFold }>()

@@ -120,8 +120,8 @@ async function toldParent(
 }
 
 /**
- * Waits for the thread and then for its descendants, because the last work of a parent terminates its
- * children.
+ * Waits until the thread and then its descendants are at rest. The thread comes first, because its last work
+ * terminates its children.
  */
 async function settledTree(context: ApiContext, threadId: string, detach: boolean): Promise<void> {
   const { node } = context
@@ -182,19 +182,19 @@ function tellRemoved({ live, node }: ApiContext, head: ThreadHead): void {
   node?.removed(head)
 }
 
-/** Terminates a thread and its descendants and returns their heads, children before parents. */
+/** Terminates a thread and its descendants and returns their heads (rows of the store), children before parents. */
 async function ended(context: ApiContext, threadId: string): Promise<readonly ThreadHead[]> {
   await terminateThread(context, threadId)
   const head = await headOf(context, threadId)
   const below = await descendantsOf(context, head)
-  // Children that a detached parent left running are terminated, too.
+  // Children that were left running when their parent was terminated with `detach` are terminated, too.
   for (const { id } of below) await terminateThread(context, id)
   return [head, ...below].toReversed()
 }
 
 /**
- * Returns an event without anything that was said, shown, read or written. Fields not listed here are
- * dropped.
+ * Returns an event of a thread that is erased, without anything that was said, shown, read or written. Fields
+ * not listed here are dropped.
  */
 function bare(event: RuntimeEvent): RuntimeEvent[] {
   const { at } = event

@@ -17,7 +17,7 @@ const PAGE = 1000
 /** How many grants of a thread may be in force at the same time. */
 const MAX_GRANTS = 50
 
-/** Creates the functions for the standing grants of threads. */
+/** Creates the functions for standing grants: approvals in advance for all calls of a tool in a thread. */
 export function grantsApi(context: ApiContext): ThreadGrants {
   return {
     async list(threadId) {
@@ -75,8 +75,8 @@ export function grantsApi(context: ApiContext): ThreadGrants {
 }
 
 /**
- * Signs a grant and returns the event that records it, with the lines of the audit log. `state` must be that
- * of the log to which the commit appends.
+ * Signs a grant and returns the event that records it, with the lines of the audit log. `state` must be
+ * computed from the whole log to which the event is then appended.
  */
 export async function newGrant(
   context: ApiContext,

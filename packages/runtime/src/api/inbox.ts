@@ -168,8 +168,8 @@ async function signed(
 
 /**
  * Denies a call, and makes and approves another one with changed arguments in its place, in one commit. The
- * new call has its own id and digest: the governor judges it as any other call, before anything is written
- * and again before it runs.
+ * new call has its own id and digest: the governor, which allows or denies calls, judges it as any other call,
+ * before anything is written and again before it runs.
  */
 async function approveChanged(
   context: ApiContext,
@@ -541,7 +541,7 @@ function variablesItem(
 }
 
 /**
- * Returns the variables that a child of this relation declares. Callers treat a variable that is not
+ * Returns the variables that a child of this kind (relation) declares. Callers treat a variable that is not
  * declared, e.g. because the definitions were changed, as a secret.
  */
 export function relationVariables(
@@ -562,7 +562,7 @@ export function isIrreversible(request: unknown): boolean {
   return approvalOf(request)?.action.rollback?.type === 'impossible'
 }
 
-/** The number of pieces of evidence that are shown with a decision. */
+/** The largest number of pieces of evidence (recorded facts) that are shown with a decision. */
 const MAX_EVIDENCE = 100
 
 /** Reads one item from the log, where it stays after it was answered. */
@@ -671,7 +671,7 @@ function decisionOf(
 
 const PEOPLE: ReadonlySet<string> = new Set<WaitingItem['kind']>(['approval', 'input', 'in_doubt'])
 
-/** Returns what would happen in one sentence; the arguments are shown beside it. */
+/** Returns one sentence about what the person is asked for; the arguments are shown beside it. */
 function sentenceOf(
   { registry }: ApiContext,
   { kind, toolName, path, variables = [] }: WaitingItem,

@@ -115,8 +115,8 @@ async function lookAt(context: ApiContext, wait: Wait): Promise<Look> {
     return { result, below: [] }
   }
 
-  // Only a thread at rest waits for somebody; a running thread may still end by itself. A thread with a queue
-  // but no session yet may be waiting for a child that started by itself.
+  // Only a thread at rest waits for somebody; a running thread may still end by itself. A queued message counts
+  // as work even before its session begins: the thread may wait for a child that started together with it.
   const hasWork = session !== undefined || state.queue.length > 0
   if (!hasWork || !isAtRest) return { below: [] }
   const text = lastText(state) // read before the next await, during which the shared state may change
@@ -135,7 +135,7 @@ async function lookAt(context: ApiContext, wait: Wait): Promise<Look> {
   return { result: { ...none, outcome: 'waiting', reason: 'waiting', text, waiting }, below }
 }
 
-/** Returns the last text that side A wrote. */
+/** Returns the last text that the agent (side A of the conversation) wrote. */
 function lastText({ entries }: KernelState): string {
   const last = entries.findLast(
     ({ side, isRemoved, message }) => side === 'a' && !isRemoved && message.type === 'assistant',
@@ -148,7 +148,7 @@ type ChangesPage = ReturnType<Threads['changes']> extends AsyncIterable<infer Pa
 
 const CHANGES_PAGE = 100
 
-/** A position in the changes of a tenant's threads, and how many threads had been removed by then. */
+/** How far a reader has read the changes of a tenant's threads, and how many threads had been removed by then. */
 interface ChangesPosition {
   readonly change: number
   readonly removals: number
@@ -176,7 +176,7 @@ export async function* changedThreads(
       const [latest] = await store.list({ tenant, sort: 'change', limit: 1 })
       const now = { change: latest?.change ?? 0, removals, id: '' }
       const from = position ?? now
-      // A change number that this store has not used yet comes from another store, or from before a restore.
+      // A change number that this store has not used yet is from another store, or from before a backup was restored.
       const isReset = from.removals !== removals || from.change > now.change
       const changedAfter = { change: from.change + (from.id === '' ? 1 : 0), id: from.id }
       const query = { tenant, owner, changedAfter, limit: CHANGES_PAGE }
@@ -214,7 +214,7 @@ function parsePosition(text: string): ChangesPosition {
   })
 }
 
-/** Returns changed threads, and the roots of their trees, whose sums have changed with them. */
+/** Returns changed threads, and the roots of their trees, because the sums of costs in a root change, too. */
 async function shownChanges(
   context: ApiContext,
   heads: readonly ThreadHead[],

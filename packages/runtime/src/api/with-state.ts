@@ -150,13 +150,13 @@ async function store(
         values = { ...values, user: await freshUserValues(context.store, values.user) }
         continue
       }
-      // Another writer committed first; if it left the values alone, the same changes are committed again.
+      // Another writer committed first. If it did not set the values that were read, these changes are tried again.
       if (!isGuarded || !isStoreError(error, 'LOG_MOVED')) throw error
     }
   }
 }
 
-/** Creates the functions for the values of users. */
+/** Creates the functions for the JSON values that are kept per user, for all threads. */
 export function userValuesApi(context: ApiContext): UserValues {
   const { store } = context
   const get: UserValues['get'] = async (of, key) => {

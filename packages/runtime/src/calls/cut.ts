@@ -26,11 +26,11 @@ import { answerToApproval, withdrawReview } from './gate.ts'
 import { settledCalls } from './run.ts'
 
 /**
- * Ends the running turn because a message asked for it (`ifBusy`), and begins the turn of `side` that answers
- * the message. Calls that had started have ended by now; calls that have not started do not run, and
- * questions to people about them are withdrawn. The session goes on, so a parent that waits for the session
- * still gets an answer, and nothing that was done is undone. With `drops`, models are no longer shown what
- * was said in the session.
+ * Ends the running turn because a message asked for it (`ifBusy`), and begins the turn in which `side` of the
+ * conversation answers the message. Calls that had started have ended by now; calls that have not started do
+ * not run, and questions to people about them are withdrawn. The session goes on, so a parent that waits for
+ * the session still gets an answer, and nothing that was done is undone. With `drops`, models are no longer
+ * shown what was said in the session.
  */
 export async function cutTurn(context: DrainContext, side: Side, drops: boolean): Promise<void> {
   const { state, agent } = context
@@ -58,8 +58,8 @@ export async function cutTurn(context: DrainContext, side: Side, drops: boolean)
   const asked = openForPeople(state).filter(({ interrupt }) => !calls.has(interrupt.id))
   const waiting = asked.length + openVariables(state, context.environment.clock.now()).length
   const head = { lifecycle: 'running', waiting } as const
-  // These calls wait for nobody any more, so the parent's list must not say that this child waits for a
-  // person.
+  // The calls that were cut wait for nobody any more, so the parent's list must not say that this child waits
+  // for a person.
   const listed = state.isToldAwaiting ? listedAs(context, { status: 'running' }) : []
   const others = [...stopAwaited(context), ...listed]
   const write = { events, others, head, isProgress: true, expectsNoMail: true }
@@ -104,8 +104,9 @@ function endOf(context: DrainContext, { call, interruptId, mayHaveRun }: CallSta
 }
 
 /**
- * Returns which messages of the session a restart drops. Messages with calls that had started stay, because
- * the model must know what was done; so do messages of children and of the parent.
+ * Returns which messages of the session models are no longer shown after a message with `ifBusy: 'restart'`.
+ * Messages with calls that had started stay, because the model must know what was done; so do messages of
+ * children and of the parent.
  */
 function droppedBy({ state }: DrainContext): {
   readonly dropped: readonly string[]

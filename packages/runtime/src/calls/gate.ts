@@ -116,7 +116,7 @@ function approvalAnswer({ state }: DrainContext, toolCallId: string): ApprovalAn
   return open && answerToApproval(open)
 }
 
-/** Converts a person's answer to the form that the governor reads; undefined when there is no decision. */
+/** Converts a person's answer to the form that the governor of calls reads; undefined when there is no decision. */
 export function answerToApproval({
   interrupt,
   answer,
@@ -197,13 +197,14 @@ export function isResultNotJson(
   return outcome.type === 'error' && outcome.code === 'TOOL_RESULT_NOT_JSON'
 }
 
-/** The context of every tool of a side: `running` is the call that runs the tool. */
+/** The context that tools get in the runtime: `running` is the call that runs the tool. */
 type CallContext = ToolContext & { readonly running: RunningCall }
 
 /**
- * Returns the tools that a side may call now: those of its prompt, its subagents, and for side A the tools of
- * its client. The tools hold no state of a call, so one list is used for the request and for the calls.
- * Variables can switch subagents on and off, so the list is built again when variables change.
+ * Returns the tools that a side of the conversation may call now: those of its prompt, its subagents, and for
+ * side A the tools that run at the client. The tools hold no state of a call, so one list is used for the
+ * request and for the calls. Variables can switch subagents on and off, so the list is built again when
+ * variables change.
  */
 export function toolsOf(context: DrainContext, side: ResolvedSide): readonly Tool[] {
   const tools: Tool[] = []

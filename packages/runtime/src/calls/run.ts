@@ -93,7 +93,7 @@ async function askAhead(context: DrainContext, side: ResolvedSide, entry: Entry)
   }
 }
 
-/** The gate's answer for a call that may not start yet. The call stays open in the log; nobody is asked about it. */
+/** Defers a call that may not start yet, e.g. because an earlier call waits. It stays open; nobody is asked. */
 export const HELD_BACK: ToolAdmission = {
   type: 'defer',
   request: { kind: 'timer', request: null },
@@ -101,14 +101,14 @@ export const HELD_BACK: ToolAdmission = {
 
 /**
  * Thrown before the tool of a call runs: its outcome was committed by the runtime itself, or the call has to be
- * judged again. The error ends the batch of calls; the calls that are left run as the next action of the thread.
+ * judged again. The error ends the batch of calls; the next action (unit of work) of the thread runs the rest.
  */
 export class CallSettledError extends Error {}
 
 /**
  * Returns the outcomes of the calls that need not run: outcomes from the log, answers that are an outcome, and
  * `deferred` for calls that still wait. An answer to an approval is not an outcome: the call runs, and the governor
- * reads the answer.
+ * (which allows or denies calls) reads the answer.
  */
 export async function settledCalls(
   context: DrainContext,
@@ -232,8 +232,8 @@ export class RunningCall implements CallPorts {
 
   readonly gate = {
     /**
-     * Asks the governor about tools with user code. The runtime's own tools are always allowed, because they
-     * only plan a commit.
+     * Asks the governor, which allows or denies calls, about tools with user code. The runtime's own tools are
+     * always allowed, because they only plan a commit.
      */
     admit: async (call: ToolCall): Promise<ToolAdmission> => {
       if (cutOf(this.drain.state)) {
@@ -267,7 +267,7 @@ export class RunningCall implements CallPorts {
     })
   }
 
-  /** Asks the governor about a call that may not start yet. If the call needs no approval, it is held back. */
+  /** Asks the governor about a call that may not start yet. If the call needs no approval, it goes on waiting. */
   async askAhead(call: ToolCall): Promise<ToolAdmission> {
     const admission = await this.gate.admit(call)
     if (admission.type !== 'allow') return admission
@@ -372,8 +372,8 @@ export class RunningCall implements CallPorts {
   }
 
   /**
-   * Returns the outcome; if it is larger than `maxToolResultBytes`, its beginning and end and the name of a file of
-   * the thread that has the whole result. Media are not cut: the model needs them whole.
+   * Returns the outcome. If it is larger than `maxToolResultBytes`, returns its beginning, its end and the name of a
+   * file of the thread that has the whole result. Media are not cut: the model needs them whole.
    */
   async #fit(call: ToolCall, given: SettledOutcome): Promise<SettledOutcome> {
     const { drain } = this
@@ -478,7 +478,7 @@ export class RunningCall implements CallPorts {
       arguments: args,
       epoch: drain.epoch,
     }
-    // A grant that is revoked after the governor has read it must not start a call.
+    // If a grant is revoked after the governor has read it, the call must not start: this commit is refused.
     const expectsNoMail = drain.state.grants.size > 0 && !this.#onlyReads
     try {
       const write = { events: [started], isLazy: this.#onlyReads, expectsNoMail }
@@ -512,7 +512,7 @@ export class RunningCall implements CallPorts {
   async #end(call: ToolCall, outcome: SettledOutcome): Promise<void> {
     const { drain, side, plan } = this
     const { toolCallId, toolName } = call
-    // A deploy has removed the tool while its call waited for an approval, so the governor still waits for one.
+    // A deploy removed the tool while its call waited for an approval, so the governor of calls still waits for it.
     if (!this.#tool && isReviewed(drain.state, toolCallId))
       await withdrawReview(drain, call, {
         type: 'deny',
@@ -526,7 +526,7 @@ export class RunningCall implements CallPorts {
     const others = [...(plan?.others ?? []), ...(own?.others ?? [])]
     const status = side.sessionStatus
     if (status?.name === toolName && outcome.type === 'done') {
-      // The status tool publishes its text (Standard Agents §7.10).
+      // A successful call of the agent's status tool publishes a text about the progress (Standard Agents §7.10).
       const text = boundMessage({ call, outcome }, status)
       const changed: RuntimeEvent = { type: 'status_changed', at, status: 'running', text }
       events.push(changed)
@@ -619,7 +619,7 @@ function edgeOf(bytes: Uint8Array, index: number): number {
   return edge
 }
 
-/** Returns a free path for the result of a call. The model chose the id, which need not be a valid file name. */
+/** Returns a free path for the result of a call. The model chose the call's id, which may be no valid file name. */
 function resultPath(
   toolCallId: string,
   extension: string,

@@ -39,8 +39,8 @@ export async function activate(context: DrainContext): Promise<void> {
     blobs.push(...(plan.blobs ?? []))
     if (plan.reference !== '') created.push(plan)
   }
-  // If a stop has cut off the request for a child's instruction, the request has not failed: the children are
-  // created later.
+  // A stop may have cut off the request to the model for a child's first instruction. That is no failure: the
+  // children are created later.
   if (context.signal.aborted) return
   events.push({ type: 'immediate_done', at: context.at(), agent: agent.name })
   await context.commit('activate', { events, others, blobs, isProgress: true })
@@ -92,7 +92,7 @@ async function planImmediate(context: DrainContext, found: Found): Promise<Spawn
 
 /**
  * Plans a child that no call created, so that its result answers no call. If the child is blocking, the first
- * step of the parent waits for its result. If variables contain hints (a name, a task), the side's model
+ * step of the parent waits for its result. If variables contain hints (a name, a task), the parent's model
  * writes the first instruction from them. These hints are the only variables that the model may see.
  */
 async function spawnImmediate(

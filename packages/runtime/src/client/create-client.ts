@@ -43,7 +43,7 @@ export interface ClientInbox {
 export interface Client {
   readonly threads: ClientThreads
   readonly inbox: ClientInbox
-  /** What the tenant of the key has spent of its limits, and what was refused and removed. Needs `admin`. */
+  /** What the tenant of the key has spent, and what its limits have refused and removed. Needs the scope `admin`. */
   limits(): Promise<LimitsReport>
   readonly users: {
     /** The values of users, by the name of the user; the tenant is that of the key. */
@@ -51,7 +51,7 @@ export interface Client {
   }
   readonly agents: {
     list(): Promise<readonly AgentSummary[]>
-    /** What an agent is made of; texts of prompts and problems only with the scope `logs:read`. */
+    /** The definition of an agent; the texts of its prompts and its problems only with the scope `logs:read`. */
     get(name: string): Promise<AgentDetail>
     /** Makes one call of a tool, without a model; see `POST /agents/{agent}/tools/{tool}/try`. */
     tryTool(
@@ -71,7 +71,8 @@ export interface Client {
   stream(threadId: string, options?: StreamOptions): AsyncIterable<NumberedEvent>
   /**
    * Yields each thread that the key may see whenever it changes, with the calls in it that wait for a person.
-   * Reconnects as `stream` does. `ready`: all earlier changes were sent. `reset`: list the threads again.
+   * Reconnects as `stream` does. `ready`: all earlier changes were sent. `reset`: changes may be missing, so
+   * list the threads again.
    */
   changes(options?: {
     /** The position of an earlier change: what has changed since comes first. Default: the present. */
@@ -179,7 +180,7 @@ interface StreamOptions {
   /** Id of the last event you have; when absent, the stream begins with the first event. */
   readonly after?: string
   readonly signal?: AbortSignal
-  /** Whether deltas of running steps are sent. Default true. */
+  /** Whether deltas are sent: the pieces of an answer while a model writes it. Default true. */
   readonly includesDeltas?: boolean
   /**
    * Whether the stream ends when the thread and its descendants have stopped working. It ends only after some

@@ -39,19 +39,19 @@ export interface DrainContext {
   readonly environment: KernelEnvironment
   /** The state of the thread after the last commit. */
   readonly state: KernelState
-  /** The head of the thread when the drain claimed it: its id, tenant, owner and place in the tree. */
+  /** The row of the thread in the store when this work (drain) claimed it: id, tenant, owner, place in the tree. */
   readonly head: ThreadHead
   readonly epoch: number
   readonly signal: AbortSignal
   readonly agent: ResolvedAgent
-  /** The spans of this drain; undefined without telemetry. */
+  /** The trace spans of this work on the thread (drain); undefined without telemetry. */
   readonly trace: DrainTrace | undefined
   /** The current time as events store it (ISO 8601). */
   at(): string
   /**
-   * Commits the outcome of an action, together with the pending records of the governor (which judges the
-   * calls of a session). The store rejects the commit if another drain has claimed the thread in the
-   * meantime.
+   * Commits the outcome of an action (one unit of the work on the thread), together with the pending records of
+   * the governor (which judges the calls of a session). The store rejects the commit if another drain has
+   * claimed the thread in the meantime.
    */
   commit(point: string, write: Write): Promise<void>
   /** Reads the events that other writers have appended to the log, and applies them to `state`. */
@@ -66,18 +66,19 @@ export interface DrainContext {
   redactor(): Redactor | undefined
   facade(side: ResolvedSide, options?: FacadeUse): Facade
   /**
-   * Returns the tools that a side may call now. The list is built again only after a change that affects it.
+   * Returns the tools that a side of the conversation may call now. The list is built again only after a change
+   * that affects it.
    */
   tools(side: ResolvedSide): readonly Tool[]
-  /** Sends a request of the runtime itself, e.g. for a summary, to the first model of a side, without tools. */
+  /** Sends a request of the runtime itself, e.g. for a summary, to the first model of an agent, without tools. */
   generateAside(
     side: ResolvedSide,
     input: readonly Message[],
     options?: { readonly system?: string },
   ): Promise<Turn>
   /**
-   * Asks the first model of a side one question. `log` holds the request and its answer or failure; the
-   * caller adds `log` to its next commit.
+   * Asks the first model of a side of the conversation one question. `log` holds the request and its answer or
+   * failure; the caller adds `log` to its next commit.
    */
   askSide(
     side: ResolvedSide,
@@ -88,7 +89,7 @@ export interface DrainContext {
     readonly log: Required<Pick<Write, 'events' | 'blobs'>>
   }>
   /**
-   * Runs user code. The spans that it makes are children of the span of its call or effect (`id`), and the
+   * Runs user code. The spans that it makes are children of the span of its call or scheduled effect (`id`), and the
    * watchdog can name the code if it blocks the event loop.
    */
   runUserCode<T>(code: Omit<UserCode, 'threadId'> & { readonly id?: string }, work: () => T): T
@@ -100,7 +101,7 @@ export interface DrainContext {
   dropGovernor(): void
 }
 
-/** The part of a drain's context that is needed to describe changes of a thread, also where no drain runs. */
+/** What is needed to make events of a thread. The API has only this much, because it does not work on the thread. */
 export type ThreadPlace = Pick<DrainContext, 'environment' | 'state' | 'head' | 'at'>
 
 /**
@@ -125,12 +126,12 @@ export interface Facade {
   takeChanges(): FacadeChanges
 }
 
-/** The contents of one commit of an action. */
+/** What one action (unit of the work on a thread) commits at once. */
 export interface Write {
   readonly events?: readonly RuntimeEvent[]
   /**
-   * Writes that a governor asked to commit at once; if absent, the pending writes of the open governor are
-   * committed.
+   * Records that the governor (which judges calls) wants committed at once; if absent, the pending records of
+   * the open governor are committed.
    */
   readonly governance?: GovernanceWrites
   /**
@@ -165,9 +166,9 @@ export interface Write {
    */
   readonly isLazy?: boolean
   /**
-   * Lets the write join the next commit of the drain: its events change the state now, and are stored
-   * together with the next ones. Only for a write on which nothing outside the drain relies until then.
-   * Before an action that does not begin with a commit, the drain commits the write by itself.
+   * Lets the write join the next commit of the same work (drain): its events change the state now, and are
+   * stored together with the next ones. Only for a write on which nothing outside this work relies until then.
+   * Before an action (unit of work) that does not begin with a commit, the write is committed by itself.
    *
    * If another writer appends to the log in between, `true` commits the same write again. A function is
    * called instead: it commits what is right then, with the `commit` that it gets, and returns whether the
@@ -223,7 +224,7 @@ export type ObsoletingEvent = Extract<
 
 /** Limits of a runtime; each has a default. */
 export interface RuntimeLimits extends Pick<InputLimits, 'maxToolCalls' | 'maxToolResultBytes'> {
-  /** The largest number of requests for one inference, over all its models. Default 4. */
+  /** The largest number of requests for one answer of a model, including its fallback models. Default 4. */
   readonly modelAttempts: number
   /**
    * Delay before the second request; it doubles with each further request. If the vendor asks for a longer
@@ -249,11 +250,11 @@ export interface RuntimeLimits extends Pick<InputLimits, 'maxToolCalls' | 'maxTo
   readonly depth: number
   /** How many steps in a row may fail with the same tool error before the session ends. Default 8. */
   readonly sameErrors: number
-  /** How many steps a side without its own `maxSteps` may take in one session. Default 250. */
+  /** How many steps a side of the conversation without its own `maxSteps` may take in one session. Default 250. */
   readonly maxSteps: number
   /**
-   * How often agents may hand a thread over before a person has to speak again. Default 10. Until then, the
-   * steps, turns and repeated errors of each agent count over all its sessions.
+   * How often agents may hand a thread over before a person has to speak again. Default 10. Until a person
+   * speaks, the steps, turns and repeated errors of each agent count over all its sessions.
    */
   readonly maxHandoffs: number
   readonly hookTimeoutMs: number
@@ -274,7 +275,7 @@ export interface RuntimeLimits extends Pick<InputLimits, 'maxToolCalls' | 'maxTo
   /** How long the runtime waits for the variables that a child needs. Default 24 h. */
   readonly variablesTtlMs: number
   /**
-   * How long the event loop may stand still before the watchdog names the tool, hook or effect that is
+   * How long the event loop may stand still before the watchdog names the tool, hook or scheduled effect that is
    * running. `Infinity` switches the watchdog off. Default 1 s.
    */
   readonly loopBlockedMs: number

@@ -29,7 +29,7 @@ interface EventBase<Type extends string> {
 export interface RuntimeThreadCreated extends ThreadCreated {
   readonly agent: string
   readonly version: number
-  /** Arguments of a child, readable as `state.arguments`. */
+  /** The arguments with which a child was created, readable as `state.arguments`. */
   readonly arguments?: JsonObject
   /** How a child reports to its parent; absent for threads without a parent. */
   readonly parent?: ParentLink
@@ -47,17 +47,17 @@ export interface ParentLink {
   readonly isBlocking: boolean
   readonly isResumable: boolean
   readonly communication: 'implicit' | 'explicit'
-  /** The side of the child that the parent's messages go to. */
+  /** The side of the child's conversation that gets the parent's messages. */
   readonly receives: Side
 }
 
 /**
- * A message was put into the queue. When a side takes it from the queue, a `message_added` event with the
- * same `queueId` is written.
+ * A message was put into the queue. When a side of the conversation takes it from the queue, a `message_added`
+ * event with the same `queueId` is written.
  */
 export interface MessageQueued extends EventBase<'message_queued'> {
   readonly queueId: string
-  /** Which side gets the message: `user` means side A, `assistant` means side B. */
+  /** Who gets the message: for `user` the agent (side A), for `assistant` the person or second agent (side B). */
   readonly role: 'user' | 'assistant'
   readonly message: MessageJSON
   readonly isSilent?: boolean
@@ -71,7 +71,7 @@ export interface MessageQueued extends EventBase<'message_queued'> {
   readonly parentInterruptId?: string
   /**
    * Set when the message arrived during a session and ends the running turn early. After `restart`, models are
-   * no longer shown what that turn has said so far.
+   * no longer shown what was said since the last answer.
    */
   readonly ifBusy?: 'cut' | 'restart'
   /**
@@ -97,7 +97,7 @@ export interface RuntimeMessageAdded extends MessageAdded {
   readonly costUsd?: number
 }
 
-/** A session began. It has one turn when side B is a person, and many turns between two models. */
+/** A session began. It has one turn if an agent talks with a person, and many if two agents talk with each other. */
 export interface SessionStart extends EventBase<'session_start'> {
   readonly sessionId: string
   readonly agent: string
@@ -105,7 +105,7 @@ export interface SessionStart extends EventBase<'session_start'> {
   readonly definitions?: string
   /**
    * Ids of the parent's waiting calls ("interrupts") that get the result of this session. Calls that wait for queued
-   * messages need not be listed; they are added when the messages are taken.
+   * messages need not be listed; they are added when the messages are taken from the queue.
    */
   readonly waiters?: readonly string[]
   /** The first span of the session, as a `traceparent`; later spans of the session are its children. */
@@ -133,7 +133,7 @@ export interface SessionEnd extends EventBase<'session_end'> {
   /** What to do about a failure. */
   readonly hint?: string
   readonly attachments?: readonly string[]
-  /** The parsed answer of a side whose prompt declares an output. */
+  /** The parsed answer of a side of the conversation whose prompt declares an output. */
   readonly data?: JsonValue
   /** True when the result was not delivered because the parent had ended. */
   readonly isUndelivered?: boolean
@@ -155,7 +155,7 @@ export interface RuntimeErrorRaised extends Extract<ThreadEvent, { type: 'error_
   readonly cause?: FailureCause
 }
 
-/** A turn began; `side` is the side whose turn it is. */
+/** A turn began; `side` is the side of the conversation whose turn it is. */
 export interface RuntimeTurnStart extends TurnStart {
   readonly side: Side
 }
@@ -186,7 +186,7 @@ export interface RuntimeToolExecutionStart extends ToolExecutionStart {
 
 /** A call waits for a person, a client or a child; or a scheduled effect waits for a person. */
 export interface RuntimeInterruptOpened extends InterruptOpened {
-  /** The effect that waits. It has no call: `turnId` is empty, and `toolCallId` is the id of the effect. */
+  /** The scheduled effect that waits. It has no call: `turnId` is empty, and `toolCallId` is the id of the effect. */
   readonly effectId?: string
   /** When the interrupt expires (ISO 8601); it is then answered with an error. */
   readonly expiresAt?: string
@@ -228,7 +228,7 @@ export interface CallReset extends EventBase<'call_reset'> {
 
 /**
  * A person approved a call with other arguments. The call itself is denied, and another call takes its place
- * in the message, which the `message_updated` event before this one contains.
+ * in the message (see the `message_updated` event before this one).
  */
 export interface CallChanged extends EventBase<'call_changed'> {
   readonly turnId: string
@@ -282,7 +282,7 @@ export interface TurnCut extends EventBase<'turn_cut'> {
   readonly turnId: string
   /** After `restart`: the ids of the messages that models are not shown any more. The log keeps them. */
   readonly dropped?: readonly string[]
-  /** A dropped message that models see as a note ("taken back"), because calls that had started stay visible. */
+  /** A dropped message of which models see a note ("taken back"), because they still see the calls it had started. */
   readonly noted?: string
 }
 
@@ -321,7 +321,7 @@ export interface EnvSet extends EventBase<'env_set'> {
   readonly isScoped?: boolean
 }
 
-/** An effect was scheduled: once after a delay, or repeatedly by a cron expression. */
+/** Work for later (an effect) was scheduled: once after a delay, or repeatedly by a cron expression. */
 export interface EffectScheduled extends EventBase<'effect_scheduled'> {
   readonly effectId: string
   readonly name: string
@@ -348,11 +348,11 @@ export interface EffectEnded extends EventBase<'effect_ended'> {
   readonly effectId: string
   readonly outcome: 'done' | 'failed' | 'removed' | 'unknown'
   readonly error?: string
-  /** When the effect runs again: the next time of its cron expression, or the retry. */
+  /** When the scheduled effect runs again: the next time of its cron expression, or the retry. */
   readonly runAt?: string
   /** Whether `runAt` is another attempt of the same run. */
   readonly isRetry?: boolean
-  /** Who found out, after a crash, that the effect had happened. */
+  /** Who found out, after a crash, that the scheduled effect had happened. */
   readonly settledBy?: 'probe' | 'person'
 }
 
@@ -399,7 +399,7 @@ export interface ContextCompacted extends EventBase<'context_compacted'> {
   readonly summary: string
 }
 
-/** One request to a model, stored as a difference to the previous request of the same side. */
+/** One request to a model, stored as a difference to the previous request of the same side of the conversation. */
 export interface ModelRequested extends EventBase<'model_requested'> {
   readonly logId: string
   readonly stepId: string
@@ -407,7 +407,7 @@ export interface ModelRequested extends EventBase<'model_requested'> {
   readonly attempt: number
   readonly side: Side
   readonly prompt: string
-  /** The call that made the request, where a prompt is used as a tool; absent for the requests of a side. */
+  /** The call that made the request, where a prompt is used as a tool; absent for an agent's own requests. */
   readonly toolCallId?: string
   readonly provider: string
   readonly model: string
@@ -415,7 +415,7 @@ export interface ModelRequested extends EventBase<'model_requested'> {
   readonly frame: string
   /** The previous request, and how many of its first messages this request repeats. */
   readonly previous?: { readonly logId: string; readonly keeps: number }
-  /** The messages after those of the previous request: ids of stored messages, or messages as they were sent. */
+  /** The messages after the repeated ones: ids of stored messages, or messages as they were sent. */
   readonly adds: readonly (string | JsonObject)[]
 }
 
@@ -434,21 +434,21 @@ export interface ModelAnswered extends EventBase<'model_answered'> {
 }
 
 /**
- * One inference of a side that is an `agent()`. Whenever a process continues the thread, the strategy of such a side
- * is run again from the start of its turn. Its requests are then answered from these events, until it makes a
- * request that is not in the log. Programs that do not know this event ignore it, so it needs no new version of the
- * log.
+ * One inference of a side of the conversation that is defined with `agent()`, i.e. by a strategy such as `react()`.
+ * Whenever a process continues the thread, the strategy is run again from the start of its turn. Its requests are
+ * then answered from these events, until it makes a request that is not in the log. Programs that do not know this
+ * event ignore it, so it needs no new version of the log.
  */
 export interface InferenceRecorded extends EventBase<'inference_recorded'> {
   readonly turnId: string
   readonly stepId: string
   readonly side: Side
   /**
-   * SHA-256 of the strategy's request. If a later run makes a different request here, it has diverged from
-   * the log.
+   * SHA-256 of the strategy's request. If a later run of the strategy makes a different request at this point, it
+   * has diverged from the log.
    */
   readonly request: string
-  /** How many messages the thread had when the run began. */
+  /** How many messages the thread had when this run of the strategy began. */
   readonly history: number
   /** The id of the answer when it is a message of the conversation, which is added in the same commit. */
   readonly messageId?: string
@@ -537,7 +537,7 @@ export interface StoredEvent {
 }
 
 /**
- * Returns the events that register the sides of an agent in the log. Turns refer to a side as
+ * Returns the events that register the sides of an agent in the log. Turns refer to a side of the conversation as
  * `<agent>/<side>`.
  */
 export function agentRegistrations({ name, a, b }: ResolvedAgent, at: string): AgentRegistered[] {

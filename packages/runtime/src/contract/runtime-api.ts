@@ -36,11 +36,11 @@ export interface Runtime {
     /** The values of users, which tools see as `state.user`. */
     readonly values: UserValues
   }
-  /** The connection to the other nodes, if there are any; for servers. */
+  /** The connection to the other nodes (processes that share the store), if there are any; servers use it. */
   readonly node?: RuntimeNode | undefined
   /** Aborts when `stop` is called, so that servers end their streams. */
   readonly stopping?: AbortSignal
-  /** Starts the work, and continues threads that a crash or a stop interrupted. */
+  /** Starts the work on threads, also on those that a crash or a stop interrupted. */
   start(): Promise<void>
   /** Ends the work on threads, which continue after the next start, and closes the store. */
   stop(options?: { readonly graceMs?: number }): Promise<void>
@@ -70,7 +70,7 @@ export interface Runtime {
 }
 
 /**
- * How much the tenants or the users of a runtime may spend on models in a period. All limits of a rule hold.
+ * How much the tenants or the users of a runtime may spend on models in a period. All limits of a rule apply.
  * A rule without `tenants` is for the tenants that no other rule with the same `per` and `periodMs` names.
  */
 export interface SpendingRule {
@@ -94,7 +94,7 @@ export interface SpendingRule {
  * messages in their queue always stay.
  */
 export interface RetentionRule {
-  /** The time since the last event after which a thread is removed. */
+  /** The time since the last event after which a thread is erased or removed. */
   readonly maxAgeMs?: number
   /** How many root threads each tenant may have; those that were active last are kept. */
   readonly maxThreads?: number
@@ -102,11 +102,11 @@ export interface RetentionRule {
   readonly agents?: readonly string[]
   /** `erase` keeps times, agents and costs; `remove` keeps nothing. Default `erase`. */
   readonly action?: 'erase' | 'remove'
-  /** Also applies to threads that wait for a person, client or period (`waiting`) or have effects (`scheduled`). */
+  /** Also applies to threads that wait for a person, client or spending period, or that have scheduled effects. */
   readonly includes?: readonly ('waiting' | 'scheduled')[]
 }
 
-/** What the operator's limits have held back, refused and removed. */
+/** What was spent, delayed, refused and removed under the operator's limits. */
 export interface LimitsReport {
   /** One entry for each tenant or user that has spent something in the current or the last period. */
   readonly spending: readonly {
@@ -116,7 +116,7 @@ export interface LimitsReport {
     readonly from: string
     readonly until: string
     readonly spent: SpentAmounts
-    /** Reserved for inferences that are running, or that were running when their process died. */
+    /** The most that requests to models may cost which run now, or which ran when their process died. */
     readonly reserved: SpentAmounts
     readonly max: Partial<SpentAmounts>
     /** Messages that were refused. */
@@ -128,7 +128,7 @@ export interface LimitsReport {
     readonly tenant: string
     readonly erased: number
     readonly removed: number
-    /** Threads that were due, but at work. */
+    /** Threads that a rule would have erased or removed, but that were working. */
     readonly kept: number
     readonly failed: number
   }[]
@@ -144,7 +144,7 @@ interface SpentAmounts {
 export interface OperatorLimits {
   /** Returns what was spent, refused and removed, of one tenant or of all. */
   report(options?: { readonly tenant?: string }): Promise<LimitsReport>
-  /** Returns how often something happened since the store was created, e.g. `refused`. */
+  /** Returns counts since the store was created, by name, e.g. `refused`: how many messages were refused. */
   totals(): Promise<ReadonlyMap<string, number>>
   /** Applies the retention rules now, without waiting for their next regular time. */
   sweep(): Promise<void>
@@ -155,7 +155,7 @@ export interface SubscribeOptions {
   /** Id of the last event that the reader has; without it, or with `0`, the events begin at the first. */
   readonly after?: string
   readonly signal?: AbortSignal
-  /** Whether to include the deltas of running steps. Default true. */
+  /** Whether to include deltas: the pieces of an answer while a model writes it. Default true. */
   readonly includesDeltas?: boolean
   /**
    * Whether the subscription ends when the thread and its descendants have stopped working and all events were
@@ -209,7 +209,7 @@ export interface ThreadInfo extends Omit<
   readonly wakeAt: string | null
   /** The part of `tokens` that models have read as input. */
   readonly inputTokens: number
-  /** The sums of the thread and all its descendants. */
+  /** Sums over the thread and all its descendants; `waiting` counts what waits for a person or a client. */
   readonly tree: { readonly tokens: number; readonly costUsd: CostUsd; readonly waiting: number }
 }
 
@@ -233,7 +233,7 @@ export interface CreateThread {
   readonly owner?: string
   readonly title?: string
   readonly tags?: readonly string[]
-  /** An id that the client chose, unique within the tenant. */
+  /** An id that the client chose; no other thread of the same tenant and owner may have it. */
   readonly clientId?: string
   readonly env?: Readonly<Record<string, string>>
   readonly secrets?: Readonly<Record<string, string>>
@@ -283,7 +283,7 @@ export const IF_BUSY = ['enqueue', 'reject', 'cut', 'restart'] as const
 export interface SendMessage {
   readonly text?: string
   readonly content?: readonly UserContent[]
-  /** Which side gets the message: `user` (default) means side A, `assistant` means side B. */
+  /** Who gets the message: for `user` (default) the agent (side A), for `assistant` the person or second agent. */
   readonly role?: 'user' | 'assistant'
   readonly isSilent?: boolean
   /** Paths of files of the thread. */
@@ -293,13 +293,13 @@ export interface SendMessage {
   readonly metadata?: JsonObject
   /** If two messages are sent with the same id, only the first is queued. */
   readonly messageId?: string
-  /** The name of another model of the registry, which side A asks until the next message. */
+  /** The name of another model of the registry, which answers for the agent (side A) until the next message. */
   readonly model?: string
   /** Settings of the model that answers, until the next message; they override the agent's `providerOptions`. */
   readonly settings?: JsonObject
   /**
-   * A call of a tool of side A, which is made in place of asking a model. It is judged by the policy as any other
-   * call, and the run stops after its result.
+   * A call of a tool of the agent (side A), which is made in place of asking a model. It is judged by the policy
+   * as any other call, and the session ends with its result.
    */
   readonly call?: { readonly toolName: string; readonly arguments: JsonObject }
   /** What happens if the thread is busy (see `IF_BUSY`). Default `enqueue`. */
@@ -336,9 +336,9 @@ export interface WaitingItem {
   readonly rootId: string
   /** The id of the question; for `variables` the id of the request (`threads.variables.provide` answers it). */
   readonly interruptId: string
-  /** The id of the call; where no call waits, the id of the effect or of the request for variables. */
+  /** The id of the call; where no call waits, the id of the scheduled effect or of the request for variables. */
   readonly toolCallId: string
-  /** The name of the tool, or of the effect. */
+  /** The name of the tool, or of the scheduled effect. */
   readonly toolName: string
   readonly arguments: JsonValue
   /**
@@ -372,13 +372,13 @@ export interface WantedVariable {
 
 /** Something that waits or has waited for a person, with all that one needs to decide or to understand it. */
 export interface WaitingDetail extends WaitingItem {
-  /** `over`: it ended without an answer, because the thread was stopped or terminated, or the time was over. */
+  /** `over`: it ended without an answer, because the thread was stopped or terminated, or because it expired. */
   readonly status: 'waiting' | 'decided' | 'over'
-  /** What would happen, in one sentence that is safe to show. */
+  /** What the person is asked, in one sentence that is safe to show. */
   readonly sentence: string
   /** How the call would be undone; null if there is no way, or nothing to undo. */
   readonly undo: JsonValue
-  /** The evidence that the thread had when it asked the person, the latest last. */
+  /** The evidence (recorded facts) that the thread had when it asked the person, the latest last. */
   readonly evidence: readonly {
     readonly evidenceId: string
     readonly kind: string
@@ -462,7 +462,7 @@ export interface ModelLog {
   readonly at: string
   readonly side: Side
   readonly prompt: string
-  /** The call that made the request, where a prompt is used as a tool; absent for the requests of a side. */
+  /** The call that made the request, where a prompt is used as a tool; absent for an agent's own requests. */
   readonly toolCallId?: string
   readonly provider: string
   readonly model: string
@@ -513,8 +513,8 @@ export interface Threads {
   /** Returns a thread without its log; rejects with `THREAD_NOT_FOUND`. */
   get(threadId: string): Promise<ThreadInfo>
   /**
-   * Returns the thread of this owner with this client id. Without `owner`, the oldest thread of the tenant
-   * with this client id, whoever owns it.
+   * Returns the owner's thread with the id that a client chose for it (`clientId`). Without `owner`, the oldest
+   * thread of the tenant with this id, whoever owns it.
    */
   byClientId(
     tenant: string,
@@ -533,7 +533,7 @@ export interface Threads {
     readonly after?: string
     readonly signal?: AbortSignal
   }): AsyncIterable<ThreadChanges>
-  /** Returns how many threads there are and what they have used, in the same time for any number of threads. */
+  /** Returns how many threads there are and what they have used. It takes equally long for any number of threads. */
   totals(): Promise<StoreTotals>
   update(
     threadId: string,
@@ -575,8 +575,8 @@ export interface Threads {
   updateMessage(threadId: string, messageId: string, content: string | Message): Promise<void>
   deleteMessage(threadId: string, messageId: string): Promise<void>
   /**
-   * Returns the children as Standard Agents describes them; `createdAt` is in microseconds. With
-   * `includesEnded`, also those that can no longer be reached.
+   * Returns the children in the form of the Standard Agents specification; `createdAt` is in microseconds. With
+   * `includesEnded`, also children that have ended and can no longer be reached.
    */
   children(
     threadId: string,
@@ -669,7 +669,7 @@ export interface UserValues {
     value: JsonValue | null,
     options?: { readonly expectVersion?: number | null },
   ): Promise<UserValue | undefined>
-  /** Removes all values of a user, with their bytes. Resolves to how many there were. */
+  /** Removes all values of a user and overwrites their bytes. Resolves to how many values there were. */
   erase(of: UserOf): Promise<number>
 }
 

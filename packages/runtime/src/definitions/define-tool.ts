@@ -22,7 +22,7 @@ export interface ToolOptions<Args, Result> extends Omit<
   readonly description: string
   /** Any Standard Schema; omit it for a tool without arguments. */
   readonly args?: ToolSchema<Args>
-  /** Returns the evidence that a call provides. Default: a `tool_result` with the result itself. */
+  /** Returns the evidence (recorded facts) that a call provides. Default: a `tool_result` with the result itself. */
   readonly evidence?: (result: NoInfer<Result>, args: NoInfer<Args>) => EvidenceClaim
   /** Variables of the thread that the tool reads. */
   readonly variables?: readonly VariableDefinition[]
@@ -48,8 +48,8 @@ type Undoable =
 export type NoArguments = Readonly<Record<string, never>>
 
 /**
- * A tool that runs in this process. It is also a UPP tool, so `llm()`, `agent()` and `governed()` accept it.
- * Outside a thread, a tool that uses the thread's state fails with `TOOL_NOT_ALLOWED`.
+ * A tool that runs in this process. It is also a `Tool` of `@skein/ai`, so `llm()`, `agent()` and `governed()`
+ * accept it. Outside a thread, a tool that uses the thread's state fails with `TOOL_NOT_ALLOWED`.
  */
 export interface RunnableTool<Args = never, Result = unknown> extends ToolDefinition {
   readonly run: (params: unknown, context: ToolContext) => Promise<Result>
@@ -171,7 +171,7 @@ interface Typed<Args, Result> {
 }
 
 /**
- * Adds governance, variables or uses to any UPP tool: one of `tool()`, of an MCP server, or hand-written.
+ * Adds governance, variables or uses to any `Tool`: one of `tool()`, of an MCP server, or hand-written.
  * A tool that needs none of them can be listed as it is.
  *
  *     toolFrom(searchTool, { risk: 'read_only' })
@@ -206,7 +206,7 @@ async function runTool(
   params: JsonValue,
   context: RuntimeToolContext,
 ): Promise<unknown> {
-  // UPP types arguments as `never`, because each tool may narrow them.
+  // The type `Tool` declares arguments as `never`, because each tool may narrow them.
   const { approval, run } = tool as unknown as {
     readonly approval?: Callable
     readonly run: Callable
@@ -238,8 +238,8 @@ export const DEFAULT_RISK: Risk = 'write_low_risk'
 const converted = new WeakMap<object, ToolDefinition>()
 
 /**
- * Converts a tool of any origin (`defineTool`, `tool()`, `governed()`, or an object of UPP's shape) to the
- * runtime's form. Returns undefined for a value that is not a tool.
+ * Converts a tool of any origin (`defineTool`, `tool()`, `governed()`, or any object with the fields of a
+ * `Tool`) to the runtime's form. Returns undefined for a value that is not a tool.
  */
 export function asToolDefinition(value: unknown): ToolDefinition | undefined {
   if (typeof value !== 'object' || value === null) return undefined

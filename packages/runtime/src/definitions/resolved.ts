@@ -34,12 +34,12 @@ export interface ResolvedAgent {
   readonly hash: string
 }
 
-/** A side with its prompt resolved and its defaults filled in. */
+/** A side of the conversation with its prompt resolved and its defaults filled in. */
 export interface ResolvedSide {
   readonly config: SideConfig
   readonly side: Side
   readonly label: string
-  /** The prompt. For a side with an `agent`, it is built from the agent's model, system text and tools. */
+  /** The prompt. If the side is defined with `agent()`, it is built from the agent's model, system text and tools. */
   readonly prompt: ResolvedPrompt
   readonly agent: Agent | undefined
   /** A function that answers in place of a model. The prompt then has no models. */
@@ -56,7 +56,7 @@ export interface ResolvedSide {
   readonly sessionStatus: ResolvedBinding | undefined
 }
 
-/** A tool that controls the session. */
+/** A tool that controls the session, e.g. ends it. */
 export interface ResolvedBinding {
   readonly name: string
   readonly messageProperty: string | undefined
@@ -82,7 +82,7 @@ export interface ResolvedModel {
   readonly model: ModelReference
   /** Absent when the prompt uses a vendor's model directly. */
   readonly definition: ModelDefinition | undefined
-  /** Undefined when neither the definition, the option `prices` nor the published catalogue has it. */
+  /** Undefined when neither the definition, the option `prices` nor the published catalogue states the price. */
   readonly price: ModelPrices | undefined
   /** Which media the model itself accepts, as far as is known; it may accept fewer than its vendor's API. */
   readonly inputs: Partial<LLMCapabilities>

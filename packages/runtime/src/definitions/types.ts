@@ -16,7 +16,7 @@ import type { HookName, HookSignatures } from './hooks.ts'
 export type Ref<Definition> = string | Definition
 
 /**
- * An agent (Standard Agents §1): who talks on its side A and side B, and the conditions under which a session ends.
+ * An agent (Standard Agents §1): who talks on side A and on side B of its conversations, and when a session ends.
  */
 export interface AgentDefinition {
   readonly name: string
@@ -25,7 +25,7 @@ export interface AgentDefinition {
   readonly sideB?: SideConfig
   /** Default `ai_human`. */
   readonly type?: 'ai_human' | 'dual_ai'
-  /** The total turns of both sides after which a session fails. Default 250 for `dual_ai`. */
+  /** The total turns of both sides of the conversation after which a session fails. Default 250 for `dual_ai`. */
   readonly maxSessionTurns?: number
   readonly title?: string
   readonly description?: string
@@ -49,7 +49,7 @@ export interface AgentDefinition {
   readonly budget?: Budget
 }
 
-/** The rules of governance for an agent (a UAICP task class), which hold for the agent's own tools. */
+/** The rules of governance for an agent (a UAICP task class). The tools are the agent's own, so none are listed. */
 export type AgentTaskClass = Omit<TaskClass, 'tools'>
 
 /** Limits of one thread or, with `tree`, of a thread and all its descendants. */
@@ -73,14 +73,14 @@ export interface SideConfig {
    * the same requests when it is run again (see `InferenceRecorded`).
    */
   readonly agent?: Agent
-  /** The side is a person. Only side B can be one. */
+  /** This side of the conversation is a person. Only side B can be one. */
   readonly human?: true
   /**
    * A function that answers in place of a model. It may run again if the process dies before its answer is
    * stored; its changes to the thread are stored together with the answer.
    */
   readonly handler?: SideHandler
-  /** Agents that this side may create as children, in addition to those that its prompt lists. */
+  /** Agents that this side of the conversation may create as children, in addition to those that its prompt lists. */
   readonly subagents?: readonly (Ref<AgentDefinition> | SideSubagent)[]
   readonly label?: string
   /** Whether text without tool calls ends the turn. Default true. */
@@ -91,11 +91,11 @@ export interface SideConfig {
    * The property of the stop tool's arguments, or else of its JSON result, that becomes the text of the turn.
    */
   readonly stopToolResponseProperty?: string
-  /** The number of steps of this side in one session after which the session fails. */
+  /** The number of steps of this side of the conversation in one session after which the session fails. */
   readonly maxSteps?: number
   /**
-   * Whether the end of this side's turn ends the session, with its text as the result; the other side then never
-   * speaks. Default false. `asSubagent` sets it.
+   * Whether the session ends when this side of the conversation ends its turn; the text of the turn is then the
+   * result, and the other side never speaks. Default false. `asSubagent` sets it.
    */
   readonly sessionStopOnResponse?: boolean
   readonly sessionStop?: SessionToolBinding
@@ -107,7 +107,7 @@ export interface SideConfig {
 export type SideHandler = (
   state: ThreadState,
   given: {
-    /** The text that the side has to answer; empty if a session began without one. */
+    /** The text that the side of the conversation has to answer; empty if a session began without one. */
     readonly message: string
     readonly signal: AbortSignal
     /** A key that is the same for every attempt of one answer, even after a crash. */
@@ -115,7 +115,7 @@ export type SideHandler = (
   },
 ) => string | void | Promise<string | void>
 
-/** An agent that a side may create as a child (Standard Agents 0.2.0), with the settings of 0.1.0. */
+/** An agent that a side of the conversation may create as a child, with its settings (Standard Agents 0.2.0). */
 export interface SideSubagent extends Omit<SubagentToolConfig, 'name'> {
   readonly agent: Ref<AgentDefinition>
   /** The name of the tool. Default: the name of the agent. */
@@ -128,7 +128,7 @@ export interface SideSubagent extends Omit<SubagentToolConfig, 'name'> {
   readonly scopedEnv?: readonly string[]
 }
 
-/** A tool that controls the session when its call succeeds (Standard Agents §4). */
+/** A tool that controls the session, e.g. ends it, when its call succeeds (Standard Agents §4). */
 export type SessionToolBinding =
   | Ref<AnyTool>
   | {
@@ -137,23 +137,23 @@ export type SessionToolBinding =
       readonly attachmentsProperty?: string
     }
 
-/** The text, the model and the tools of one side of an agent. */
+/** The text, the model and the tools of one side of an agent's conversation. */
 export interface PromptDefinition {
   readonly kind: 'prompt'
   readonly name: string
   readonly prompt: string | readonly PromptPart[]
   readonly model: Ref<ModelDefinition> | ModelReference
   readonly toolDescription?: string
-  /** Whether the stored conversation is sent. Default true. */
+  /** Whether the stored conversation is sent to the model. Default true. */
   readonly includeChat?: boolean
-  /** Whether calls and results of earlier turns are sent. Default true. */
+  /** Whether calls and results of earlier turns are sent to the model. Default true. */
   readonly includePastTools?: boolean
   /** Whether consecutive calls of `read_only` tools may run in parallel. Default false. */
   readonly parallelToolCalls?: boolean
   readonly toolChoice?: 'auto' | 'none' | 'required'
   /** The schema of the arguments when an agent whose side A uses this prompt is called as a tool. */
   readonly requiredSchema?: ToolSchema<unknown>
-  /** The JSON shape of this side's answers. */
+  /** The schema of the JSON with which this side of the conversation answers. */
   readonly output?: ToolSchema<unknown>
   readonly variables?: readonly VariableDefinition[]
   readonly tools?: readonly PromptTool[]
@@ -251,7 +251,7 @@ export interface SubagentToolConfig {
   readonly initUserMessageProperty?: string
   /** Name of the argument that contains the path or paths of files for the child. */
   readonly initAttachmentsProperty?: string
-  /** Name of the argument that contains the name of the instance. */
+  /** Name of the argument that contains a name for the new child. */
   readonly initAgentNameProperty?: string
   /** Whether the child is created as soon as the prompt becomes active, before the first step. */
   readonly immediate?: boolean | ImmediateOptions
@@ -270,7 +270,7 @@ export interface ImmediateOptions {
 
 /** Settings of a subagent that continues to exist after its first session. */
 export interface ResumableOptions {
-  /** The side that receives the parent's messages: `side_a` (default) or `side_b`. */
+  /** The side of the child's conversation that receives the parent's messages: `side_a` (default) or `side_b`. */
   readonly receives_messages?: 'side_a' | 'side_b'
   readonly receivesMessages?: 'side_a' | 'side_b'
   readonly maxInstances?: number
@@ -309,8 +309,8 @@ export interface ToolGovernance<Args = never, Result = unknown> extends Governan
 
 /**
  * A tool of any origin: made with `defineTool`, with `tool()` of `@skein/ai`, with `governed()` of
- * `@skein/governance`, by an MCP server, or an object of UPP's shape. Without a `risk` it is treated as
- * `write_low_risk`. A tool can access the state of its thread as `context.state`.
+ * `@skein/governance`, by an MCP server, or any object with the fields of a `Tool`. Without a `risk` it is
+ * treated as `write_low_risk`. A tool can access the state of its thread as `context.state`.
  */
 export type AnyTool = ToolDefinition | Tool
 
@@ -324,7 +324,7 @@ export interface ToolDefinition {
   readonly run?: (params: JsonValue, context: RuntimeToolContext) => Promise<unknown>
   /** Checks arguments against the schema of `defineTool`, and rejects if they do not fit. */
   readonly check?: (params: unknown) => Promise<unknown>
-  /** The same risk as in `governance`, for code that uses the tool as a UPP tool. */
+  /** The same risk as in `governance`, for code that uses the tool as a `Tool` of `@skein/ai`. */
   readonly risk?: Risk
   readonly governance: ToolGovernance
   readonly variables?: readonly VariableDefinition[]
@@ -333,7 +333,7 @@ export interface ToolDefinition {
   readonly timeoutMs?: number
 }
 
-/** The context that a tool receives in the runtime: the context of UPP, and the thread. */
+/** The context that a tool receives in the runtime: the context of every `Tool`, and the thread. */
 export interface RuntimeToolContext extends ToolContext {
   readonly state: ThreadState
   /** A key that is the same for every attempt of one call, even after a crash. */
@@ -363,13 +363,13 @@ export interface EffectDefinition {
   readonly description?: string
   readonly run: (state: ThreadState, args: JsonValue, context: EffectContext) => Promise<unknown>
   /**
-   * The risk of the effect. With it, every run is judged by the policy and recorded in the audit log, and a
+   * The risk of the scheduled effect. With it, every run is judged by the policy and recorded in the audit log, and a
    * person has to approve `write_high_risk`. Without it, the effect counts as `write_low_risk` and is judged
-   * only in threads of an agent with a task class.
+   * only if the agent of its thread has rules of governance (`taskClass`).
    */
   readonly risk?: Risk
   /**
-   * Whether running the effect twice with one idempotency key has only one effect. The effect then runs again when a
+   * Whether running the effect twice with one idempotency key does the same as running it once. It then runs again if a
    * process died during it. Default: true if there is a `retry`, else false.
    */
   readonly idempotent?: boolean
@@ -378,19 +378,19 @@ export interface EffectDefinition {
     args: JsonValue,
     context: EffectContext,
   ) => Probed | boolean | Promise<Probed | boolean>
-  /** How many attempts an effect has, and the delay between them, which doubles. A crash counts as an attempt. */
+  /** How often a scheduled effect is tried, and the delay between attempts, which doubles. A crash is an attempt. */
   readonly retry?: { readonly attempts: number; readonly backoffMs: number }
   /** Default 60 s. */
   readonly timeoutMs?: number
 }
 
-/** The context of one attempt of an effect. */
+/** The context of one attempt of a scheduled effect. */
 export interface EffectContext {
   readonly signal: AbortSignal
   readonly effectId: string
   /** The number of the attempt, from 1; attempts that a crash cut off are counted. */
   readonly attempt: number
-  /** A key that is the same for every attempt of one run, and different for each time of a cron expression. */
+  /** A key that is the same for every attempt of one run, and different for each run of a cron expression. */
   readonly idempotencyKey: string
 }
 

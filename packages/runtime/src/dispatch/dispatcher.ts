@@ -32,7 +32,7 @@ export interface Dispatcher {
   wake(threadId: string, at?: number): void
   /** Aborts the running work on a thread: in this process, and elsewhere as far as the dispatcher can. */
   interrupt(threadId: string, reason: unknown): void
-  /** Resolves when no drain of this thread runs and none is queued. Without this function, callers ask the store. */
+  /** Resolves when no work on this thread runs or is queued. Without this function, callers ask the store. */
   settled?(threadId: string): Promise<void>
   /** Resolves when nothing runs and nothing is due. Without this function, callers ask the store. */
   idle?(): Promise<void>
@@ -77,7 +77,7 @@ interface WaitParts {
   readonly timers: Timers
 }
 
-/** What a node tells the other nodes of its store. Times and contents are in the store, never in a notice. */
+/** A notice that a node (process) sends to the other nodes of its store. Times and contents are only in the store. */
 export type NodeNotice =
   /**
    * A commit has changed a thread. `seq` is the number of its last event, `isDue` says whether to work on it now,
@@ -108,7 +108,7 @@ export interface NodeLink {
   send(notice: NodeNotice): void
   /**
    * Begins to listen. `notice` is called with notices of other nodes. `gap` is called when some may have been
-   * lost, e.g. after a new connection: everything that is being read has to be looked up in the store.
+   * lost, e.g. after a new connection: every thread that somebody reads has to be looked up in the store.
    */
   start(listener: {
     readonly notice: (notice: NodeNotice) => void
@@ -155,9 +155,9 @@ export interface SteadyClock extends Clock {
  * Creates a clock that shows the time of `wall`, except after `wall` was set back: then it goes on from the
  * time that it has shown, as fast as `monotonic`, until `wall` has caught up. The wake-up times of threads are
  * times of day, so a clock that is set back by an hour would otherwise keep a timer of a second waiting for an
- * hour. Events also keep their order in time. After a restart the process has only the time of day, and
- * wake-ups wait for it. A wall clock that merely is slow is believed, because time servers correct clocks
- * that way.
+ * hour. Events also keep their order in time. After a restart of the process only `wall` is known, so wake-ups
+ * then wait until `wall` shows their time. A wall clock that merely runs slowly is believed, because time
+ * servers correct clocks that way.
  */
 export function steadyClock(
   wall: Clock = systemClock,
@@ -197,7 +197,7 @@ export interface QueuedThread {
   readonly tenant: string
 }
 
-/** Threads that wait for a free place, in the order of their arrival within each tenant. */
+/** Threads that wait until one of the limited places to work is free, by arrival within each tenant. */
 export class FairQueue {
   readonly #queues = new Map<string, Set<string>>()
   readonly #tenants = new Map<string, string>()
@@ -287,13 +287,13 @@ export interface Trial {
   end(): void
 }
 
-/** One drain (work on a thread) at the gate, which decides when drains may begin after a crash. */
+/** The place of one thread at the gate, which decides when the work on threads may begin after a crash. */
 export interface GatePlace {
   /**
-   * Waits until the drain may work. Pass the suspect if the thread is one; the result is then its trial, if
-   * it needs one. When the signal aborts, the wait ends without a trial.
+   * Waits until the work may begin. Pass the suspect if a process died during the work on this thread; the result is
+   * then its trial (time alone), if it needs one. When the signal aborts, the wait ends without a trial.
    */
   enter(suspect: Suspect | undefined, signal: AbortSignal): Promise<Trial | undefined>
-  /** The drain has ended, and so has its trial. */
+  /** The work on the thread has ended, and so has its trial. */
   leave(): void
 }

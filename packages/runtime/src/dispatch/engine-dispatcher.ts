@@ -20,7 +20,7 @@ export interface Engine {
   start(node: EngineNode): Promise<void>
   /** Asks the engine to have the thread run by some node. Rejects if the engine does not accept the request. */
   send(threadId: string, options: EngineSend): Promise<void>
-  /** Aborts the work on a thread that does not run on this node, if the engine can find it. */
+  /** Aborts the work on a thread that another node runs, if the engine can find that node. */
   interrupt?(threadId: string, reason: string): void
   /** Disconnects this node. It is called when all runs of this node have ended. */
   stop(): Promise<void>
@@ -50,7 +50,7 @@ interface EngineDispatcherOptions {
   readonly store: Pick<Store, 'due' | 'head' | 'nextWake'>
   readonly timers: Timers
   readonly onError?: (error: unknown, threadId?: string) => void
-  /** How many drains may run on this node at once. Default 128. */
+  /** On how many threads this node may work at once. Default 128. */
   readonly maxConcurrent?: number
   readonly engine: Engine
   /** How often this node looks for threads in the store that nobody runs, on average. Default 1000 ms. */
@@ -69,17 +69,19 @@ export function engineDispatcher(options: EngineDispatcherOptions): Dispatcher {
 
 /** How many due threads one sweep reads from the store, besides those that this node runs. */
 const BATCH = 100
-/** How long a thread may stay due after a sweep has sent it, before this node runs it without the engine. */
+/** How long a thread may stay due after a sweep has sent it to the engine, before this node runs it by itself. */
 const RESCUE_MS = 5_000
-/** The shortest time between two requests for one thread, so that a storm of messages costs little. */
+/** How late the engine may be with a retry before a sweep takes it for lost, e.g. because it was sent in an outage. */
+const LATE_MS = 1_000
+/** The shortest time between two requests to the engine for one thread, so that a storm of messages costs little. */
 const QUIET_MS = 50
-/** How far the clocks of nodes may differ. The engine is asked again for threads that are due within this time. */
+/** How far the clocks of nodes may differ: the engine is asked again for a thread that is due within this time. */
 const SKEW_MS = 5_000
 /** How long a thread whose agent this node does not have waits before it is tried again. */
 const AGENT_MISSING_MS = 30_000
 const FIRST_RETRY_MS = 100
 const LONGEST_RETRY_MS = 30_000
-/** How long `stop` lets drains continue by default, and how long it then waits for aborted drains to end. */
+/** How long `stop` lets the work on threads continue by default, and then waits for aborted work to end. */
 const GRACE_MS = 5000
 
 interface Running {
@@ -238,7 +240,7 @@ class EngineDispatcher implements Dispatcher {
       const head = await store.head(threadId)
       const left = head ? dueIn(head, timers.now()) : Infinity
       if (left > 0) {
-        // No await between this check and the end of the run: a wake-up is either seen here or sent.
+        // No `await` comes between this check and the return, so a wake-up is either seen here or sent to the engine.
         if (running.again) continue
         this.#retries.delete(threadId)
         // For a later time, the commit that set the time has already sent a wake-up to the engine.
@@ -305,7 +307,7 @@ class EngineDispatcher implements Dispatcher {
     }
   }
 
-  /** Sends or runs the threads that have been due for `overdueMs` and that nobody works on. */
+  /** Sends to the engine, or runs here, the threads that have been due for `overdueMs` and that nobody works on. */
   async #sweep(overdueMs: number): Promise<void> {
     const { store, timers, sweepMs = 1000 } = this.#options
     // Randomised, so that nodes that were started together do not all sweep at the same time.
@@ -313,14 +315,17 @@ class EngineDispatcher implements Dispatcher {
     try {
       const now = timers.now()
       const limit = this.#running.size + this.#retries.size + BATCH
-      const due = await store.due(now - overdueMs, limit)
-      const found = new Map<string, Found>()
-      for (const threadId of due) {
-        // A retry was given to the engine, which may be a little late with it.
+      const due = (await store.due(now - overdueMs, limit)).filter((threadId) => {
+        // The engine may run a retry a little late, so the sweep leaves such a thread alone until then.
         const retryAt = this.#retries.get(threadId)?.at ?? -Infinity
-        if (this.#running.has(threadId) || retryAt + RESCUE_MS > now) continue
-        const head = await store.head(threadId)
-        if (!head || isHeld(head, now)) continue
+        return !this.#running.has(threadId) && retryAt + LATE_MS <= now
+      })
+      // Together: the threads of a node that died become due in the same moment, and none should wait for another.
+      const heads = await Promise.all(due.map((threadId) => store.head(threadId)))
+      const found = new Map<string, Found>()
+      for (const head of heads) {
+        if (!head || isHeld(head, now) || this.#running.has(head.id)) continue
+        const { id: threadId } = head
         const mark = `${head.seq} ${head.epoch}`
         const before = this.#found.get(threadId)
         const since = before?.mark === mark ? before.since : now

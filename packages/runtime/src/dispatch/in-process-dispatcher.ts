@@ -18,14 +18,14 @@ export interface InProcessDispatcherOptions {
   /** The clock of the default timers. */
   readonly clock?: Clock
   readonly timers?: Timers
-  /** How many drains may run at once. Default 128. */
+  /** On how many threads this process may work at once. Default 128. */
   readonly maxConcurrent?: number
   /**
    * How often the store is asked for due threads, on average, because other nodes write to it as well. By
    * default it is asked only when this process knows of a reason.
    */
   readonly sweepMs?: number | undefined
-  /** Called with the error of a drain (and its thread), and with errors of the store. */
+  /** Called with the error of the work on a thread (and the thread's id), and with errors of the store. */
   readonly onError?: (error: unknown, threadId?: string) => void
 }
 
@@ -41,7 +41,7 @@ export function inProcessDispatcher(
 
 /** How many due threads are read from the store at a time, besides those that are already known. */
 const BATCH = 100
-/** How long `stop` lets drains continue by default, and how long it then waits for aborted drains to end. */
+/** How long `stop` lets the work on threads continue by default, and then waits for aborted work to end. */
 const GRACE_MS = 5000
 /** How long a thread whose agent is missing waits before it is tried again, unless it is woken. */
 const AGENT_MISSING_MS = 30_000
@@ -195,8 +195,8 @@ class InProcessDispatcher implements Dispatcher {
   }
 
   /**
-   * Whether a thread that the store reported as due is to be queued. Returns false if a drain of the thread
-   * is running or will be retried, and if one ended after the query, because that drain has seen newer data.
+   * Whether a thread that the store reported as due is to be queued. Returns false if a drain (work on the
+   * thread) runs or will be retried, and if one ended after the query, because that drain has seen newer data.
    */
   #isNews(id: string): boolean {
     return !this.#running.has(id) && !this.#retries.has(id) && !this.#endedMeanwhile.has(id)
@@ -235,7 +235,7 @@ class InProcessDispatcher implements Dispatcher {
     return this.#queue.size + this.#arrived.size
   }
 
-  /** Starts queued drains, sets the timer, and resolves promises of `settled` and `idle`. */
+  /** Starts the work on queued threads, sets the timer, and resolves promises of `settled` and `idle`. */
   #pump(): void {
     const drain = this.#drain
     if (drain && !this.#isStopped)
@@ -364,7 +364,7 @@ class InProcessDispatcher implements Dispatcher {
     }
   }
 
-  /** Resolves when no drain runs any more, or after `ms` milliseconds. */
+  /** Resolves when no thread is worked on any more, or after `ms` milliseconds. */
   async #ended(ms: number): Promise<void> {
     if (this.#running.size === 0 || ms <= 0) return
     await new Promise<void>((resolve) => {
@@ -400,7 +400,7 @@ interface Retry {
   readonly isHeld?: boolean
 }
 
-/** The retry times of keys: after 100 ms, then twice as long each time, up to 30 s. */
+/** When each key (a thread id) is tried again: after 100 ms, then twice as long each time, up to 30 s. */
 class RetryTable<Key> {
   readonly #retries = new Map<Key, Retry>()
 

@@ -7,8 +7,8 @@ import type { TimerHandle, Timers, Suspect, Trial, GatePlace } from './dispatche
 export interface KeptLease {
   readonly claim: Claim
   /**
-   * Aborts when the drain is aborted, and when the lease could not be renewed for two thirds of its length.
-   * The calls of the drain then end before another process may take the thread.
+   * Aborts when the work on the thread is aborted, and when the lease could not be renewed for two thirds of its
+   * length. The running calls then end before another process may take the thread.
    */
   readonly signal: AbortSignal
   /** Stops renewing the lease. */
@@ -138,17 +138,18 @@ export interface TrialGate {
   arrive(): GatePlace
 }
 
-/** The length of a thread's first trial; each trial that it survives doubles it. */
+/** How long a thread that may have caused a death first works alone (on trial); each trial it survives doubles it. */
 const TRIAL_MS = 500
 const LONGEST_TRIAL_MS = 60_000
 /**
- * How long a thread that is charged with a death waits before its next trial; each further charge doubles it.
+ * How long a thread that was blamed for the death of a process waits before its next trial; it doubles with
+ * each further death.
  */
 const BACKOFF_MS = 1_000
 const LONGEST_BACKOFF_MS = 30_000
 /** How long threads that need no trial wait while suspects are on trial. */
 const PATIENCE_MS = 5_000
-/** How many deaths of its process a thread may have before it needs a trial; none if a call was open. */
+/** How many processes may die during a thread's work before it has to work alone (on trial); 0 if a call was open. */
 const FREE_DEATHS = 2
 
 /** Creates the gate of a process. */
@@ -165,10 +166,10 @@ interface Waiting {
 class Gate implements TrialGate {
   readonly #timers: Timers
   readonly #waiting = new Set<Waiting>()
-  /** How many drains were announced (`arrive`) and have not asked yet whether they may work (`enter`). */
+  /** How many threads were announced (`arrive`) and have not asked yet whether work may begin (`enter`). */
   #undecided = 0
   /**
-   * Whether the drains that were announced when the process began have all asked to enter. Until then no
+   * Whether the threads that were announced when the process began have all asked to enter. Until then no
    * thread is worked on, because the first suspect would not be alone.
    */
   #isOpen = false
@@ -240,7 +241,7 @@ class Gate implements TrialGate {
     else for (const { admit } of this.#waiting) admit(undefined)
   }
 
-  /** Suspects with an open call come first, then those that have survived the fewest trials. */
+  /** Suspects (see `TrialGate`) with an open call come first, then those that have survived the fewest trials. */
   #nextSuspect(): Waiting | undefined {
     const rank = ({ open, survived }: Suspect): number => (open === 'call' ? 0 : 1e6) + survived
     let first: Waiting | undefined

@@ -238,8 +238,8 @@ function fromLogged(word: LoggedOutcome, result: unknown): SettledOutcome {
 }
 
 /**
- * Returns the id of a call for the governor. It is unique in a session, even when a vendor uses a call id
- * twice.
+ * Returns the id of a call for the governor, which judges calls. It is unique in a session, even when a vendor
+ * uses a call id twice.
  */
 export function callIdOf(state: KernelState, toolCallId: string): string {
   const entry = findCall(state, toolCallId)?.entry
@@ -247,8 +247,8 @@ export function callIdOf(state: KernelState, toolCallId: string): string {
 }
 
 /**
- * Whether the message has exactly one result per call, in order. It has fewer if a changed call was added
- * later.
+ * Whether the message has exactly one result per call, in order. It has fewer if a person changed the arguments
+ * of a call, which added another call to the message later.
  */
 export function isMadeOf(message: Message, calls: readonly CallState[]): boolean {
   const { results } = message as ToolResultMessage

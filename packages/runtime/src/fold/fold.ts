@@ -108,7 +108,7 @@ export async function catchUpFold(
 export function saveFold(fold: KernelFold, { snapshots }: FoldSource, log: LogName): void {
   if (!snapshots || fold.ahead > 0) return
   const { every = EVENTS_PER_SNAPSHOT } = snapshots
-  // A log of a few thousand events is read so fast that a snapshot is not worth its bytes.
+  // The first snapshot waits for five times as many events: shorter logs are read so fast that they need none.
   const grown = fold.saved ? fold.state.seq - fold.saved.seq : fold.state.seq / 5
   if (grown < every) return
   const taken = takeSnapshot(fold)
@@ -253,8 +253,8 @@ function addMessage(state: KernelState, event: RuntimeMessageAdded): void {
   if (metadata?.['kind'] === 'registry' && message.type === 'user')
     state.registryText[metadata['for'] === 'b' ? 'b' : 'a'] = message.text
   const { session } = state
-  // A note to the side whose turn it is (e.g. its answer was refused) ends the run of its strategy: the next
-  // run starts with the note.
+  // A note to the side of the conversation whose turn it is (e.g. its answer was refused) ends the run of its
+  // strategy: the next run starts with the note.
   const isNote = metadata?.['for'] !== undefined && metadata['kind'] !== 'registry'
   if (isNote && session?.turn) session.turn.inferences = []
   const step = session?.turn?.step
@@ -264,7 +264,7 @@ function addMessage(state: KernelState, event: RuntimeMessageAdded): void {
   session.steps[event.side]++
 }
 
-/** When a person speaks, what earlier agents spent no longer counts against the limits. */
+/** When a person speaks, the handoffs, turns and steps of earlier agents no longer count against the limits. */
 function forgetHandoffs({ session }: KernelState): void {
   if (!session || session.before.handoffs === 0) return
   session.before = NOTHING_SPENT

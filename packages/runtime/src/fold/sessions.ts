@@ -184,7 +184,7 @@ function startSession(
   state.resume = undefined
 }
 
-/** Returns what a session passes on to the session that follows it after a handoff. */
+/** Returns the counts that a session passes on to the session that follows it after a handoff. */
 function handOn(
   session: Session | undefined,
 ): Pick<Session, 'before' | 'sameErrors' | 'lastError'> {
@@ -296,7 +296,7 @@ export function foldService(state: KernelState, event: RuntimeEvent): void {
 function foldWork(state: KernelState, event: RuntimeEvent): void {
   switch (event.type) {
     case 'effect_scheduled': {
-      // An effect that is known gets another time (`effects.runNow`). It stays in the same run, so that all its
+      // A scheduled effect that is known gets another time (`effects.runNow`). Its run stays the same, so that all its
       // attempts have the same idempotency key.
       const before = state.effects.get(event.effectId)
       state.effects.set(event.effectId, {
@@ -404,7 +404,7 @@ export function addCost(usage: KernelState['usage'], costUsd: number | undefined
   else usage.costUsd += costUsd
 }
 
-/** Removes the question of an effect that does not wait any more. */
+/** Removes the question of a scheduled effect that does not wait any more. */
 function dropQuestion({ interrupts }: KernelState, effect: EffectState): void {
   if (effect.interruptId !== undefined) interrupts.delete(effect.interruptId)
   effect.interruptId = undefined

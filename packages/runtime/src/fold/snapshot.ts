@@ -35,7 +35,7 @@ export const SNAPSHOT_FORMAT: string = [
   sha256Hex(Object.keys(emptyKernelState()).join()).slice(0, 12),
 ].join('.')
 
-/** How many entries, or how many ids of queued messages, are in one part of a new snapshot. */
+/** How many entries (messages), or how many ids of queued messages, are in one part of a new snapshot. */
 const PART_SIZE = 128
 
 /** What is known about the stored snapshot of a thread state. */
@@ -52,7 +52,7 @@ interface PartSums {
   readonly queued: readonly number[]
 }
 
-/** What `takeSnapshot` needs of a fold. */
+/** What `takeSnapshot` needs to know about a thread state. */
 interface SnapshotSource {
   readonly state: KernelState
   readonly saved: SavedSnapshot | undefined
@@ -85,8 +85,8 @@ interface FirstPart {
 }
 
 /**
- * Encodes the state of a thread. Parts with entries before `changedFrom` are left out if the stored snapshot has
- * them. Returns undefined if an edit has changed the id of a message: that state cannot be restored exactly.
+ * Encodes the state of a thread. Parts that end before the entry `changedFrom` are left out if the stored snapshot
+ * has them. Returns undefined if an edit has changed the id of a message, because restoring finds messages by their ids.
  */
 export function takeSnapshot(
   { state, saved, changedFrom }: SnapshotSource,
@@ -119,7 +119,7 @@ export function takeSnapshot(
   parts.set(0, Buffer.concat([sum, bytes]))
   return { parts, saved: { seq: state.seq, sums } }
 
-  /** Encodes the parts of a list from one part on; returns their checksums. */
+  /** Encodes the parts of a list, beginning with the part `fromPart`; returns their checksums. */
   function add<T>(
     list: readonly T[],
     fromPart: number,

@@ -34,7 +34,7 @@ import type { ThreadHead } from '../store/store.ts'
 import type { GovernanceWrites, SessionGovernorsOptions } from './session-governors.ts'
 
 interface ApprovalDeskOptions extends Pick<ApprovalsOptions, 'revoked' | 'skewMs'> {
-  /** Id of this installation's governors; approval tokens are addressed to this id. */
+  /** Id of this installation's governors, which judge calls; approval tokens are addressed to this id. */
   readonly id: string
   readonly keys: Pick<GovernanceKeys, 'approvals'>
   readonly clock?: Clock
@@ -76,7 +76,7 @@ const RUNTIME = 'runtime'
 const RUNTIME_GRANTS = 'runtime-grants'
 const HOUR_MS = 3_600_000
 
-/** Creates a desk. It has no state, so two desks with the same keys are equivalent. */
+/** Creates a desk, which signs and checks approvals. It has no state: desks with the same keys are equivalent. */
 export function createApprovalDesk(options: ApprovalDeskOptions): ApprovalDesk {
   const { id: audience, keys, clock = systemClock, ids = uuidV4 } = options
   const { may = () => true, maxGrantMs = 24 * HOUR_MS, revoked, skewMs } = options

@@ -16,7 +16,7 @@ interface CallInDoubt {
   readonly tool: ToolDefinition
   readonly callId: string
   readonly args: JsonValue
-  /** The governor of the session; without it, nothing is recorded. */
+  /** The governor of the session, which records what became of the call; without it, nothing is recorded. */
   readonly governor?: Pick<SessionGovernor, 'recoverCall'>
   /** The context for the tool's probe, which is called when the governor has no record of the call. */
   readonly context: Pick<GovernedContext, 'signal' | 'idempotencyKey'>
@@ -130,7 +130,7 @@ export async function failedCall(
 /** Error codes of a tool that failed before it changed anything. */
 const CLEAN: ReadonlySet<string> = new Set(['NO_EFFECT', 'TOOL_ARGUMENTS_INVALID'])
 
-/** The time limit of a probe; after it the call stays in doubt. */
+/** The time limit of a probe. After it, nobody knows whether the call had its effect: it stays in doubt. */
 const PROBE_TIMEOUT_MS = 30_000
 
 /**

@@ -67,7 +67,7 @@ export class JournaledSession implements SessionGovernor {
   #state: State
   #isClosed: boolean
 
-  /** Continues the session's request from the end of its journal, or opens a new request. */
+  /** Continues the session's request from its records in the audit log (its journal), or opens a new request. */
   static async open(parts: JournaledSessionParts): Promise<SessionGovernor> {
     const { store, session, requestId } = parts
     const opened: { session?: JournaledSession } = {}
@@ -254,8 +254,8 @@ function lazyApprovals(make: () => Approvals): Approvals {
 }
 
 /**
- * Returns the task class under the name that the request was opened with. If the agent's task class has
- * changed while the session waited, the new rules are applied under the old name.
+ * Returns the task class (the rules for the session) under the name that the request was opened with. If the
+ * agent's task class has changed while the session waited, the new rules are applied under the old name.
  */
 function namedAs(task: TaskClass, first: Envelope | undefined): TaskClass {
   const data = first?.metadata?.['uaicp:data'] as { readonly task?: string } | undefined

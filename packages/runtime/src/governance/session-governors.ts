@@ -36,7 +36,7 @@ import type { GovernanceKeys } from './governance-keys.ts'
 import { JournaledSession } from './journaled-session.ts'
 import { sessionRequestId } from './session-journal.ts'
 
-/** A session under a governor. For the governor it is one request. */
+/** A session whose calls and result a governor judges. For the governor it is one request. */
 export interface GovernedSession {
   readonly threadId: string
   readonly rootId: string
@@ -47,7 +47,7 @@ export interface GovernedSession {
   readonly sessionId: string
   /** The message that started the session. */
   readonly input: JsonValue
-  /** The tools of both sides, and the tools that their rollbacks name. */
+  /** The tools of both sides of the conversation, and the tools that their rollbacks name. */
   readonly tools: readonly ToolDefinition[]
   /** Whether the thread may have standing grants. Without this function, grants are not looked up. */
   readonly hasGrants?: () => boolean
@@ -75,7 +75,7 @@ export interface GovernanceWrites {
  * `APPROVAL_REPLAYED`.
  */
 export interface SessionGovernor {
-  /** Id of the request in the audit log. */
+  /** The id under which the audit log records this session, as one request. */
   readonly requestId: string
   /**
    * Decides whether a call may run. `turnId` is written to the events. After `allow`, run the tool with
@@ -116,7 +116,7 @@ export interface SessionGovernor {
    * again.
    */
   settleInDoubt(callId: string, found: 'applied' | 'absent'): Promise<void>
-  /** Judges the result of the session. Without a task class, every result is delivered. */
+  /** Judges the result of the session. If the agent has no rules for results (task class), all are delivered. */
   deliver(candidate: JsonValue): Promise<Delivery>
   /** Ends the request of a session that failed, was stopped or terminated, and undoes its writes. */
   fail(code: string, message: string): Promise<void>
@@ -161,8 +161,8 @@ export interface SessionGovernorsOptions {
 }
 
 /**
- * A call of the tool that undoes a write, because the session failed or is repaired. It was admitted together
- * with the write.
+ * A call of the tool that undoes a write, because the session failed or its result has to be made anew. The
+ * call was admitted together with the write.
  */
 interface InverseCall {
   readonly session: GovernedSession
@@ -181,7 +181,7 @@ export function createSessionGovernors(options: SessionGovernorsOptions): Sessio
   const { id, store, clock, ids, keys, policy = standardPolicy } = options
   const limits = { approvalTtlMs: WEEK_MS, ...options.limits }
   const desk = options.desk ?? createApprovalDesk({ id, keys, clock, ids })
-  /** Sessions that are ending, by request id; the tools that undo their writes run in them. */
+  /** Sessions that are ending, by request id. They are needed when a tool undoes one of their writes. */
   const ending = new Map<string, GovernedSession>()
   const tasks = createSessionTasks((tool, args, context) =>
     invert({ undo: options.undo, session: ending.get(context.requestId) }, tool, args, context),
@@ -255,7 +255,7 @@ type Invert = (tool: ToolDefinition, args: JsonValue, context: GovernedContext) 
  */
 type SessionTasks = (session: Pick<GovernedSession, 'agent' | 'tools'>) => TaskClass
 
-/** Creates the function that builds task classes; `invert` runs a tool in order to undo a write. */
+/** Creates the function that builds the rules of sessions; `invert` runs a tool in order to undo a write. */
 export function createSessionTasks(invert: Invert): SessionTasks {
   const known = new WeakMap<
     ResolvedAgent,
@@ -266,7 +266,7 @@ export function createSessionTasks(invert: Invert): SessionTasks {
     const isSame =
       before?.tools.length === tools.length && tools.every((one, at) => one === before.tools[at])
     if (before && isSame) return before.task
-    // Both sides may list the same tool.
+    // Both sides of the conversation may list the same tool.
     const byName = new Map(tools.map((tool) => [tool.name, tool]))
     const { taskClass = PLAIN } = agent.definition
     const list = [...byName.values()].map((tool) => toGoverned(tool, invert))
@@ -276,7 +276,7 @@ export function createSessionTasks(invert: Invert): SessionTasks {
   }
 }
 
-/** The task class of agents without one: only calls are judged, and every result is delivered. */
+/** The rules (task class) for agents without their own: only calls are judged, and every result is delivered. */
 const PLAIN = { name: 'session', needs: [], verifiers: [], acceptInDoubt: true } as const
 
 /**

@@ -30,9 +30,10 @@ interface SessionJournalOptions {
 }
 
 /**
- * The storage of one session's governor: its journal, payloads and used approval tokens. Writes are kept
- * until `take`, so that they are committed together with the events of the thread. Indexes count within the
- * request; the store gives each line its position in the tree's audit log when it is committed.
+ * The storage of one session's governor, which judges calls and results: its journal, payloads and used
+ * approval tokens. Writes are kept until `take`, so that they are committed together with the events of the
+ * thread. The index of a line counts within the request; its position in the audit log of the root thread is
+ * given by the store when the line is committed.
  */
 export class SessionJournal implements Journal, PayloadStore, SpentStore {
   readonly #options: SessionJournalOptions

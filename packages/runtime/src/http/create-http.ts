@@ -149,7 +149,7 @@ class HttpSurface implements Http {
 
   async #guarded(request: Request, connection: ClientConnection): Promise<Response> {
     try {
-      // Other nodes use addresses that clients do not know, so hosts and origins are not checked.
+      // Requests of other nodes use addresses that clients do not know, so their hosts and origins are not checked.
       const { node } = this.#runtime
       if (node) {
         const answer = answerNode(request, { node, connection, services: this.#services })

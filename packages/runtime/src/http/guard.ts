@@ -108,8 +108,8 @@ export class RequestGuard {
 
 /**
  * Whether a page of another origin embeds the answer: as an image, a script, a frame, or with a `fetch` that
- * may not read it. Browsers send no `Origin` with such a GET, but say so in the fetch metadata headers. A link
- * that a person follows is let through.
+ * may not read it. Browsers send no `Origin` with such a GET, but their fetch metadata headers (`sec-fetch-site`
+ * and others) show it. A link that a person follows is let through.
  */
 function isPartOfForeignPage(headers: Headers): boolean {
   const site = headers.get('sec-fetch-site')
@@ -214,9 +214,9 @@ interface Share {
   tokens: number
   /** When tokens that were not used are lost. */
   until: number
-  /** How many are taken next time. */
+  /** How many tokens are taken from the store next time. */
   next: number
-  /** The time up to which tokens are taken, as last read; `stored` is what the counter of `day` says, 0 if new. */
+  /** Up to which time tokens are taken (see `SharedBuckets`): `counter` as last read, `stored` for `day` alone. */
   counter: number
   stored: number
   day: number

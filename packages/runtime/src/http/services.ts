@@ -18,9 +18,9 @@ export interface Services {
   readonly streams: OpenStreams
   readonly metrics: Metrics
   readonly prefix: string
-  /** Whether chats show text of governed agents only after it has passed all checks (is delivered). */
+  /** Whether chats show text of agents whose answers are checked (governed agents) only after the checks. */
   readonly holdsGoverned: boolean
-  /** The agent of the server's own A2A card, and the address that cards name. */
+  /** The agent whose A2A card describes the whole server, and the address of the server in such cards. */
   readonly a2a: { readonly agent?: string; readonly url?: string }
   /** The sessions of people who are signed in to Studio, and whether a message may choose another model. */
   readonly studio: { readonly sessions: StudioSessions; readonly isPlayground: boolean }
@@ -62,7 +62,7 @@ export interface HttpLimits {
   readonly streamBufferBytes: number
   /** How often a comment is sent on a quiet stream. Default 15 s. */
   readonly heartbeatMs: number
-  /** The maximum number of threads that one tree stream follows. Default 1000. */
+  /** The maximum number of threads whose events one stream of a tree of threads reads. Default 1000. */
   readonly maxTreeThreads: number
 }
 
@@ -102,8 +102,8 @@ export interface HttpOptions {
    */
   readonly clientAddress?: (request: Request) => string | undefined
   /**
-   * Whether chats show text of governed agents only after it has passed all checks (is delivered). By default
-   * it is shown at once and marked as unverified.
+   * Whether chats show text of agents whose answers are checked (governed agents) only after it has passed all
+   * checks. By default it is shown at once and marked as unverified.
    */
   readonly chat?: { readonly hold?: boolean }
   /**
@@ -118,8 +118,8 @@ export interface HttpOptions {
    */
   readonly studio?: StudioFiles
   /**
-   * Whether a client may choose another model and other settings for one run, e.g. to compare models. Default
-   * false; the command `skein dev` sets it.
+   * Whether a client may choose another model and other settings for the answer to one message, e.g. to compare
+   * models. Default false; the command `skein dev` sets it.
    */
   readonly playground?: boolean
   /**

@@ -51,9 +51,9 @@ const PAGE_POLICY = [
 ].join('; ')
 
 /**
- * Answers requests for the page: its files, which need no key, and the redirection of a browser at the root.
- * Returns undefined for all other requests. Addresses are relative, because a proxy may serve us below another
- * path than the one that we see.
+ * Answers requests for Studio's page: its files, which need no key, and the redirection of a browser at the
+ * root. Returns undefined for all other requests. Addresses are relative, because a proxy may serve us below
+ * another path than the one that we see.
  */
 export function studioPage(
   files: StudioFiles,
@@ -223,7 +223,7 @@ const me = answer({
   server: answer({ name: string, version: string, prefix: string, playground: boolean }),
 })
 
-/** The operations of the page: who is signed in, sign in and sign out. */
+/** The operations of Studio's page: who is signed in, sign in and sign out. */
 export const studioOperations: readonly OperationRoute[] = [
   operation('getStudioMe', {
     tag: 'studio',

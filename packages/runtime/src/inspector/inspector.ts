@@ -9,7 +9,7 @@ import { type End, InspectedCall, ThreadWriter } from './inspected-call.ts'
 
 /** The default folder for the files; `skein studio` reads it. */
 const FOLDER = join('.skein', 'inspector')
-/** The files of older calls are removed. */
+/** How many files, one per call, are kept; the files of older calls are removed. */
 const MAX_FILES = 500
 
 /** Options of `inspector`. */

@@ -26,12 +26,12 @@ export interface RetentionParts {
   readonly everyMs: number | undefined
   readonly store: Store
   readonly timers: Timers
-  /** Writes the commit, and wakes the threads that it terminates so that they close. */
+  /** Writes the commit, and starts work on the threads that it terminates, so that they close. */
   readonly commit: (commit: Commit) => Promise<unknown>
   /** Erases, or removes, a terminated thread together with its descendants. */
   readonly erase: (threadId: string) => Promise<void>
   readonly remove: (threadId: string) => Promise<void>
-  /** Called before each sweep. */
+  /** Called before each check of all threads. */
   readonly before?: (() => Promise<void>) | undefined
   readonly report: (error: unknown, threadId?: string) => void
 }
@@ -88,8 +88,8 @@ export class Retention {
     if (rules.length === 0) return
     const seen = new Set<string>()
     const kept = rules.map(() => new Map<string, number>())
-    // A thread that becomes active during the sweep moves to the front of the list. It is then counted once
-    // or missed, never twice, so the sweep may keep a thread too many but never removes one too many.
+    // A thread that becomes active during this loop moves to the front of the list. It is then counted once
+    // or missed, never twice, so the loop may keep a thread too many but never removes one too many.
     for (let offset = 0; ; offset += SLICE) {
       const page = await store.list({ parentId: null, sort: 'activity', limit: SLICE, offset })
       const due: { readonly head: ThreadHead; readonly rule: RetentionRule }[] = []
@@ -186,8 +186,8 @@ export async function retentionReport(
 
 /**
  * Whether a thread has nothing to do, now or later: no process works on it, no person is asked, no
- * message is queued and no effect is scheduled. With `includes`, threads that wait or have effects
- * count as at rest too; threads that work never do.
+ * message is queued and no work (effect) is scheduled. With `includes`, threads that wait or have
+ * scheduled work count as at rest too; threads that work now never do.
  */
 function isAtRest(head: ThreadHead, { includes = [] }: RetentionRule): boolean {
   const { lifecycle, waiting, wakeAt, lease } = head

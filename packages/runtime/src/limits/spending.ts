@@ -38,7 +38,7 @@ interface Account {
   readonly max: Partial<Amounts>
 }
 
-/** The amounts that a running inference has reserved in each account. */
+/** The amounts that a running inference has reserved in each account (counters of a tenant or user in one period). */
 interface Reservation {
   /** The name of the counter in the store that records this reservation. */
   readonly record: string
@@ -131,8 +131,8 @@ export class SpendingLimits {
   }
 
   /**
-   * Settles the reservations that processes left behind which worked on this thread before. Called each time
-   * when work on a thread begins. A process that has lost the thread may still settle its reservations itself.
+   * Settles the reservations that earlier processes, e.g. ones that died, have left behind for this thread. Called
+   * each time work on a thread begins. A process that has lost the thread may still settle its reservations itself.
    */
   async settleLost({ id, epoch }: Pick<ThreadHead, 'id' | 'epoch'>): Promise<void> {
     for (const record of (await this.#store.counters(recordsOf(id))).keys()) {
@@ -156,7 +156,7 @@ export class SpendingLimits {
     throw limitError(full, full.until - this.#timers.now(), 'The message was not sent.')
   }
 
-  /** Returns what each account has spent and reserved in this period and the last: of one tenant, or of all. */
+  /** Returns what one tenant or all, with their users, have spent and reserved in this period and the one before. */
   async report(tenant?: string): Promise<LimitsReport['spending']> {
     const found = new Map<string, Map<string, number>>()
     for (const [name, value] of await this.#store.counters(PREFIX)) {
@@ -297,7 +297,7 @@ export class SpendingLimits {
   /** Settles a reservation and returns true; returns false if another process has already settled it. */
   async #settleOnce(record: string, counters: readonly CounterChange[]): Promise<boolean> {
     try {
-      // A record is a counter of -1. If it was removed, it counts as 0, not below 0: this commit is refused.
+      // A record is a counter of -1. A removed one counts as 0, which is not below 0, so this commit is then refused.
       await this.#commit('limit_settle', [{ name: record, add: null, below: 0 }, ...counters])
     } catch (error) {
       if (isStoreError(error, 'LIMIT_REACHED')) return false
@@ -380,7 +380,7 @@ export class SpendingLimits {
     ])
   }
 
-  /** `isLazy`: not flushed to the disk, so no request waits for it; the commit survives the death of the process. */
+  /** Changes counters. With `isLazy`, no request waits for the disk; the change survives the death of the process. */
   async #commit(point: string, counters: readonly CounterChange[]): Promise<void> {
     await this.#store.commit({ point, isLazy: true, threads: [], counters })
   }
@@ -395,7 +395,7 @@ function least(one: number | undefined, other: number | undefined): number | und
   return one === undefined || other === undefined ? (one ?? other) : Math.min(one, other)
 }
 
-/** The names of all counters of accounts begin with this text. */
+/** The names of all counters of what tenants and users spend begin with this text. */
 const PREFIX = 'limit of '
 
 /** Reads from the name of a counter to whom and to which period it belongs, and what it counts. */

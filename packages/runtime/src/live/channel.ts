@@ -30,7 +30,7 @@ const UNDER_WAY: ReadonlySet<RuntimeEvent['type']> = new Set([
 
 /** What the node (process) that works on a thread sends to other nodes where the thread is read. */
 export interface LiveFrame extends DraftPart {
-  /** The last event of the log that the sender has published. */
+  /** The number of the last event of the log that the sender has published. */
   readonly seq: number
   /**
    * The number of the event after which the draft (text not yet in the log) began; no event up to `seq` has ended it.
@@ -56,7 +56,7 @@ export class Channel {
   /** Number of the last published event that ended a draft (the text of a running step). */
   endedAt = 0
   isRemoved = false
-  /** How many readers want deltas. Other nodes send their drafts here only if there are any. */
+  /** How many readers want deltas. Other nodes send the text of a running step here only if this is above 0. */
   deltaReaders = 0
   /** The log and the state of the thread when they were last read from the store for readers of this process. */
   seen: { readonly logId: number; readonly state: string } | undefined

@@ -64,7 +64,7 @@ export interface RemoteReaders {
 
 interface FrameOptions {
   readonly signal: AbortSignal
-  /** How long the stream of frames stays open after this process has stopped working on the thread. */
+  /** How long the stream to another node stays open after this process has stopped working on the thread. */
   readonly lingerMs: number
   readonly timers: Timers
 }
@@ -266,7 +266,7 @@ interface FrameReading {
   readonly timers: Timers
 }
 
-/** Yields the changes of a channel as frames. Changes that come while a frame is read are merged into the next. */
+/** Yields the changes of a channel as frames for another node. Changes during a read are merged into one frame. */
 async function* readFrames(
   channel: Channel,
   { bell, gate, lingerMs, timers }: FrameReading,
@@ -355,7 +355,7 @@ async function* readRings(readers: Set<HeadReader>, gate: AbortGate): AsyncGener
   }
 }
 
-/** Yields the summary (`ThreadHead`) of each thread that changes, until the gate closes. */
+/** Yields the summary (`ThreadHead`) of each thread that changes, until the reader leaves, which closes the gate. */
 async function* readHeads(
   store: Store,
   readers: Set<HeadReader>,

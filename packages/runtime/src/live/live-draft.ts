@@ -31,7 +31,7 @@ interface Run {
   size: number
 }
 
-/** The part of a draft that one node (process) sends to another: the runs after the first `after` pieces. */
+/** The streamed text that one node (process) sends to another. The first `after` pieces are left out: it has them. */
 export interface DraftPart {
   /** 0 if this is the whole draft (streamed text), which then replaces the copy at the other node. */
   readonly after: number

@@ -51,7 +51,7 @@ interface Asking extends Prepared {
   readonly turn: SideTurn
   readonly step: Step
   readonly model: ResolvedModel
-  /** The request of the strategy; set only for a side that is an `agent()`. */
+  /** The request of the strategy; set only for a side of the conversation that is an `agent()`. */
   readonly asked: StrategyRequest | undefined
 }
 
@@ -379,11 +379,11 @@ class OwnCallIds {
 const MAX_BACKOFF_MS = 60_000
 
 /**
- * Handles a failed request. If the side has a fallback model that was not asked yet, that model is
- * asked next, without a delay; otherwise `judgeRetry` of `@skein/ai` decides whether the request is
- * sent again. There is no sleep: the time of the retry is stored in the log, the work on the thread
- * ends, and the thread is woken at that time. If the request is not sent again, e.g. because the vendor
- * asks for a delay of more than 15 minutes, the session fails with the vendor's message.
+ * Handles a failed request. If the side of the conversation has a fallback model that was not asked yet, that model
+ * is asked next, without a delay; otherwise `judgeRetry` of `@skein/ai` decides whether the request is sent again.
+ * There is no sleep: the time of the retry is stored in the log, the work on the thread ends, and the thread is
+ * woken at that time. If the request is not sent again, e.g. because the vendor asks for a delay of more than 15
+ * minutes, the session fails with the vendor's message.
  */
 async function modelFailed(context: DrainContext, asking: Asking, error: unknown): Promise<void> {
   const { signal } = context
@@ -574,8 +574,8 @@ export class LiveStep {
 }
 
 /**
- * Asks the first model of a side for something that the runtime needs, e.g. the first instruction for a subagent,
- * without tools and history. The caller commits `log`, which has the request and its answer or failure.
+ * Asks a model, the first one of this side of the conversation, for a text that the runtime needs, e.g. the first
+ * instruction for a subagent, without tools and history. The caller commits `log`: the request and what came of it.
  */
 export async function askLogged(
   context: DrainContext,

@@ -7,8 +7,8 @@ import { fileIn, shownAs, mediaItems, viewOf } from './view.ts'
 import { estimateTokens as estimateText } from '@skein/agents/middleware'
 
 /**
- * In a long conversation, replaces the older messages that a side's model is shown by a summary. The
- * log keeps them all.
+ * If the conversation is long, has its older messages summarised: from then on the model of this side (A or B) is
+ * shown the summary in place of these messages. The log keeps all messages.
  */
 export async function compactIfLong(context: DrainContext, side: ResolvedSide): Promise<void> {
   const { prompt } = side

@@ -57,8 +57,8 @@ export interface StrategyRequest {
 }
 
 /**
- * Runs one step of a side (A or B): takes the queued messages, asks the model, and commits the answer. `asked`
- * is the request of a side that is an `agent()`; such a side takes queued messages only when its turn is over.
+ * Runs one step of a side (A or B) of the conversation: takes queued messages, asks the model, commits the answer.
+ * `asked` is set for an `agent()`: the request of its strategy; it takes queued messages only after its turn.
  */
 export async function infer(
   context: DrainContext,
@@ -100,8 +100,8 @@ export async function infer(
 }
 
 /**
- * Returns the side with the model and settings that a user's message chose. Returns undefined if that
- * model no longer exists, or if its price is unknown and the thread has a budget in US dollars.
+ * Returns the side of the conversation with the model and settings that a user's message chose. Returns undefined
+ * if that model no longer exists, or if its price is unknown and the thread has a budget in US dollars.
  */
 function chosenSide(
   { environment, state, agent }: DrainContext,
@@ -119,7 +119,7 @@ function chosenSide(
   return { ...side, prompt: { ...prompt, models, definition: { ...definition, providerOptions } } }
 }
 
-/** Makes the tool call that a message chose, as if a model had asked for it; ends the session when it has a result. */
+/** Makes the tool call that a user's message asks for, as if a model had; ends the session when it has a result. */
 async function makeCall(
   context: DrainContext,
   side: ResolvedSide,
@@ -145,12 +145,12 @@ async function makeCall(
   await afterStored(context, side, [answer])
 }
 
-/** How long a side's handler (code that answers instead of a model) may take. */
+/** How long a handler may take, in ms: code that answers in a conversation instead of a model. */
 const HANDLER_MS = 60_000
 
 /**
- * Lets the handler of a side, code in place of a model, answer. The answer is committed together with the handler's
- * changes to the thread. If the process dies before that, the handler runs again; if it throws, the session fails.
+ * Lets a handler, code in place of a model, answer. The answer is committed together with the handler's changes to
+ * the thread. If the process dies before that, the handler runs again; if it throws, the session fails.
  */
 async function answerByHandler(
   context: DrainContext,
@@ -247,7 +247,7 @@ async function beginStep(
   return { turn: state.session!.turn!, step: state.session!.turn!.step! }
 }
 
-/** Returns a note that lists the subagents, if the list has changed since the model of the side last received it. */
+/** Returns a note that lists the subagents, if the list has changed since the model last received it. */
 function registryNote(context: DrainContext): readonly RuntimeEvent[] {
   const { state } = context
   const told = state.registryText[state.session?.turn?.side ?? 'a']
@@ -255,7 +255,7 @@ function registryNote(context: DrainContext): readonly RuntimeEvent[] {
     const label = threadName === undefined ? name : `${name} "${threadName}"`
     return `- ${label} (reference: ${reference}): ${status}${resumable ? '' : ', not resumable'}`
   })
-  // If the list is empty and the side has never received a list, no note is needed.
+  // If the list is empty and the side of the conversation has never received a list, no note is needed.
   if (lines.length === 0 && told === undefined) return []
   const heading = '[runtime] Subagents of this thread:'
   const text = lines.length === 0 ? `${heading} none.` : [heading, ...lines].join('\n')
@@ -322,8 +322,8 @@ async function prepare(
 }
 
 /**
- * Returns the system text of a side: its parts with variables filled in, processed by the hooks, without
- * secrets. Undefined when it is empty.
+ * Returns the system text of a side of the conversation: its parts with variables filled in, processed by the
+ * hooks, without secrets. Undefined when it is empty.
  */
 export async function systemText(
   context: DrainContext,
@@ -357,8 +357,8 @@ async function hookedSystem(
 }
 
 /**
- * Returns the messages of a request: the side's view of the conversation, processed by the hooks, without
- * secrets.
+ * Returns the messages of a request: the conversation as this side of it (A or B) sees it, processed by the
+ * hooks, without secrets.
  */
 async function modelMessages(
   context: DrainContext,
@@ -368,8 +368,8 @@ async function modelMessages(
 }
 
 /**
- * Returns the side's view of the conversation. If the view does not end with a message that the model
- * can answer, the note "Go on." is first added to the conversation.
+ * Returns the conversation as this side of it (A or B) sees it. If this view does not end with a message that
+ * the model can answer, the note "Go on." is first added to the conversation.
  */
 export async function answerableView(
   context: DrainContext,
@@ -393,7 +393,7 @@ export async function hookedMessages(
   view: readonly Message[],
 ): Promise<readonly Message[]> {
   const hooked = await prefiltered(context, side, await filterStored(context, side, view))
-  // Repaired even if no hook changed them now, because a hook may have changed messages when they were stored.
+  // Messages are repaired even if no hook changed them now: a hook may have changed them when they were stored.
   const messages = side.hooks.length === 0 ? view : repairedMessages(hooked.messages)
   if (messages.length === 0 && side.hooks.length > 0) {
     const hookId = hooked.hookId ?? side.hooks.map(({ id }) => id).join('", "')

@@ -86,8 +86,8 @@ interface LastRequest {
 const lastRequests = new WeakMap<KernelState, { a?: LastRequest; b?: LastRequest }>()
 
 /**
- * Returns how many messages at its start a request shares with the last logged request of the same
- * side, and remembers the request. Messages are compared by identity, which is fast for a long history.
+ * Returns how many messages at its start a request shares with the last logged request of the same side of
+ * the conversation, and remembers the request. Messages are compared by identity, which is fast.
  */
 function repeated(
   state: KernelState,
@@ -182,7 +182,7 @@ export interface RequestFrame {
   readonly structure?: JsonObject
 }
 
-/** Blobs of the frames that were converted last, by the JSON of the frame. */
+/** Blobs of the frames (system text, tools, parameters of a request) that were converted last, by their JSON. */
 const frames = new Map<string, Blob>()
 const MAX_FRAMES = 64
 

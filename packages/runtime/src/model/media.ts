@@ -167,7 +167,7 @@ function inlineFate({ takes, modelId }: Rules, item: unknown): Fate | undefined 
   return { note: `${modelId} takes no ${WORDS[kind]}` }
 }
 
-/** Changed messages by their notes. Returning the same object for the same notes lets the vendor formats cache it. */
+/** Caches messages with notes on files left out: the same notes give the same object, which vendor formats cache. */
 const noted = new WeakMap<Message, Map<string, Message>>()
 
 /** Returns the message with a note at every file whose content is not sent. */

@@ -21,7 +21,7 @@ import { logAnswer, logFailure, logRequest, type LogWrites } from './log.ts'
 import { viewOf } from './view.ts'
 import { findFiles } from '../thread/paths.ts'
 
-/** The tool call that asks another prompt. The records of its requests are committed with the outcome of the call. */
+/** A tool call that asks the model of another prompt. The records of its requests are committed with its outcome. */
 interface AskingCall {
   readonly drain: DrainContext
   readonly side: ResolvedSide
@@ -56,7 +56,7 @@ async function ask(
     throw new RuntimeError(`The prompt "${name}" was not asked: ${over}`, {
       code: 'BUDGET_EXCEEDED',
     })
-  // The hooks of the calling side are for the messages of that side, so none of them runs for this request.
+  // The hooks of the calling prompt are for the messages of its conversation, so none of them runs for this request.
   const side: ResolvedSide = { ...running.side, prompt, agent: undefined, hooks: [] }
   const messages = await messagesOf(drain, { side, name, config, args, toolCallId })
   const system = await systemText(drain, side)

@@ -51,7 +51,7 @@ export function viewOf(
     const isOpen =
       entry.calls.length > 0 && (!entry.results || (!includePastTools && entry.turnId === turnId))
     if (isOpen && messages === start.messages) messages = [...messages]
-    // A note of the runtime is shown only to the side named in `for`.
+    // A note of the runtime is shown only to the side of the conversation that its field `for` names.
     const meant = entry.metadata?.['for']
     const isShown = !entry.isRemoved && (meant === undefined || meant === side)
     if (isShown && entry.dropped === 'noted') messages.push(droppedNote(entry.message))
@@ -62,8 +62,8 @@ export function viewOf(
   if (messages === start.messages) messages = [...messages]
   start.showOldImagesAsText(messages, recentImageThreshold)
   const first = messages[0]
-  // Vendors require a user's message first. But the first message may be this side's own, because this
-  // side spoke first or because the message before it was removed.
+  // Vendors require a user's message first. But the first message may come from this side of the conversation
+  // itself, because this side spoke first or because the message before it was removed.
   if (first?.type === 'assistant') messages.unshift(openingOf(first))
   return messages
 }
@@ -98,7 +98,7 @@ class ViewStart {
 
 const starts = new WeakMap<KernelState, { a?: ViewStart; b?: ViewStart }>()
 
-/** Returns the kept start of the last view of a side, or an empty start if the kept one is no longer valid. */
+/** Returns the kept start of the last view of this side of the conversation, or an empty one if it is not valid. */
 function startOf(state: KernelState, side: Side, key: readonly unknown[]): ViewStart {
   const known = starts.get(state) ?? {}
   starts.set(state, known)
@@ -150,7 +150,7 @@ function remembered<K extends object, V>(memory: WeakMap<K, V>, key: K, make: ()
   return made
 }
 
-/** Returns the messages that a side sees of one entry. */
+/** Returns the messages that a side of the conversation sees of one entry. */
 function messagesOf(entry: Entry, side: Side, showsTools: boolean): Message[] {
   const { message, results } = entry
   // A message that is shown in another role loses its metadata: the vendor's data in it belongs to the
@@ -284,7 +284,7 @@ export function mediaKind(item: unknown): MediaKind | undefined {
 }
 
 /**
- * Returns a message of this side without its hidden calls, followed by the results of its visible
+ * Returns a message of this side of the conversation without its hidden calls, followed by the results of its visible
  * calls. If `showsTools` is false, all calls are left out.
  */
 function visiblePart(entry: Entry, message: AssistantMessage, showsTools: boolean): Message[] {

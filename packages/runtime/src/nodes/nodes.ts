@@ -67,22 +67,22 @@ export interface LedWork {
   stop?(): Promise<void>
 }
 
-/** How often, on average, the store is searched for changes whose notices were lost. */
+/** The average time between two searches of the store (sweeps) for changes whose notices between nodes were lost. */
 export const SWEEP_MS = 1_500
-/** How many threads that are read or worked on here one sweep looks up, and how many of them at the same time. */
+/** How many threads one search looks up at most: threads that this node works on or somebody reads here. */
 const MAX_LOOKED_UP = 200
-const AT_ONCE = 16
-/** How long other nodes wait before they wake a due thread, so that the node that made it due can take it first. */
+const AT_ONCE = 16 // of them at the same time
+/** How long a node waits before it works on a thread that another node made due, so that the other can take it. */
 const HEAD_START_MS = 100
-/** For how many threads this node remembers the last noticed event, so that a sweep does not report it again. */
+/** For how many threads this node remembers the last event it was told of; a search does not report it again. */
 const REMEMBERED = 5_000
-/** How far back a sweep looks for changes of other nodes, because their clocks may be behind. */
+/** How far back a search of the store looks for changes of other nodes, because their clocks may be behind. */
 const SKEW_MS = 60_000
 
 /**
  * One of several nodes. After each commit this node sends a notice to the others, and it acts on their notices:
- * readers here get the events, due threads are woken, and work that must end is interrupted. A lost notice
- * costs only time: every second or two, a sweep of the store finds the changes that it was about.
+ * readers here get the events, work on due threads begins, and work that must end is interrupted. A lost notice
+ * costs only time: every second or two, a search of the store (sweep) finds the changes that it was about.
  */
 export class RuntimeNode {
   readonly name: string
@@ -98,7 +98,7 @@ export class RuntimeNode {
   #sweepTimer: TimerHandle | undefined
   #lookingUp: Promise<void> | undefined
   #looksAgain = false
-  /** The last thread that a sweep looked up; if one sweep could not do all, the next goes on after it. */
+  /** The last thread that a search of the store looked up; if it could not do all, the next one goes on after it. */
   #lastLookedUp = ''
   #state: 'new' | 'started' | 'stopped' = 'new'
 
@@ -177,7 +177,7 @@ export class RuntimeNode {
       const head = await store.head(threadId)
       return !head || (head.lease === null && isParked(head, timers.now()))
     }
-    // The sweep makes `watch` yield again, even if a notice was lost or a lease has expired.
+    // The regular search of the store makes `watch` yield again, even if a notice was lost or a lease has expired.
     for await (const _ of live.watch([threadId], { signal: controller.signal }))
       if ((await isFree()) || this.#state !== 'started') return controller.abort()
   }
@@ -196,7 +196,7 @@ export class RuntimeNode {
     return this.#relay.frames(threadId, signal)
   }
 
-  /** Shows events to readers that another node sent here, because this node works on their thread. */
+  /** Shows readers the events that another node has sent here, because this node works on their thread. */
   show(threadId: string, events: readonly ShownEvent[]): void {
     this.#parts.live.show(threadId, events)
   }
@@ -244,8 +244,8 @@ export class RuntimeNode {
   }
 
   /**
-   * Interrupts the work on a thread if this node does it and the log says that it must end. The notice
-   * alone is not enough, because a late notice would interrupt the next work on the thread.
+   * Interrupts the work on a thread if this node does it and the log says that it must end. The notice of another
+   * node alone is not enough, because a late notice would interrupt the next work on the thread.
    */
   async #interrupt(threadId: string): Promise<void> {
     const { store, dispatcher, owner, folds, report } = this.#parts
@@ -260,7 +260,7 @@ export class RuntimeNode {
     }
   }
 
-  /** Wakes a due thread a little later, unless the node that made it due works on it by then. */
+  /** Starts work on a due thread a little later, unless the node that made it due works on it by then. */
   #checkSoon(threadId: string): void {
     const { timers } = this.#parts
     this.#due.add(threadId)
@@ -293,7 +293,7 @@ export class RuntimeNode {
     return (this.#parts.random ?? Math.random)()
   }
 
-  /** Looks up all threads, because notices were lost. A call while a lookup runs makes it run once more. */
+  /** Looks up all threads, because notices of other nodes were lost. A call during a lookup makes it run again. */
   #lookUpAll(): Promise<void> {
     this.#looksAgain = true
     this.#lookingUp ??= (async () => {
@@ -410,7 +410,7 @@ class Leader {
     await this.#resign()
     if (term === undefined) return
     const { term: name, free } = this.#names
-    // Records that this term is over, so that the next node need not wait for half a lease.
+    // Records that this node is no longer in charge, so that the next node need not wait for half a lease.
     await this.#commit([
       { name, add: 0, below: term + 1 },
       { name: free, add: 1, below: term },
@@ -462,8 +462,8 @@ class Leader {
   }
 
   /**
-   * Commits, and moves the deadline if that succeeds. The new deadline is counted from before the
-   * commit, so that it is never too late. Returns false if another node is in charge.
+   * Commits and, if that succeeds, moves the time at which this node resigns. The new time is counted from
+   * before the commit, so that it is never too late. Returns false if another node is in charge.
    */
   async #within(counters: NonNullable<Commit['counters']>): Promise<boolean> {
     const { timers, leaseMs } = this.#parts
@@ -496,7 +496,7 @@ class Leader {
 
 /** What must be the same on all nodes: ids of keys. An id reveals nothing about its key. */
 export interface NodeKeys {
-  /** The key that encrypts secrets first, followed by older keys that only decrypt them. */
+  /** The id of the key that encrypts secrets, then the ids of older keys that only decrypt them. */
   readonly secretKeys: readonly string[]
   readonly approvals: string
   readonly log: string

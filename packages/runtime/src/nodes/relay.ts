@@ -31,7 +31,7 @@ const LINGER_MS = 5_000
 const SILENT_MS = 40_000
 const FIRST_RETRY_MS = 100
 const LONGEST_RETRY_MS = 5_000
-/** The largest frame that is accepted: streamed text that is not stored yet has at most 4 Mi characters. */
+/** The largest frame (message of a node) that is accepted: more than its text needs, 4 Mi characters of 6 bytes. */
 const MAX_FRAME_BYTES = 64 * 1024 * 1024
 
 interface Followed {
@@ -40,7 +40,7 @@ interface Followed {
   owner: string | undefined
   /** Its address while it sends. */
   address: string | undefined
-  /** Whether a notice came that may mean that another node works on the thread now. */
+  /** Whether a notice came after which another node than `owner` may be working on the thread. */
   again: boolean
   /** Ends the pause before the next try. */
   wake?: () => void
@@ -54,7 +54,7 @@ interface Pull {
 /**
  * Keeps the live state of threads that are read here and worked on by another node. Stored events are read from
  * the store, once for all readers of this node. The draft (deltas of the running step) comes from the node that
- * works on the thread, over one stream for each thread, and is a copy of the draft there with the same numbers.
+ * works on the thread, over one stream for each thread; its pieces have the same numbers as those of the draft there.
  */
 export class Relay implements RemoteReaders {
   readonly #parts: RelayParts
@@ -66,7 +66,7 @@ export class Relay implements RemoteReaders {
     this.#parts = parts
   }
 
-  /** The number of threads whose drafts are being received. */
+  /** The number of threads whose streamed text is being received from other nodes. */
   get size(): number {
     return this.#followed.size
   }
@@ -247,7 +247,7 @@ export class Relay implements RemoteReaders {
     }
   }
 
-  /** Adds a frame to the copy of the streamed text. Returns false if the other node has to send all of it again. */
+  /** Adds a frame of another node to the copy of its streamed text. Returns false if it must send all text again. */
   async #apply(threadId: string, frame: LiveFrame, version?: number): Promise<boolean> {
     const { live, store } = this.#parts
     const { seq } = frame

@@ -102,8 +102,8 @@ export const agentOperations: readonly OperationRoute[] = [
     scope: 'threads:read',
     answers: [json('The agent.', ref('AgentDetail'))],
     errors: ['AGENT_NOT_FOUND'],
-    // From requests to models, the secrets of their thread are removed. A definition belongs to no thread,
-    // so its texts are shown as written, secrets included, and only where a developer works (`playground`).
+    // A thread's requests to models are shown without its secrets. But a definition belongs to no thread, so its
+    // texts are shown as written, secrets included, and only where a developer works (`playground`).
     run({ runtime: { registry }, params, principal, services }) {
       const readsLogs = hasScope(principal, 'logs:read')
       const shows = { texts: readsLogs && services.studio.isPlayground, problems: readsLogs }
@@ -123,7 +123,7 @@ export const agentOperations: readonly OperationRoute[] = [
       checkPlayground(services.studio)
       const { a: side, name: agent } = runtime.registry.agent(params.agent)
       const found = side.prompt.tools.find(({ name }) => name === params.tool)
-      // A tool of an `agent()` cannot be tried: the strategy of such a side decides by itself which calls are made.
+      // A tool of an `agent()` cannot be tried: the strategy of such an agent decides by itself which calls are made.
       if (found?.kind !== 'tool' || !found.tool.run || side.agent || side.handler)
         throw new HttpError('The agent has no tool with this name that can be tried.', {
           code: 'TOOL_NOT_FOUND',

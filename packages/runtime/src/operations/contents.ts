@@ -135,8 +135,8 @@ export const userOperations: readonly OperationRoute[] = [
 ]
 
 /**
- * Returns the user that a request is about. A client that belongs to a user may name only that user, unless
- * it sees all owners. For every other name the error is the same, whether such a user exists or not.
+ * Returns the user that a request is about. A client that belongs to a user may name only that user, unless it
+ * may see the threads of all users. For every other name the error is the same, whether the user exists or not.
  */
 function userOf(principal: Principal, user: string): UserOf {
   const { tenant } = principal
@@ -227,7 +227,7 @@ export const variableOperations: readonly OperationRoute[] = [
 
 const YEAR_MS = 31_536_000_000
 
-/** The operations on the scheduled effects of a thread. */
+/** The operations on the effects (scheduled work) of a thread. */
 export const effectOperations: readonly OperationRoute[] = [
   operation('listEffects', {
     tag: 'effects',

@@ -151,8 +151,8 @@ export interface Operation<
 }
 
 /**
- * Creates an entry of the table of operations. From this entry are made: the route of the server, its
- * part of the OpenAPI document, its line in `docs/http.md` and its tests of tenant isolation.
+ * Creates an entry of the table of operations. The entry gives the server its route, the OpenAPI document its
+ * part about the operation, `docs/http.md` its line, and the tests of tenant isolation a request to send.
  *
  *     operation('updateThread', {
  *       tag: 'threads',

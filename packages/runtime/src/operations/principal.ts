@@ -132,7 +132,7 @@ export async function ifFound<T>(thread: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** Throws unless the server lets clients choose the model, the settings or the call of a run. */
+/** Throws unless the server lets clients choose the model, the settings or the tool call of a run. */
 export function checkPlayground({ isPlayground }: Services['studio']): void {
   if (isPlayground) return
   throw new HttpError('This server does not let clients choose models, settings or calls.', {

@@ -471,5 +471,5 @@ export const SCHEMAS: { readonly [Name in keyof NamedTypes]: Shape<NamedTypes[Na
 /** Why a person decided so. */
 export const decisionReason: Shape<string> = maxText(10_000)
 
-/** How long a standing grant may hold. */
+/** How long, in ms, a grant may hold: the permission to use a tool without asking again. */
 export const grantTime: Shape<number> = between(1000, 24 * 3_600_000)

@@ -21,9 +21,9 @@ export type StepDecision =
       readonly attachments: readonly string[]
     }
   | { readonly type: 'handoff'; readonly agent: string; readonly toolCallId: string }
-  /** The turn of the side (A or B) is over; `text` is its answer. */
+  /** The turn of this side of the conversation (A or B) is over; `text` is its answer. */
   | { readonly type: 'yield'; readonly reason: 'response' | 'stop_tool'; readonly text: string }
-  /** The side takes another step. `nudge` is a note to a model that was expected to call a tool and did not. */
+  /** The same side takes another step. `nudge` is a note to a model that was expected to call a tool and did not. */
   | { readonly type: 'continue'; readonly nudge?: string }
 
 /** The inputs of `decideStep`. */
@@ -61,8 +61,8 @@ export function decideStep(facts: StepFacts): StepDecision {
 
 /**
  * Returns the decision if a tool ends the turn or the session: a tool that requested it (`stopSession`), a
- * tool that the agent declares as end of the session, or the side's stop tool. If the side is an `agent()`,
- * its strategy decides when the turn is over, and only these tools can end the turn earlier.
+ * tool that the agent declares as end of the session, or the stop tool of this side of the conversation. If the side
+ * is an `agent()`, its strategy decides when the turn is over, and only these tools can end the turn earlier.
  */
 export function endByTool({ session, side, entry }: StepFacts): StepDecision | undefined {
   const { stopRequest } = session
@@ -92,7 +92,8 @@ export function endByTool({ session, side, entry }: StepFacts): StepDecision | u
 }
 
 /**
- * Returns the message of a tool that ended the session: the argument that the binding names, else the tool's result.
+ * Returns the message of a tool that ended the session: the argument that its declaration (`binding`) names, else
+ * its result.
  */
 export function boundMessage(
   { call, outcome }: Pick<CallState, 'call' | 'outcome'>,
@@ -106,7 +107,7 @@ export function boundMessage(
   return outcome?.type === 'done' ? toText(outcome.result) : ''
 }
 
-/** Returns the file paths in the argument that the binding names, one path or a list. Other values are ignored. */
+/** Returns the file paths (one path or a list) in the argument that the declaration of the tool (binding) names. */
 export function boundAttachments(
   { call }: Pick<CallState, 'call'>,
   { attachmentsProperty }: ResolvedBinding,
@@ -163,7 +164,7 @@ function limit(facts: StepFacts): StepDecision | undefined {
   return undefined
 }
 
-/** Returns the failure when a side may take no further step in this session; undefined when it may. */
+/** Returns the failure if this side of the conversation may take no further step in this session, else undefined. */
 export function limitOf({
   session,
   side,
@@ -207,7 +208,7 @@ function isEmpty(entry: Entry | undefined): boolean {
   return entry !== undefined && entry.calls.length === 0 && messageText(entry).trim() === ''
 }
 
-/** Returns the text of an entry; empty for results of calls. */
+/** Returns the text of an entry of the conversation; empty for results of calls. */
 export function messageText({ message }: Entry): string {
   return message.type === 'tool_result' ? '' : message.text
 }
@@ -254,7 +255,7 @@ export function callsToRun(state: KernelState, side: ResolvedSide, { calls }: En
 /** Whether the answer that the call waited for is already its outcome, so that the call need not run. */
 function isAnswered({ interrupts }: KernelState, { interruptId }: CallState): boolean {
   const { answer, interrupt } = interrupts.get(interruptId ?? '') ?? {}
-  // Not for these two kinds: an approved call has to run, and a call in doubt may have to run again.
+  // In these two kinds the answer is no outcome: an approved call has to run, a call in doubt may have to run again.
   return answer !== undefined && interrupt?.kind !== 'approval' && interrupt?.kind !== 'in_doubt'
 }
 

@@ -40,8 +40,8 @@ export async function endStep(
 }
 
 /**
- * Ends the turn of a side. In a conversation of two models the turn of the other side begins, unless this
- * side is configured to end the session (`sessionStopOnResponse`); with a person, the session ends.
+ * Ends the turn of one side of the conversation. If the other side is a model too, its turn begins, unless this
+ * side is configured to end the session (`sessionStopOnResponse`); if it is a person, the session ends.
  */
 async function yieldTurn(
   context: DrainContext,
@@ -95,8 +95,8 @@ async function refuseOutput(
 }
 
 /**
- * Returns the final text of a stop tool or a strategy as a message of the side; an empty list if the
- * model's own message has the same text.
+ * Returns the final text of a stop tool or a strategy as a message of the side whose turn it is; an empty list if
+ * the model's own message has the same text.
  */
 function composedMessage(context: DrainContext, text: string): RuntimeEvent[] {
   const { environment, agent, state } = context
@@ -150,7 +150,7 @@ async function handOff(context: DrainContext, side: ResolvedSide, to: string): P
   context.dropGovernor()
 }
 
-/** Ends the session. If it is completed, the governor must first allow the delivery of its result. */
+/** Ends the session. If it is completed, the governor (policies, checks) must first allow to deliver its result. */
 async function endGoverned(context: DrainContext, ending: SessionEnding): Promise<void> {
   if (ending.outcome !== 'completed' || (await passesGate(context, ending.message)))
     return endSession(context, ending)
@@ -158,8 +158,8 @@ async function endGoverned(context: DrainContext, ending: SessionEnding): Promis
 
 /**
  * Whether the governor (UAICP) allows the result to be delivered. If not, this function commits the
- * consequence: the model gets the reasons and tries again, or the session fails. The governor is not
- * asked if the agent has no task class and the session ran no governed tool.
+ * consequence: the model gets the reasons and tries again, or the session fails. The governor is not asked
+ * if the agent has no conditions for delivery (`taskClass`) and the session ran no governed tool.
  */
 async function passesGate(context: DrainContext, candidate: JsonValue): Promise<boolean> {
   const { agent, state } = context
@@ -184,7 +184,7 @@ async function passesGate(context: DrainContext, candidate: JsonValue): Promise<
 /** The parsed answer, or a description of why it does not have the declared shape. */
 type SessionOutput = { readonly data: JsonValue } | { readonly problem: string }
 
-/** Parses the answer of a side whose prompt declares an output. Returns undefined when it declares none. */
+/** Parses an answer according to the output that the prompt declares. Returns undefined when it declares none. */
 async function readOutput(
   { prompt }: ResolvedSide,
   text: string,

@@ -25,7 +25,7 @@ import { reportToParent } from '../children/report.ts'
 import type { KernelAction } from '../next.ts'
 import { isStoreError, type ThreadChange, type ThreadLifecycle } from '../store/store.ts'
 
-/** Starts a session with the queued messages. `side` (A or B) is the side that answers them. */
+/** Starts a session with the queued messages. `side` (A or B) is the side of the conversation that answers them. */
 export async function beginSession(context: DrainContext, side: Side): Promise<void> {
   const { environment, agent, state } = context
   const at = context.at()
@@ -68,8 +68,8 @@ export async function commitTaken(
 }
 
 /**
- * Returns the events that move every queued message into the history, in order. The hooks of `side`, the side that
- * will answer, process the messages. Messages that these hooks add to the queue stay there until the next step.
+ * Returns the events that move every queued message into the history, in order. The hooks of `side`, the side of the
+ * conversation that will answer, process them. Messages that these hooks queue stay queued until the next step.
  */
 export async function takeQueue(
   context: DrainContext,
@@ -97,7 +97,7 @@ export async function takeQueue(
   return taken
 }
 
-/** Returns a message from the runtime that only the model of the side whose turn it is sees. */
+/** Returns a message from the runtime. Only the model whose turn it is sees the message. */
 export function noteMessage(context: DrainContext, text: string, kind: string): RuntimeEvent {
   const { environment, state } = context
   const at = context.at()
@@ -169,7 +169,7 @@ export interface SessionEnding {
   readonly hint?: string
   readonly attachments?: readonly string[]
   readonly data?: JsonValue
-  /** The final message of the side, which is added in the same commit. */
+  /** The final message of the side of the conversation whose turn it is; it is added in the same commit. */
   readonly spoken?: readonly RuntimeEvent[]
   /** Whether the turn was completed, even if the session failed. */
   readonly isTurnOver?: boolean
@@ -227,7 +227,7 @@ export async function endSession(context: DrainContext, ending: SessionEnding): 
   ]
   const others = [...reports, ...(outcome === 'stopped' ? stopAwaited(context) : [])]
   const lifecycle = isOver ? 'terminated' : outcome === 'completed' ? 'idle' : outcome
-  // The calls of the session no longer wait. But effects that ask a person, and requests for variables, still count.
+  // The session's calls no longer wait, but effects (scheduled work) that ask people and requests for variables do.
   const effects = openForPeople(state).filter(({ effectId }) => effectId !== undefined)
   const variables = openVariables(state, context.environment.clock.now())
   const waiting = isOver || state.terminated ? 0 : effects.length + variables.length
@@ -235,7 +235,7 @@ export async function endSession(context: DrainContext, ending: SessionEnding): 
   const events = eventsIf(isUndelivered)
   const undelivered = eventsIf(!isCut)
   const write: Write = { events, undelivered, others, isProgress: true, head }
-  // Usually the work on the thread ends next, and one commit then writes both.
+  // Usually the work on the thread ends next, and one commit then writes the end of the session and of the work.
   await context.commit('session_end', { ...write, joinsNext: true })
   context.dropGovernor()
 }
@@ -251,8 +251,8 @@ function reportedEnd(context: DrainContext): RuntimeEvent {
 }
 
 /**
- * Tells the governor that its session failed. A session that is given up has to end even if the governor cannot be
- * opened, e.g. because the agent is no longer defined; the governed request then stays open in the audit log.
+ * Tells the governor, which judges calls and results, that its session failed. A session that is given up has to end
+ * even if the governor cannot be opened, e.g. without its agent; the audit log then shows the request as open.
  */
 async function failGoverned(
   context: DrainContext,
@@ -490,7 +490,7 @@ function changedText(agent: string, definitions: string): string {
   return `Waits for the definitions ${definitions.slice(0, 8)} of the agent "${agent}", with which its session began.`
 }
 
-/** Returns the field of a `status_changed` event that repeats what the parent was last told. */
+/** Returns the field of a `status_changed` event that repeats what the parent knows: whether a person is awaited. */
 export function asTold({ isToldAwaiting }: KernelState): { readonly awaitsPerson?: true } {
   return isToldAwaiting ? { awaitsPerson: true } : {}
 }
@@ -542,7 +542,7 @@ export function failureCause(error: unknown): FailureCause {
     hint,
     stack: stack.length > 0 ? stack.join('\n') : undefined,
   }
-  // Events have no members that are undefined.
+  // The conversion removes undefined members, which an event must not have.
   return JSON.parse(JSON.stringify(cause)) as FailureCause
 }
 

@@ -151,12 +151,12 @@ const wordBytes: readonly Uint8Array[] = words.map((word) => Buffer.from(word))
 
 /** `KEY`: words are looked up by a hash of their first 7 bytes; every word is at least that long. */
 const [KEY, BUCKETS] = [7, 1024] as const
-/** For each hash of first bytes, the places of the words that have it, the longest word first. */
+/** For each hash, the places in `words` of the words whose first bytes have that hash, the longest word first. */
 const buckets: readonly number[][] = Array.from({ length: BUCKETS }, () => [])
 const longestFirst = [...words.keys()].sort((a, b) => words[b]!.length - words[a]!.length)
 for (const place of longestFirst) buckets[bucketOf(wordBytes[place]!, 0)]!.push(place)
 
-/** What may begin with a byte. */
+/** Flags in `kinds`, which say what may begin with a byte: a word, hexadecimal digits, or a code of packed text. */
 const [WORD, HEX, CODE] = [1, 2, 4] as const
 const kinds = new Uint8Array(256).fill(CODE, 0, 32)
 const HEX_DIGITS: Uint8Array = Buffer.from('0123456789abcdef')
@@ -219,7 +219,7 @@ function bucketOf(bytes: Uint8Array, at: number): number {
   return hash & (BUCKETS - 1)
 }
 
-/** Returns the place of the longest word that begins here, or -1. */
+/** Returns the place in `words` of the longest word that begins here, or -1. */
 function wordAt(bytes: Uint8Array, at: number, end: number): number {
   if (at + KEY > end) return -1
   next: for (const place of buckets[bucketOf(bytes, at)]!) {

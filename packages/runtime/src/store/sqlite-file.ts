@@ -62,7 +62,7 @@ export function lockOwner(path: string, startedAt: number): OwnerLock {
     database
       .prepare('REPLACE INTO owner (one, pid, started_at) VALUES (1, ?, ?)')
       .run(process.pid, startedAt)
-    // Committed first, so that other processes can read who the owner is. If another process begins its
+    // The row is committed first, so that other processes can read who the owner is. If another process begins its
     // transaction before this BEGIN, that process is the owner and this BEGIN fails.
     database.exec('COMMIT; BEGIN IMMEDIATE')
   } catch (error) {

@@ -278,7 +278,7 @@ class FileStore implements SqliteStore {
     return this.#nextScrub
   }
 
-  /** Runs copies and scrubs one after the other, because each reads or writes the whole file. */
+  /** Runs copies and scrubs (which overwrite erased data) one after the other: each uses the whole file. */
   #inTurn<T>(work: () => T | Promise<T>): Promise<T> {
     const done = this.#wholeFile.then(work)
     this.#wholeFile = done.catch(() => {})

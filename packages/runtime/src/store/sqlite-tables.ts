@@ -61,7 +61,7 @@ export class SqliteTables implements StoreView {
   readonly #heads = new Map<string, ThreadHead>()
   /** Cache for the audit logs that were written last: key and number of lines of each. */
   readonly #trees = new Map<string, { readonly key: number; length: number }>()
-  /** Cache, by request: the greatest number of its audit lines; -1 if it has none. */
+  /** Cache, by request: the position of its last audit line (the first has 0); -1 if it has no line. */
   readonly #lastLines = new Map<string, number>()
   /** Cache of what was written last: blobs, and which thread needs which blob. */
   readonly #written = new Map<string, true>()

@@ -92,7 +92,7 @@ const EVENTS = `SELECT id >> 32 AS log, id & ${LOW} AS seq, json, sum FROM event
 const AUDIT = `SELECT tree, id & ${LOW} AS idx, line, sum
   FROM audit LEFT JOIN audit_trees ON key = id >> 32 ORDER BY id`
 
-/** The number of problems that a report lists. */
+/** The largest number of problems that a report lists. */
 const MAX_PROBLEMS = 100
 
 /** The methods of a `DatabaseSync` of `node:sqlite` that are used here. */

@@ -346,8 +346,8 @@ export interface Store {
   release(owner: string, threadIds?: readonly string[]): Promise<void>
   head(threadId: string): Promise<ThreadHead | undefined>
   /**
-   * Returns the thread with this client id that belongs to `owner`. Without `owner`, returns the oldest
-   * thread of the tenant with this client id, whoever owns it.
+   * Returns the thread of `owner` for which a client chose this id. Without `owner`, returns the oldest
+   * thread of the tenant with this chosen id, whoever owns it.
    */
   headByClientId(
     tenant: string,
@@ -379,7 +379,7 @@ export interface Store {
     tree: string,
     options?: { readonly from?: number; readonly requestId?: string },
   ): Promise<readonly { readonly index: number; readonly line: string }[]>
-  /** Replaces the events of a thread with `skeleton`, and deletes the blobs that only this thread needed. */
+  /** Replaces all events of a thread with those of `skeleton`, and deletes the blobs that only this thread needed. */
   erase(threadId: string, skeleton: readonly RuntimeEvent[]): Promise<void>
   /**
    * Removes a thread with its events, audit log and blobs, and adds 1 to the counter that `removalsOf`
@@ -390,7 +390,7 @@ export interface Store {
   userValues(of: UserOf, prefix?: string): Promise<readonly UserValue[]>
   /** Removes all values of a user, so that their bytes are overwritten too, and returns how many there were. */
   eraseUserValues(of: UserOf): Promise<number>
-  /** Reads a setting of the whole store, such as the development key. */
+  /** Reads a setting of the whole store, such as a key that is kept in the store. */
   setting(name: string): Promise<JsonObject | undefined>
   setSetting(name: string, value: JsonObject): Promise<void>
   /** Stored states of long logs, so that after a start these logs need not be read from the beginning. Optional. */
@@ -406,10 +406,10 @@ export interface Store {
 export interface Snapshots {
   /** How many new events of a log lead to a new snapshot; the first is taken after five times as many. Default 1000. */
   readonly every?: number
-  /** Returns the parts by their place; empty if this log has no snapshot. */
+  /** Returns the parts of the snapshot, by their numbers; empty if this log has no snapshot. */
   read(threadId: string, logId: number): Promise<ReadonlyMap<number, Uint8Array>>
   /**
-   * Writes all these parts or none, and keeps the parts at other places. Writes nothing if the thread
+   * Writes all these parts or none, and keeps the parts with other numbers. Writes nothing if the thread
    * has another log by now.
    */
   save(threadId: string, logId: number, parts: ReadonlyMap<number, Uint8Array>): Promise<void>

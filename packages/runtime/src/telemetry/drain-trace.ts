@@ -39,12 +39,12 @@ export class DrainTrace {
     telemetry.metrics.drains.add(1)
   }
 
-  /** Runs an action of the drain. Spans that user code starts become children of the turn's span, if there is one. */
+  /** Runs an action of the work on a thread. Spans of user code become children of the turn's span, if any. */
   perform<T>(work: () => T): T {
     return this.#telemetry.api.context.with(this.#current(), work)
   }
 
-  /** Runs user code. Spans that it starts are children of the span of the call or effect with this id, if any. */
+  /** Runs user code. Its spans become children of the span of the call or scheduled work (effect) with this id. */
   run<T>(id: string | undefined, work: () => T): T {
     const span = this.#tools.get(id ?? '') ?? this.#effects.get(id ?? '')
     return this.#telemetry.api.context.with(span?.context ?? this.#current(), work)
@@ -82,7 +82,7 @@ export class DrainTrace {
   async commit<T>({ point, threads }: Commit, work: () => Promise<T>): Promise<T> {
     const { clock, metrics } = this.#telemetry
     const count = threads.reduce((sum, { append = [] }) => sum + append.length, 0)
-    // The end of a session may have been reported before this commit, which writes it (see `Write.joinsNext`).
+    // The end of a session may have been reported to telemetry before this commit writes it (see `Write.joinsNext`).
     const isEnd = threads.some(({ append = [] }) =>
       append.some(({ type }) => type === 'session_end'),
     )
@@ -299,7 +299,7 @@ export class DrainTrace {
   #toolEnded({ toolCallId, outcome }: EventOf<'tool_execution_end'>): void {
     const error = outcome === 'failed' ? 'tool_error' : undefined
     const span = this.#tools.get(toolCallId)
-    // A call without a span has not run since the thread was taken up; perhaps it waited, and the wait is over now.
+    // A call without a span has not run since this work on the thread began; perhaps its wait is over now.
     if (!span) this.#waited(toolCallId)
     span?.end({ 'skein.call.outcome': outcome }, { error })
     this.#tools.delete(toolCallId)

@@ -108,7 +108,7 @@ class Drains {
   }
 }
 
-/** A rig whose time is virtual. */
+/** A dispatcher under test whose time passes only when the test says so. */
 class Rig extends Drains {
   readonly timers: ManualTimers
 

@@ -21,7 +21,7 @@ export interface SeededScheduler {
   step(): Promise<boolean>
   /** Resolves when all pending promises have run. */
   quiet(): Promise<void>
-  /** The number of waiting jobs, except those of frozen and dead lanes. */
+  /** The number of waiting jobs, except those of frozen and dead lanes (groups of jobs). */
   readonly waiting: number
 }
 
@@ -170,11 +170,11 @@ export type CrashMoment = 'before' | 'after'
 
 /** Options of `crashStore`. */
 export interface CrashStoreOptions {
-  /** The lane of the runtime that uses the store; every write waits for its turn in this lane. */
+  /** The lane (group of jobs) of the runtime that uses the store; every write waits for its turn in this lane. */
   readonly lane: Lane
   /** Decides whether the process dies at a commit. Called once per commit. */
   readonly crashAt?: (commit: Commit) => CrashMoment | undefined
-  /** Ends the runtime, by killing or freezing its lane. */
+  /** Ends the runtime, by killing or freezing its lane (group of jobs). */
   readonly onCrash?: (moment: CrashMoment, commit: Commit) => void
   /** Called with the result of each commit, or with the reason why it was refused. */
   readonly onCommit?: (commit: Commit, outcome: CommitOutcome) => void

@@ -20,7 +20,7 @@ import { createThreadFacade, type FacadeChanges } from './facade.ts'
 import { type CopiedFiles, findFiles, copyFiles } from './paths.ts'
 
 /**
- * Creates the facade: the object through which a tool, a hook or an effect reads and changes its thread.
+ * Creates the facade: the object through which a tool, a hook or an effect (scheduled work) uses its thread.
  */
 export function openFacade(
   context: DrainContext,
@@ -82,8 +82,8 @@ export function listedAs(
 }
 
 /**
- * Runs a read-only tool for another tool. The governor does not judge this call, and the history does
- * not contain it.
+ * Runs a read-only tool for another tool. The governor (policies, approvals) does not judge this call, and the
+ * history does not contain it.
  */
 async function invoke(
   context: DrainContext,
@@ -237,7 +237,7 @@ interface InheritingEnv extends Pick<
   'store' | 'registry' | 'vault' | 'instanceEnv'
 > {
   at(): string
-  /** Returns the folded state of a descendant. */
+  /** Returns the state of a descendant, computed from its log. */
   load(threadId: string): Promise<KernelState | undefined>
 }
 

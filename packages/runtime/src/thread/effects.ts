@@ -14,7 +14,7 @@ const MAX_TIME = 8.64e15
 /** The name of an effect (scheduled work) that runs a tool (`queueTool`) begins with this text. */
 const QUEUED_TOOL = 'tool:'
 
-/** Returns the tool that an effect with this name runs; undefined if the effect is not the run of a tool. */
+/** Returns the tool that an effect (scheduled work) with this name runs; undefined if the effect runs no tool. */
 export function queuedTool(
   { tools, effects }: Pick<Registry, 'tools' | 'effects'>,
   name: string,
@@ -30,14 +30,15 @@ type EffectMembers = Pick<
 
 interface FacadeEffects extends EffectMembers {
   /**
-   * Schedules the run of a tool, as an effect that is due at once. The caller has checked that the tool may be queued.
+   * Schedules the run of a tool as an effect (scheduled work) that is due at once. The caller has checked that the
+   * tool may be queued.
    */
   queueTool(name: string, args: JsonValue): string
   clear(): void
 }
 
 /**
- * Creates the methods with which user code schedules effects (`scheduleEffect` …). Reads include
+ * Creates the methods with which user code schedules effects, i.e. later work (`scheduleEffect` …). Reads include
  * changes that are not committed yet.
  */
 export function facadeEffects(buffer: FacadeBuffer): FacadeEffects {
@@ -107,7 +108,7 @@ export function facadeEffects(buffer: FacadeBuffer): FacadeEffects {
   }
 }
 
-/** Returns the effects in the form that users see, the next one first. */
+/** Returns the effects (scheduled work) of a thread in the form that users see, the next one first. */
 export function scheduledEffects(
   effects: ReadonlyMap<string, EffectState>,
   name?: string,

@@ -8,7 +8,7 @@ import { envContext, type Vault } from '../secrets/vault.ts'
 import type { EnvSet } from '../contract/event.ts'
 import type { FacadeBuffer } from './values.ts'
 
-/** The variables as one side of a thread, or one of its tools, sees them. */
+/** The variables as one side of the conversation, or one of its tools, sees them. */
 export interface EnvReader {
   get(name: string): string | undefined
   /** Returns the type of a variable; undefined if the variable has no value. */
@@ -31,7 +31,7 @@ export interface EnvReaderOptions {
   readonly instanceEnv: Values
   /** The variables that the prompt sets for the tool. */
   readonly toolEnv?: Values
-  /** The variables that the tool itself declares; only for a tool that is in the list of no prompt. */
+  /** The variables that the tool itself declares; only for a tool that no prompt lists. */
   readonly variables?: readonly VariableDefinition[]
   readonly vault: Vault
   readonly threadId: string
@@ -156,7 +156,7 @@ function own(values: Values | undefined, name: string): string | undefined {
   return values && Object.hasOwn(values, name) ? values[name] : undefined
 }
 
-/** Returns the names that one of the two sides declares as secret; no side may show their values. */
+/** Returns the names that a side of the conversation declares as secret; neither side may show their values. */
 function declaredSecrets({ agent, variables = [] }: EnvReaderOptions): Set<string> {
   const all = sidesOf(agent).flatMap(({ prompt }) => [
     ...prompt.variables,
@@ -192,8 +192,8 @@ export function scopedNames(agent: ResolvedAgent): ReadonlySet<string> {
 }
 
 /**
- * Returns the variables that no model may see: those reserved for particular children, except the name
- * and description that the relation declares as hints (Standard Agents §7.6).
+ * Returns the variables that no model may see: those reserved for particular children, except the variables
+ * that hold a child's name and description for the model (Standard Agents §7.6).
  */
 function hiddenNames(agent: ResolvedAgent): readonly string[] {
   const relations = relationsOf(agent)

@@ -41,7 +41,7 @@ export interface ThreadFacadeOptions {
 
 /**
  * The changes that user code made through the facade, the state object that it was given. They are
- * committed together with the outcome of the tool, hook or effect.
+ * committed together with the outcome of that code: a tool, a hook or an effect (scheduled work).
  */
 export interface FacadeChanges {
   readonly events: readonly RuntimeEvent[]
@@ -69,7 +69,7 @@ export interface ThreadFacade {
 }
 
 /**
- * Creates the state object of a thread for tools, hooks, effects and endpoints. Their writes are
+ * Creates the state object of a thread for tools, hooks, effects (scheduled work) and endpoints. Their writes are
  * buffered: their own reads see them, but the thread changes only when the changes are committed.
  */
 export function createThreadFacade(options: ThreadFacadeOptions): ThreadFacade {

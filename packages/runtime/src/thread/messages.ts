@@ -73,7 +73,7 @@ export function facadeMessages(
     injectMessage(given) {
       const { message, fields } = make(given)
       const { id } = message
-      // The role decides the side: messages of the role `user` come from side B, or from the person in its place.
+      // The role decides the side of the conversation: `user` messages come from side B or the person in its place.
       const side = (given.role ?? 'user') === 'user' ? 'b' : 'a'
       const at = buffer.at()
       const turnId = environment.ids()
@@ -218,7 +218,7 @@ function badContent(problem: string): RuntimeError {
 /**
  * Returns the messages of a thread in the order of its log, the results of calls directly after the
  * calls, without removed messages. With `last`, starts from the end and stops after so many messages
- * that are not silent: the old entries of a long thread are decoded only when they are used.
+ * that people are shown: the old entries of a long thread are decoded only when they are used.
  */
 export function storedMessages(
   { entries }: Pick<KernelState, 'entries'>,

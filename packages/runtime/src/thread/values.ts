@@ -21,7 +21,7 @@ interface FacadeValues extends ValueMembers {
 /** How code has used the values of a thread; tells at the commit whether another writer has changed them since. */
 export interface ValueUse {
   readonly reads: readonly ValueRead[]
-  /** The functions passed to `updateValue`, by the event that has the first result of the function. */
+  /** The functions passed to `updateValue`, by the event that contains the result of their first call. */
   readonly updates: ReadonlyMap<RuntimeEvent, ValueUpdate>
   /** The changes to values of the user; absent if there are none. */
   readonly user?: UserValueUse

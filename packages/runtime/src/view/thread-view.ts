@@ -58,7 +58,7 @@ export interface ViewMessage {
   readonly id: string
   readonly at: string
   readonly from: 'user' | 'agent'
-  /** `<agent>/<side>`, only for messages of agents. */
+  /** The agent and its side of the conversation, e.g. `support/a`; only for messages of agents. */
   readonly agentId?: string
   readonly userId?: string
   /** The child that reported this message. */

@@ -220,7 +220,7 @@ export class ViewFold {
       this.#setChild(reference, { status: outcome, statusText: undefined }),
 
     agent_handoff: ({ at, toAgentId }) =>
-      // The id of an agent ends with its side (`/a` or `/b`), which does not interest readers.
+      // The id of an agent ends with its side of the conversation (`/a` or `/b`), which does not interest readers.
       this.#note(at, `Handed over to ${toAgentId.replace(/\/[ab]$/, '')}.`),
     context_compacted: ({ at }) =>
       this.#note(at, 'Earlier messages were replaced by a summary in what the model sees.'),

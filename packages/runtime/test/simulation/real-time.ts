@@ -1,5 +1,5 @@
 import { systemClock } from '@skein/base'
-import { systemTimers } from '@skein/runtime'
+import { systemTimers, type ThreadHead } from '@skein/runtime'
 import { type Lane, type LaneState, NotNowError } from '../../src/testing/simulation.ts'
 import { chanceOf } from './chance.ts'
 import { Clients } from './clients.ts'
@@ -95,10 +95,7 @@ async function play(world: World, supervisor: Supervisor, clients: Clients): Pro
   }
 }
 
-/**
- * Whether somebody works or should work, now or soon. A process that dies while it looks at a thread without work
- * leaves a lease that nobody removes before the next message.
- */
+/** Whether somebody works or should work, now or soon. */
 async function workLeft({ stored, clock }: World): Promise<{
   readonly isDue: boolean
   readonly isSoon: boolean
@@ -106,11 +103,11 @@ async function workLeft({ stored, clock }: World): Promise<{
 }> {
   const heads = await stored.store.list({ sort: 'oldest', limit: 1000 })
   const now = clock.now()
-  const busy = heads.filter(({ lease, wakeAt }) => lease !== null || wakeAt !== null)
+  // A runtime may die with a lease of a thread that has nothing to do: then nobody has to come.
+  const isHeld = ({ lease }: ThreadHead): boolean => lease !== null && lease.until > now
+  const busy = heads.filter((head) => isHeld(head) || head.wakeAt !== null)
   return {
-    isDue: busy.some(
-      ({ lease, wakeAt }) => (lease?.until ?? 0) > now || (wakeAt ?? Infinity) <= now,
-    ),
+    isDue: busy.some((head) => isHeld(head) || head.wakeAt! <= now),
     isSoon: busy.some(({ wakeAt }) => wakeAt !== null && wakeAt <= now + SOON_MS),
     all: busy.map(
       ({ id, agent, lifecycle, lease, wakeAt }) =>

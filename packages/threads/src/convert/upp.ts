@@ -180,6 +180,8 @@ function toolCall(part: PartOf<'tool-call'>, pointer: string, losses: Losses): T
   losses.rest(part, pointer, carried, NO_PLACE)
   if (typeof args === 'string' || args === null)
     losses.add(joinPointer(pointer, 'args'), 'UPP arguments are a value: their text is not kept')
+  else if (!isPlainObject(args))
+    losses.add(joinPointer(pointer, 'args'), 'UPP arguments are an object: they become text')
   let value: unknown = args
   if (args === null || args === undefined || args === '') value = {}
   else if (typeof args === 'string') value = tryParseJson(args)

@@ -109,19 +109,21 @@ function passKey(text: string, length: number, at: number): number {
     return text.charCodeAt(end + 2) <= 32 ? skipSpace(text, end + 2) : end + 2
   }
   at = skipSpace(text, at)
-  if (text.charCodeAt(at) !== QUOTE) return text.length
-  return skipSpace(text, skipSpace(text, passString(text, length, at)) + 1)
+  const stop = passString(text, length, at)
+  return stop === MISMATCH ? text.length : skipSpace(text, skipSpace(text, stop) + 1)
 }
 
 /**
  * Returns the position after a string, or MISMATCH when there is none at `at`. A string of n characters takes
- * at least n in the text, so its closing quote is not before `at + 1 + n`; every escape moves it further.
+ * at least n in the text; every escape moves its closing quote further. If the text has a shorter string here,
+ * it is that of a repeated key, and what follows must not be taken for its end.
  */
 function passString(text: string, length: number, at: number): number {
   if (text.charCodeAt(at) !== QUOTE) return MISMATCH
   const end = at + 1 + length
   if (text.charCodeAt(end) === QUOTE && text.charCodeAt(end - 1) !== BACKSLASH) return end + 1
-  return closingQuote(text, end) + 1
+  const quote = closingQuote(text, at + 1)
+  return quote < end ? MISMATCH : quote + 1
 }
 
 /** Returns the position after the string that starts at `at`. */

@@ -10,7 +10,7 @@ import { makerOf } from './readers.ts'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
 /**
- * A registry that is loaded from files. It contains the definitions of the last time that the files had no
+ * A registry that is loaded from files. Its definitions are those of the last load in which the files had no
  * problems.
  */
 export interface DiscoveredRegistry extends Registry {
@@ -224,9 +224,9 @@ const imports = new Map<string, Set<string>>()
 let rounds = 0
 
 /**
- * Imports a file. From round 1 on, the file and everything that it imports from the same folder are read
- * again: the number of the round is added to their URLs, so that Node treats them as new modules. The old
- * modules stay in memory, so this is for development only.
+ * Imports a file. From round 1 (the first reload) on, the file and everything that it imports from the same
+ * folder are read again: the number of the round is added to their URLs, so that Node treats them as new
+ * modules. The old modules stay in memory, so this is for development only.
  */
 function freshImport(
   path: string,
@@ -239,9 +239,9 @@ function freshImport(
 }
 
 /**
- * Returns the files that modules of the folder import. The first call registers a hook that records them and
- * gives imports within the folder the round of the importing module. The hook stays registered, because a tool
- * may import a module long after it was loaded.
+ * Returns the files that modules of the folder import. The first call registers a hook that records them. The
+ * hook also adds the number of the reload to imports within the folder, as the importing module has it. The
+ * hook stays registered, because a tool may import a module long after it was loaded.
  */
 function importsOf(folder: string): ReadonlySet<string> {
   const known = imports.get(folder)

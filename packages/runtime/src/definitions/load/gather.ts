@@ -50,7 +50,7 @@ export type Catalog = { readonly [Kind in keyof Reads]: Shelf<Reads[Kind]> }
 type DefinitionKind = keyof Reads
 
 /**
- * A value to be read. `from` is the place where it was found, for problems of a definition without a name.
+ * A value to be read. `from` is the place where it was found; it names a definition without a name in problems.
  */
 export interface Found {
   readonly kind: DefinitionKind
@@ -234,7 +234,7 @@ export function toProblem(file: string, message: string): Problem {
   return { subject: file, field: '', message, file }
 }
 
-/** Checks that tools and effects have the names of their files, and converts handlers to endpoints. */
+/** Checks that tools and scheduled effects have the names of their files, and converts handlers to endpoints. */
 export function named(value: unknown, file: DefinitionFile, problems: Problem[]): unknown {
   if (file.kind === 'endpoint') return toEndpoint(value, file, problems)
   if (file.kind !== 'tool' && file.kind !== 'effect') return value

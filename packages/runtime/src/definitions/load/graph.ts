@@ -217,7 +217,7 @@ function hashOf(value: unknown): string {
   return sha256Hex(JSON.stringify(value)).slice(0, DIGITS)
 }
 
-/** Returns the sides of an agent that are not a person. */
+/** Returns the sides of an agent's conversation that are not a person. */
 export function sidesOf({ a, b }: ResolvedAgent): readonly ResolvedAgent['a'][] {
   return b ? [a, b] : [a]
 }

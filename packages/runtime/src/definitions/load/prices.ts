@@ -90,8 +90,8 @@ export function noPrice(models: readonly string[]): string {
 }
 
 /**
- * Returns the models without a price that a budget in US dollars would have to count: `own` for the limit of
- * the agent, `tree` for the limit of its tree.
+ * Returns the models without a price that a budget in US dollars would have to count: `own` for a limit of the
+ * agent's own thread, `tree` for a limit that includes its descendants.
  */
 export function unpricedFor(
   budget: { readonly maxCostUsd?: unknown; readonly tree?: unknown },

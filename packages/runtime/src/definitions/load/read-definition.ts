@@ -32,7 +32,7 @@ import {
   word,
 } from './readers.ts'
 
-/** The kinds of definitions that have a `kind` field; an agent is recognised by its sides instead. */
+/** The kinds of definitions that have a `kind` field; an agent is recognised by `sideA` and `sideB` instead. */
 export type Kind = 'prompt' | 'model' | 'tool' | 'hook' | 'effect' | 'endpoint'
 
 /** Reads a reference: the name of a definition, or a definition made with its `define` function. */
@@ -137,8 +137,8 @@ const readToolFields: Reader<ReadTool> = readFields(toolFields, [
 ])
 
 /**
- * Reads a tool. Reports a high-risk tool that does not say how a call is undone, because the governor would
- * refuse every call of it.
+ * Reads a tool. Reports a high-risk tool that does not say how a call is undone, because the governor, which
+ * judges calls, would refuse every call of it.
  */
 export const readTool: Reader<ReadTool> = (value, place) => {
   const { governance: declared } = isPlainObject(value) ? value : {}

@@ -166,7 +166,7 @@ function resolveAgentTool(
   return { resolved, place, isConfigured: config !== undefined, entry: undefined }
 }
 
-/** Resolves the subagents that a side lists itself (Standard Agents 0.2.0). */
+/** Resolves the subagents that a side of the conversation lists itself (Standard Agents 0.2.0). */
 export function resolveSubagents(
   { subagents = [] }: Pick<ReadSide, 'subagents'>,
   place: Place,
@@ -261,7 +261,7 @@ export function withUses(
 
 /**
  * Reports names in `uses` that are unknown, and a rollback by a tool that is unknown or does not run here: the
- * governor would refuse every call.
+ * governor, which allows or denies calls, would refuse every call.
  */
 export function checkUses({ read, place }: GatheredDefinition<ReadTool>, catalog: Catalog): void {
   for (const [index, reference] of (read.uses ?? []).entries()) {

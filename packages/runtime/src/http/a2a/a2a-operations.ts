@@ -277,7 +277,7 @@ async function sendMessage(call: A2aCall): Promise<NamedTask> {
   return { thread, start: { threadId: thread.id, queueId: sent.queueId, seq: sent.seq } }
 }
 
-/** The longest id that a client may choose, in characters. The id of a task contains such an id. */
+/** The longest id that a client may choose, in characters. Ids of tasks contain such an id, so they are longer. */
 const MAX_ID = 256
 const MAX_TASK_ID = 4 * MAX_ID
 

@@ -34,7 +34,7 @@ export function parseTaskId(id: unknown): TaskStart | undefined {
   return { threadId: found.threadId, queueId, seq }
 }
 
-/** Returns the id of the context: the one that the client chose, or that of the thread. */
+/** Returns the id of the context: the id that the client chose for the thread, or else the id of the thread. */
 export function contextId({ clientId, id }: ThreadInfo): string {
   return clientId ?? id
 }
@@ -86,7 +86,7 @@ export async function findTask(
 
 /**
  * Streams a task as events of A2A 1.0: the task as it is, then its changes until it is over or waits for
- * somebody. The text of the answer is sent again from its beginning, so that a reader may come at any time.
+ * somebody. The text of the answer is sent again from its beginning, so that a reader may join at any time.
  */
 export async function* taskEvents(
   runtime: Runtime,
@@ -130,7 +130,7 @@ class TaskFold {
   #at = ''
   #isTaken = false
   #isSideA = true
-  /** The text of the artifact, as far as it was sent. */
+  /** The text of the artifact (the answer of the task), as far as it was sent. */
   #text = ''
   #isFresh = true
   #failure = ''
@@ -265,7 +265,7 @@ class TaskFold {
     return [update, ...this.#end('COMPLETED', at)]
   }
 
-  /** Sets the last state. The stream itself sends it, together with what the thread waits for. */
+  /** Sets the last state, and returns no event: the stream sends the state with what the thread waits for. */
   #end(state: TaskState, at: string): readonly JsonObject[] {
     this.state = state
     this.#at = at

@@ -113,8 +113,8 @@ export function asBearer({ url, signal }: Request, key: string): Request {
 
 /**
  * Whether a request with a cookie comes from our own page. With `SameSite=Strict` alone, pages of other ports
- * and subdomains could still send the cookie, even pages that may call only with a key (`cors`). Browsers
- * send the origin with every request that can change something.
+ * and subdomains could still send the cookie. Pages that `cors` allows are refused, too: they need a key of
+ * their own. Browsers send the origin with every request that can change something.
  */
 export function isFromPage({ method, url, headers }: Request): boolean {
   const origin = headers.get('origin')
@@ -128,7 +128,7 @@ export function isFromPage({ method, url, headers }: Request): boolean {
 }
 
 export function setCookie(request: Request, prefix: string, value: string, maxAge: number): string {
-  // A proxy may have ended TLS, so that our own URL says `http:`. The browser sends the scheme that it sees.
+  // A proxy may have ended TLS, so that our own URL says `http:`. The browser's `origin` has the scheme it sees.
   const origin = request.headers.get('origin') ?? request.url
   const isSecure = origin.startsWith('https:')
   const name = isSecure ? SECURE_COOKIE : PLAIN_COOKIE

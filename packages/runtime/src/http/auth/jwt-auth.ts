@@ -45,7 +45,7 @@ export function jwtAuth(options: JwtAuthOptions): Verify {
   }
 }
 
-/** Returns the claims of a token if one of the issuer's keys signed it and the checks hold. */
+/** Returns the claims of a token if one of the issuer's keys signed it, and issuer, audience and times fit. */
 async function verified(
   token: string,
   findKey: JWTVerifyGetKey,

@@ -92,7 +92,7 @@ export const agUiOperations: readonly OperationRoute[] = [
 
 type AgUiCall = ChatCall & { readonly body: AgUiBody }
 
-/** Streams the answer to what is new in the request. */
+/** Streams the answer to the new messages, decisions and tool results in the request. */
 function streamRun(
   call: AgUiCall,
   thread: ThreadInfo,
@@ -131,8 +131,8 @@ async function replay(call: AgUiCall, { thread: { id }, answer }: AdmittedChat):
 
 /**
  * Adds what the client has and the history lacks: a message of the person that is still in the queue, and
- * reasoning of the answer that is being given. Clients keep reasoning that a snapshot leaves out, so the
- * reasoning is sent empty, and the stream fills it again.
+ * reasoning of the answer that is being given. Clients keep reasoning that is missing from the list of
+ * messages, so the reasoning is sent empty, and the stream fills it again.
  */
 function withClientOnly(
   history: readonly AgUiMessage[],

@@ -31,7 +31,7 @@ export interface McpSession {
 }
 
 /**
- * The place in the stream of a tool call. It is the id of every event, so that a client can go on reading
+ * The place in the stream of a tool call. The id of every event contains it, so that a client can go on reading
  * from any server, also after a restart.
  */
 export interface McpPosition {
@@ -130,8 +130,8 @@ async function nextChange(
   { threadId, rootId, interruptId }: WaitingItem,
   signal: AbortSignal,
 ): Promise<void> {
-  // The position is read before the list: an answer that comes between is missing from the list, and a later
-  // one is an event after the position.
+  // The position is read before the list, so that no answer is missed: one that comes in between is missing from
+  // the list, and a later one is an event after the position.
   const { seq, tenant } = await runtime.threads.get(threadId)
   const waiting = await runtime.inbox.list({ tenant, rootId })
   if (!waiting.some((one) => one.threadId === threadId && one.interruptId === interruptId)) return
@@ -173,7 +173,7 @@ const FORMS: Readonly<Record<Exclude<WaitingItem['kind'], 'variables'>, JsonObje
   },
 }
 
-/** Makes the result of a tool from that of a session. */
+/** Makes the result of a tool from the result of a session. */
 export function toolResult(runtime: Runtime, result: SessionResult): JsonObject {
   const { outcome, waiting, hint, data, thread } = result
   const said = sharedText(runtime, result)

@@ -177,7 +177,7 @@ export function waitingText(item: WaitingItem): string {
   }
 }
 
-/** Arguments of this length are shown whole. */
+/** Arguments up to this length are shown whole. */
 const MAX_SHOWN_CHARS = 8000
 
 /**
@@ -202,8 +202,8 @@ export async function restingResult(
 const LOOK_MS = 1000
 
 /**
- * Returns the text of a result that others may read. The text of a governed agent is left out while its
- * session waits, because it is delivered only at the end of the session.
+ * Returns the text of a result that others may read. While a session waits, the text of an agent whose answers
+ * are checked (a governed agent) is left out, because it is delivered only at the end of the session.
  */
 export function sharedText(
   { registry }: Runtime,

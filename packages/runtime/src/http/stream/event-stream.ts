@@ -259,7 +259,7 @@ export class OpenStreams {
     return this.#open.size
   }
 
-  /** Throws when the server or this client has no room for another stream. */
+  /** Throws when the server or this client already has the maximum number of open streams. */
   checkRoom(client: string): void {
     const { maxStreams, maxStreamsPerClient } = this.#limits
     if (this.#open.size < maxStreams && this.#countOf(client) < maxStreamsPerClient) return
@@ -361,8 +361,8 @@ export const streamOperations: readonly OperationRoute[] = [
     run(call) {
       const { request, runtime, thread, services, query } = call
       const { deltas: includesDeltas = true, tree: isTree = false, live: isLive, until } = query
-      // A reconnecting client repeats its first address, so the `last-event-id` header overrides `after`. With
-      // `until`, work counts from `after` on, so that the stream can end if the thread has come to rest meanwhile.
+      // A reconnecting client repeats its first address, so the `last-event-id` header overrides `after`. But `until`
+      // counts the work since `after`, so that the stream can end if the thread has come to rest meanwhile.
       const since = query.after ?? '0'
       const after = request.headers.get('last-event-id') || since
       const isPosition = (text: string): boolean =>

@@ -27,7 +27,7 @@ export interface TreeEvent extends NumberedEvent {
 interface Followed {
   readonly threadId: string
   readonly parentId: string | undefined
-  /** The agent of the streamed thread (at this point of its log), then the names of children down to this thread. */
+  /** The streamed thread's agent (at this point of its log), then the names of the children down to this thread. */
   path: readonly string[]
   readonly position: TreePosition
 }
@@ -45,7 +45,7 @@ interface TreeStreamOptions extends Pick<
   readonly isLive?: boolean
 }
 
-/** How many events may wait to be sent; each followed thread may hold one more event. */
+/** How many events may wait to be sent; each thread whose events are read may hold one more event. */
 const CAPACITY = 64
 
 /** Yields the numbered events of a thread and all its descendants as server-sent events. */
@@ -73,7 +73,7 @@ class Tree {
   readonly #abort = new AbortController()
   /** The threads whose events are read. */
   readonly #followed = new Set<Followed>()
-  /** With `untilParked`, once no thread of the tree works any more: the last event of each followed thread. */
+  /** With `untilParked`, once no thread of the tree works any more: the last event of each thread that is read. */
   #lastSeqs: Map<Followed, number> | undefined
   #failure: { error: unknown } | undefined
 
@@ -133,7 +133,7 @@ class Tree {
     if (event.type === 'agent_handoff') thread.path = [event.toAgentId.replace(/\/[ab]$/, '')]
   }
 
-  /** Follows a thread, and the children that were created before its position. */
+  /** Begins to read a thread at its position, and the children that were created before that position. */
   async #resume(thread: Followed): Promise<void> {
     const children = await this.#createdBefore(thread)
     this.#follow(thread)
@@ -175,7 +175,7 @@ class Tree {
   }
 
   /**
-   * Whether the reader has received all events that the followed threads had when the tree came to rest. The last
+   * Whether the reader has received all events that the streamed threads had when the tree came to rest. The last
    * event of each thread is looked up only once, also of threads that are found meanwhile.
    */
   async #hasAll(lastSeqs: Map<Followed, number>): Promise<boolean> {

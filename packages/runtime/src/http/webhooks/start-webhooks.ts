@@ -39,7 +39,7 @@ const MARGIN_MS = 60_000
 const MAX_PENDING = 10_000
 const MAX_REMEMBERED = 10_000
 const PAGE = 500
-/** How often the threads are listed again. Shorter than `MARGIN_MS`, or events whose notice was lost would be missed. */
+/** How often the threads are listed again. Shorter than `MARGIN_MS`, so that no event of another node is missed. */
 const RELIST_MS = 10_000
 /** How long `stop` waits for messages that are being sent, so that another node does not send them again. */
 const FINISH_MS = 3_000
@@ -95,7 +95,7 @@ class Watcher implements Webhooks {
   #scanning: Promise<void> = Promise.resolve()
   /**
    * Whether other nodes can take over. What was delivered is then recorded at once, and the threads are listed
-   * again and again, because a notice of another node may be lost.
+   * again and again, because what other nodes tell this node about changes may be lost.
    */
   readonly #isLed: boolean
   readonly #timers: Timers
