@@ -450,7 +450,7 @@ describe('stream events', () => {
       expect(texts.join('')).toBe('aAcC')
       const one: Middleware = {
         name: 'one',
-        onStreamEvent: (event) => (event.type === 'text_delta' ? { ...event } : undefined),
+        onStreamEvent: (event) => (event.type === 'text_delta' ? { ...event } : event),
       }
       const same = await consume(
         llm({ model: scripted([together]), middleware: [one] }).stream('x'),
