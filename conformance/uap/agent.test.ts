@@ -256,3 +256,17 @@ test('UAP-048 a state that has its answer is resumed to that answer, without ask
   expect([turn.response.text, stopReason, turn.cycles]).toEqual(['two', 'complete', 0])
   expect(model.requests).toHaveLength(2)
 })
+
+test('UAP-044 UAP-045 ask() completes a state to which a strategy has added nothing', async () => {
+  const forgetful: ExecutionStrategy = {
+    ...custom(),
+    execute: async ({ llm: model, input, state }) => {
+      const turn = await model.generate(state.messages, input)
+      return { turn: { ...turn, messages: [turn.response] }, state }
+    },
+  }
+  const worker = agent({ model: scripted([says('one'), says('two')]), execution: forgetful })
+  const first = await worker.ask('a', AgentState.initial())
+  const second = await worker.ask('b', first.state)
+  expect(second.state.messages.map(({ text }) => text)).toEqual(['a', 'one', 'b', 'two'])
+})

@@ -181,6 +181,15 @@ test('UAP-074 a stream tells of the plan within the frame of its steps', async (
   ])
 })
 
+test('UAP-073 UAP-146 the event of a plan has the plan, and the prompt names the tools', async () => {
+  const { model, worker } = planner([steps({ id: 'a' }, { id: 'b' }), says('1'), says('2')])
+  const events = await collect(worker.stream('x', start))
+  const made = events.flatMap(({ uap }) => (uap?.type === 'plan_created' ? [uap.data] : []))
+  const step = (id: string) => ({ id, description: `Do ${id}`, dependsOn: [], status: 'pending' })
+  expect(made).toEqual([{ plan: [step('a'), step('b')] }])
+  expect(model.requests[0]!.messages.at(-1)!.text).toContain('Tools:\n- add: Adds two numbers.')
+})
+
 test('UAP-075 a plan that is too long is cut so that nothing depends on what is gone', async () => {
   const five = [
     { id: 'e', dependsOn: ['d'] },
@@ -315,6 +324,27 @@ describe('a step that fails', () => {
     expect(state.plan).toMatchObject([
       { id: 'a', status: 'failed' },
       { id: 'b', status: 'completed' },
+    ])
+  })
+
+  test('UAP-076 only failed steps count against the number of new plans', async () => {
+    const { worker } = planner(
+      [
+        steps({ id: 'a' }, { id: 'b' }, { id: 'c' }),
+        says('did a'),
+        says('did b'),
+        fails('broken'),
+        steps({ id: 'd' }),
+        says('did d'),
+      ],
+      { maxReplans: 1 },
+    )
+    const { state } = await worker.generate('x', start)
+    expect(state.plan!.map(({ id, status }) => `${id} ${status}`)).toEqual([
+      'a completed',
+      'b completed',
+      'c failed',
+      'd completed',
     ])
   })
 

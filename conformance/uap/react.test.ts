@@ -118,7 +118,14 @@ test('UAP-069 a call that the model makes while it reasons is not run, and the h
   expect(turn.toolExecutions).toEqual([])
   expect(turn.openCalls).toEqual([])
   expect(state.messages[3]).toMatchObject({
-    results: [{ toolCallId: 'call_1', toolName: 'add', isError: true }],
+    results: [
+      {
+        toolCallId: 'call_1',
+        toolName: 'add',
+        result: 'No tool runs while you reason.',
+        isError: true,
+      },
+    ],
   })
   expect(state.messages.map(({ type }) => type)).toEqual([
     'user',

@@ -127,6 +127,33 @@ test('UAP-052 UAP-054 a strategy of one’s own is given the whole context, for 
   expect(log.join()).toBe('before,after,before,after,before,after,before,after')
 })
 
+test('UAP-100 UAP-101 under a strategy of one’s own, tools of both kinds get what they declare', async () => {
+  const given: unknown[][] = []
+  const bare = {
+    ...add,
+    name: 'bare',
+    run: function (...args: [never]) {
+      given.push(['bare', args.length])
+      return 1
+    },
+  }
+  const aware = {
+    ...add,
+    name: 'aware',
+    run: (_: unknown, context: { toolCallId: string; agentId?: string; step?: number }) => {
+      given.push(['aware', context.toolCallId, context.agentId])
+      return 2
+    },
+  }
+  const model = scripted([[calls('bare', {}, { id: 'b' }), calls('aware', {}, { id: 'a' })], says('ok')]) // prettier-ignore
+  const worker = agent({ model, tools: [bare, aware], execution: custom() })
+  await worker.generate('x', start)
+  expect(given).toEqual([
+    ['bare', 1],
+    ['aware', 'a', worker.id],
+  ])
+})
+
 test('UAP-055 the protocol’s own example keeps input and answer exactly once', async () => {
   const worker = agent({ model: scripted([says('one'), says('two')]), execution: custom() })
   const first = await worker.generate('a', start)
@@ -255,6 +282,35 @@ describe('a model that has only generate and stream', () => {
       'hello there',
       'b',
       'hello there',
+    ])
+  })
+
+  test('UAP-139 UAP-146 the rounds that it ran itself are told by hooks and events', async () => {
+    const tools = [add]
+    const script = [calls('add', { a: 1, b: 1 }, { id: 'c' }), says('two')]
+    const model = scripted(script)
+    const told: unknown[] = []
+    const stream = agent({
+      model,
+      tools,
+      execution: swapped(loop(), opaque(llm({ model, tools }))),
+      strategy: {
+        onAct: (step, actions) => void told.push([step, actions.map((one) => one.toolCallId)]),
+        onObserve: (step, seen) => void told.push([step, seen.map((one) => one.result)]),
+      },
+    }).stream('x', start)
+    const events = await collect(stream)
+    expect(told).toEqual([
+      [1, ['c']],
+      [1, [2]],
+    ])
+    expect(
+      events.flatMap(({ uap }) =>
+        uap?.type === 'action' || uap?.type === 'observation' ? [uap.data] : [],
+      ),
+    ).toMatchObject([
+      { toolCalls: [{ toolCallId: 'c', toolName: 'add' }] },
+      { observations: [{ toolCallId: 'c', result: 2 }] },
     ])
   })
 

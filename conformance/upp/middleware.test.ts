@@ -448,6 +448,16 @@ describe('stream events', () => {
         event.type === 'text_delta' ? event.delta.text : [],
       )
       expect(texts.join('')).toBe('aAcC')
+      const one: Middleware = {
+        name: 'one',
+        onStreamEvent: (event) => (event.type === 'text_delta' ? { ...event } : event),
+      }
+      const same = await consume(
+        llm({ model: scripted([together]), middleware: [one] }).stream('x'),
+      )
+      expect(
+        same.flatMap((event) => (event.type === 'text_delta' ? event.delta.text : [])),
+      ).toEqual(['a', 'b', 'c'])
       expect((await stream.turn).response.text).toBe('abc')
     }
   })

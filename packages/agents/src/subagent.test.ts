@@ -966,6 +966,7 @@ describe('under a strategy of one’s own', () => {
         abort: () => {},
         async *[Symbol.asyncIterator]() {
           await result
+          yield* [] // its events are those of its sub-agents
         },
       }
     },

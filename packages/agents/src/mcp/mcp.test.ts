@@ -369,6 +369,16 @@ describe('an agent as an MCP server', () => {
     })
   })
 
+  test('a served tool gets the arguments of the client', async () => {
+    const given: unknown[] = []
+    const echo: Tool = { ...look, name: 'echo', run: (args: unknown) => (given.push(args), 'ok') }
+    const { callTool } = mcpHandlers({ tools: [echo] })
+    const { signal } = new AbortController()
+    await callTool({ params: { name: 'echo', arguments: { a: 1 } } }, { signal })
+    await callTool({ params: { name: 'echo' } }, { signal })
+    expect(given).toEqual([{ a: 1 }, {}])
+  })
+
   test('the schema of a tool is sent as that of an object', () => {
     const bare = { ...look, name: 'bare', parameters: { properties: { a: {} } } }
     const { tools } = mcpHandlers({ tools: [look, bare] }).listTools()

@@ -71,9 +71,16 @@ const readers: Partial<Record<WireName, Reader>> = {
 
 function readOpenAI(name: string, value: JsonValue, settings: GivenSettings): boolean {
   switch (name) {
+    case 'max_tokens':
     case 'max_completion_tokens':
     case 'max_output_tokens':
       return keep(settings, 'maxOutputTokens', numberOf(value))
+    case 'temperature':
+      return keep(settings, 'temperature', numberOf(value))
+    case 'top_p':
+      return keep(settings, 'topP', numberOf(value))
+    case 'top_k': // not OpenAI's own, but clients of its format send it to other vendors
+      return keep(settings, 'topK', numberOf(value))
     case 'seed':
       return keep(settings, 'seed', numberOf(value))
     case 'stop':
@@ -83,35 +90,19 @@ function readOpenAI(name: string, value: JsonValue, settings: GivenSettings): bo
     case 'reasoning':
       return keep(settings, 'reasoning', levelOf(objectOf(value)?.['effort']))
     case 'parallel_tool_calls':
-      return keep(settings, 'parallelToolCalls', typeof value === 'boolean' ? value : undefined)
+      return keep(
+        settings,
+        'parallelToolCalls',
+        value === true || value === false ? value : undefined,
+      )
     case 'tool_choice':
       return keep(settings, 'toolChoice', openaiChoice(value))
     default:
-      return readShared(name, value, settings)
+      return false
   }
 }
 
 function readAnthropic(name: string, value: JsonValue, settings: GivenSettings): boolean {
-  switch (name) {
-    case 'stop_sequences':
-      return keep(settings, 'stop', textsOf(value))
-    case 'output_config':
-      return keep(settings, 'reasoning', levelOf(objectOf(value)?.['effort']))
-    case 'tool_choice': {
-      const choice = objectOf(value) ?? {}
-      if (choice['disable_parallel_tool_use'] === true) settings.parallelToolCalls = false
-      return keep(settings, 'toolChoice', anthropicChoice(choice))
-    }
-    default:
-      return readShared(name, value, settings)
-  }
-}
-
-/**
- * Reads the parameters that have the same name in both formats. OpenAI itself has no `top_k`, but clients of its
- * format send it to other vendors.
- */
-function readShared(name: string, value: JsonValue, settings: GivenSettings): boolean {
   switch (name) {
     case 'max_tokens':
       return keep(settings, 'maxOutputTokens', numberOf(value))
@@ -121,6 +112,15 @@ function readShared(name: string, value: JsonValue, settings: GivenSettings): bo
       return keep(settings, 'topP', numberOf(value))
     case 'top_k':
       return keep(settings, 'topK', numberOf(value))
+    case 'stop_sequences':
+      return keep(settings, 'stop', textsOf(value))
+    case 'output_config':
+      return keep(settings, 'reasoning', levelOf(objectOf(value)?.['effort']))
+    case 'tool_choice': {
+      const choice = objectOf(value) ?? {}
+      if (choice['disable_parallel_tool_use'] === true) settings.parallelToolCalls = false
+      return keep(settings, 'toolChoice', anthropicChoice(choice))
+    }
     default:
       return false
   }

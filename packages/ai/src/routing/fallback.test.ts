@@ -420,3 +420,20 @@ test('a combination has a vendor format only if all its members have the same', 
   expect(wireOf(anthropic('a'), openai('b'))).toBeUndefined()
   expect(wireOf(scripted([]), anthropic('a'))).toBeUndefined()
 })
+
+test('warnings of the answer itself stay beside those of the fallback', async () => {
+  const usage = { inputTokens: 1, outputTokens: 1, totalTokens: 2, cacheReadTokens: 0, cacheWriteTokens: 0 } // prettier-ignore
+  const own = { code: 'own', message: 'mine' }
+  const warned = emits(
+    { type: 'message_start', index: 0, delta: { provider: 'two' } },
+    { type: 'content_block_start', index: 0, delta: { block: 'text' } },
+    { type: 'text_delta', index: 0, delta: { text: 'a' } },
+    { type: 'content_block_stop', index: 0, delta: {} },
+    { type: 'message_stop', index: 0, delta: { stopReason: 'end_turn', usage, warnings: [own] } },
+  )
+  for (const streaming of [true, false]) {
+    const model = fallback([scripted([failing('RATE_LIMITED')]), scripted([warned])])
+    const { warnings } = await ask(model, streaming)
+    expect(warnings.map(({ code }) => code)).toEqual(['model_fallback', 'own'])
+  }
+})

@@ -69,6 +69,15 @@ describe.each(paths)('%s', (path) => {
     expect(response.status).toBe(429)
   })
 
+  test('reasoning, text and calls of a stream reach the client', async () => {
+    const handler = serving(
+      scripted([[reasons('ponder'), says('speak'), calls('add', { a: 41 }, { id: 'call_9' })]]),
+    )
+    const response = await post(handler, path, { ...bodies[path], stream: true })
+    const text = await response.text()
+    for (const word of ['ponder', 'speak', 'call_9', '41']) expect(text, word).toContain(word)
+  })
+
   test('a stream that fails later tells it in the stream', async () => {
     const handler = serving(scripted([[says('part'), fails('Broken here.')]]))
     const response = await post(handler, path, { ...bodies[path], stream: true })

@@ -293,3 +293,13 @@ test('UPP-147 a constant of the schema is an enum, if the API can express it', (
     expect.stringContaining('/properties/d'),
   ])
 })
+
+test('UPP-005 a schema among the generation parameters is sent instead of the structure', () => {
+  const structure = { type: 'object', properties: { a: { type: 'string' } } }
+  for (const name of ['responseJsonSchema', 'responseSchema']) {
+    const own = { [name]: { type: 'string' } }
+    const { body } = encode({ structure, params: { generationConfig: own } })
+    expect(body['generationConfig']).toEqual(own)
+    expect(encode({ structure, params: own }).body['generationConfig']).toEqual(own)
+  }
+})
