@@ -148,6 +148,21 @@ test('a retry that the engine has lost is sent again by a sweep, within three se
   await dispatcher.stop()
 })
 
+test('a thread whose requests the engine takes and loses is run without it, within six seconds', async () => {
+  const { timers, store, ask } = await setUp('a')
+  await ask('a')
+  const ran: string[] = []
+  const engine: Engine = { start: async () => {}, send: async () => {}, stop: async () => {} }
+  const dispatcher = engineDispatcher({ store, timers, engine })
+  await dispatcher.start(async (id) => {
+    ran.push(id)
+    await park(store, id)
+  })
+  for (let ms = 0; ms < 6_000; ms += 50) await timers.advance(50)
+  expect(ran).toEqual(['a'])
+  await dispatcher.stop()
+})
+
 test('a thread whose owner died or froze is run without the engine, which may still wait for the owner', async () => {
   const { timers, store, engine, open, ask } = await setUp('a')
   await ask('a')

@@ -70,7 +70,7 @@ export function engineDispatcher(options: EngineDispatcherOptions): Dispatcher {
 /** How many due threads one sweep reads from the store, besides those that this node runs. */
 const BATCH = 100
 /** How long a thread may stay due after a sweep has sent it to the engine, before this node runs it by itself. */
-const RESCUE_MS = 5_000
+const RESCUE_MS = 2_000
 /** How late the engine may be with a retry before a sweep takes it for lost, e.g. because it was sent in an outage. */
 const LATE_MS = 1_000
 /** The shortest time between two requests to the engine for one thread, so that a storm of messages costs little. */
