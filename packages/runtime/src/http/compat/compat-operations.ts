@@ -99,7 +99,7 @@ async function answerVendor(
 }
 
 /** Wraps a stream so that it counts as open until it ends, fails or its reader leaves. */
-function counted(response: Response, release: () => void): Response {
+export function counted(response: Response, release: () => void): Response {
   const { status, headers } = response
   const reader = response.body!.getReader() // a stream has a body
   const body = new ReadableStream<Uint8Array>({
